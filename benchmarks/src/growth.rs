@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use holdover::core::ids::MessageSeq;
 use holdover::core::store::{MessageRange, StateStoreExt};
 use holdover::{SessionKey, SqliteStore, StateStore};
-use sqlx::{ConnectOptions, Connection, Row};
+use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Mutex;
 
 use crate::raw::Raw;
@@ -163,7 +163,7 @@ struct Bench {
 impl Bench {
     async fn open(folder: &Path) -> Result<Self, Failed> {
         let store = scene::open(folder).await?;
-        let raw = Raw::open(folder, &store.capabilities()).await?;
+        let raw = Raw::open(folder, &store.capabilities())?;
         let (file, timed) = (folder.join("holdover.db"), Timed::new());
         Ok(Self { file, store, timed, raw: Arc::new(Mutex::new(raw)), sessions: Vec::new() })
     }
@@ -185,7 +185,7 @@ impl Bench {
                 })
             })
         };
-        let agent = scene::agent(Turn { steps, words: 0, on_step: Some(on_step) })?;
+        let agent = scene::agent(Turn { steps, on_step: Some(on_step), ..Turn::default() })?;
         let runtime = scene::runtime(Arc::new(self.timed.around(self.store.clone())), &agent);
         self.sessions.push(scene::turn(&runtime, &agent, self.sessions.len()).await?);
         let mut course = course.lock().await;
@@ -204,9 +204,6 @@ impl Bench {
             logical += messages.iter().map(|message| message.payload.len() as u64).sum::<u64>();
         }
         self.store.close().await;
-        if let Some(raw) = Arc::into_inner(self.raw) {
-            raw.into_inner().close().await?;
-        }
         Ok(std::fs::metadata(&self.file)?.len() as f64 / logical as f64)
     }
 }
@@ -236,10 +233,10 @@ impl Course {
             let mut raw = raw.lock().await;
             let mut bare = Duration::ZERO;
             for bytes in writes {
-                bare += raw.transaction(1, bytes).await?;
+                bare += raw.transaction(1, bytes)?;
             }
             let raw_cpu = cpu() - worked;
-            let bytes = size(file).await?;
+            let bytes = size(file)?;
             let (took, cpu) = (now - began, worked - worked_before);
             self.marks.push(Mark { step, took, cpu, raw: bare, raw_cpu, bytes });
         }
@@ -249,12 +246,9 @@ impl Course {
 }
 
 /// The bytes of the database, as its newest transaction left it.
-async fn size(file: &Path) -> Result<u64, Failed> {
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(file).read_only(true);
-    let mut conn = options.connect().await?;
-    let row = sqlx::query("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")
-        .fetch_one(&mut conn)
-        .await?;
-    conn.close().await?;
-    Ok(u64::try_from(row.try_get::<i64, _>(0)?)?)
+fn size(file: &Path) -> Result<u64, Failed> {
+    let conn = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let bytes: i64 = conn.query_row(pages, [], |row| row.get(0))?;
+    Ok(u64::try_from(bytes)?)
 }

@@ -13,11 +13,12 @@ mod stats;
 mod stores;
 mod streams;
 mod timed;
+mod work;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::{Parser, Subcommand};
 
 /// What went wrong, in one line.
 pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
@@ -26,27 +27,36 @@ pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Parser)]
 #[command(name = "holdover-benchmarks", version)]
 struct Arguments {
-    /// What is measured.
+    #[command(subcommand)]
     what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// One session, early and late.
+    Growth(Page),
+    /// A model that answers word by word.
+    Streams(Page),
+    /// Many sessions at once.
+    Sessions(Page),
+    /// Commits of each store beside bare inserts: SQLite, and each server whose URL is given.
+    Stores(Page),
+    /// All of it.
+    All(Page),
+    /// The work that peers are measured by, once, as a line of JSON.
+    Work(work::Work),
+    /// How soon a new process goes on after a kill, as a line of JSON.
+    Resume(work::Resume),
+}
+
+/// A report on a page.
+#[derive(clap::Args)]
+struct Page {
     /// Writes the report to this file too.
     #[arg(long, value_name = "FILE.md")]
     report: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum What {
-    /// One session, early and late.
-    Growth,
-    /// A model that answers word by word.
-    Streams,
-    /// Many sessions at once.
-    Sessions,
-    /// Commits of each store beside bare inserts: SQLite, and each server whose URL is given.
-    Stores,
-    /// All of it.
-    All,
 }
 
 #[derive(clap::Args)]
@@ -86,22 +96,40 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<(), Failed> {
-    let settings = &arguments.settings;
-    if !settings.folder.is_dir() {
-        return Err(format!("{}: is no folder", settings.folder.display()).into());
-    }
-    let facts = machine::facts(&settings.folder).await?;
-    let asked = |what| [what, What::All].contains(&arguments.what);
-    let growth = if asked(What::Growth) { Some(growth::measure(settings).await?) } else { None };
-    let streamed = if asked(What::Streams) { streams::measure(settings).await? } else { Vec::new() };
-    let together = if asked(What::Sessions) { sessions::measure(settings).await? } else { Vec::new() };
-    let stores = if asked(What::Stores) { stores::measure(settings).await? } else { Vec::new() };
-    let text = report::write(&command(), &facts, growth.as_ref(), &streamed, &together, &stores);
-    tell(&text);
-    if let Some(file) = &arguments.report {
-        std::fs::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
+    let line = match arguments.what {
+        What::Work(work) => Some(work.measure().await?),
+        What::Resume(resume) => resume.measure().await?,
+        What::Growth(page) => return page.write([true, false, false, false]).await,
+        What::Streams(page) => return page.write([false, true, false, false]).await,
+        What::Sessions(page) => return page.write([false, false, true, false]).await,
+        What::Stores(page) => return page.write([false, false, false, true]).await,
+        What::All(page) => return page.write([true; 4]).await,
+    };
+    if let Some(line) = line {
+        tell(&line.to_string());
     }
     Ok(())
+}
+
+impl Page {
+    /// Measures those of its parts that are asked for, and writes it.
+    async fn write(&self, [growth, streams, together, stores]: [bool; 4]) -> Result<(), Failed> {
+        let settings = &self.settings;
+        if !settings.folder.is_dir() {
+            return Err(format!("{}: is no folder", settings.folder.display()).into());
+        }
+        let facts = machine::facts(&settings.folder).await?;
+        let growth = if growth { Some(growth::measure(settings).await?) } else { None };
+        let streamed = if streams { streams::measure(settings).await? } else { Vec::new() };
+        let together = if together { sessions::measure(settings).await? } else { Vec::new() };
+        let stores = if stores { stores::measure(settings).await? } else { Vec::new() };
+        let text = report::write(&command(), &facts, growth.as_ref(), &streamed, &together, &stores);
+        tell(&text);
+        if let Some(file) = &self.report {
+            std::fs::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+        Ok(())
+    }
 }
 
 /// The variables that name servers, and what the launcher calls those that it starts and names there.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::Failed;
 
-/// What the tool answers: 4 KB.
+/// What the tool answers where nothing else is said: 4 KB.
 pub(crate) const RESULT_BYTES: usize = 4096;
 
 /// Called when the model is asked for a step.
@@ -27,12 +27,31 @@ pub(crate) type OnStep = Arc<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync
 pub(crate) const WORDS_APART: Duration = Duration::from_millis(20);
 
 /// What an agent does in a turn: so many steps with one call, and one more that says a sentence.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Turn {
     pub(crate) steps: u64,
     /// Words that are said one by one before each call.
     pub(crate) words: usize,
+    /// Bytes that are said at once before each call, others in each step.
+    pub(crate) text_bytes: usize,
+    /// Bytes that the tool answers.
+    pub(crate) result_bytes: usize,
+    /// How long the model takes.
+    pub(crate) thinks: Duration,
     pub(crate) on_step: Option<OnStep>,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self {
+            steps: 0,
+            words: 0,
+            text_bytes: 0,
+            result_bytes: RESULT_BYTES,
+            thinks: Duration::ZERO,
+            on_step: None,
+        }
+    }
 }
 
 struct Scripted(Turn);
@@ -44,12 +63,16 @@ impl Model for Scripted {
     }
 
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
-        let Turn { steps, words, on_step } = &self.0;
+        let Turn { steps, words, text_bytes, thinks, on_step, .. } = &self.0;
         if let Some(on_step) = on_step {
             on_step(request.step).await;
         }
+        if !thinks.is_zero() {
+            tokio::time::sleep(*thinks).await;
+        }
         let (words, parts, stop) = if request.step <= *steps {
-            let text = Some("word ".repeat(*words)).filter(|text| !text.is_empty()).map(AnswerPart::Text);
+            let text = "word ".repeat(*words) + &letters(request.step, *text_bytes);
+            let text = Some(text).filter(|text| !text.is_empty()).map(AnswerPart::Text);
             let arguments = json!({ "about": "growth", "step": request.step }).to_string();
             let call = AnswerPart::Call { tool: "send".into(), arguments };
             (*words, text.into_iter().chain([call]).collect(), StopReason::ToolUse)
@@ -69,28 +92,31 @@ impl Model for Scripted {
 /// A tool with an effect, so that each step has its two durable points.
 struct Letters {
     spec: ToolSpec,
-    answer: String,
+    bytes: usize,
+}
+
+/// Letters without a pattern, others for each seed: what is stored may be compressed by the file system.
+fn letters(seed: u64, bytes: usize) -> String {
+    let mut chance = fastrand::Rng::with_seed(seed);
+    std::iter::repeat_with(|| chance.alphanumeric()).take(bytes).collect()
 }
 
 impl Letters {
-    fn new() -> Result<Self, Failed> {
+    fn new(bytes: usize) -> Result<Self, Failed> {
         let parameters = json!({
             "type": "object",
             "properties": { "about": { "type": "string" }, "step": { "type": "integer" } },
         });
         let spec = ToolSpec {
             name: ToolName::new("send")?,
-            description: "Sends a letter and answers with 4 KB".into(),
+            description: "Sends a letter and answers with one".into(),
             parameters,
             effect: EffectClass::AtMostOnce,
             dangerous: false,
             runs_on: RunsOn::Server,
             timeout_ms: None,
         };
-        // Not one letter over and over: what is stored may be compressed by the file system.
-        let answer =
-            (0..RESULT_BYTES).map(|at| char::from(b'a' + u8::try_from(at * at * 7 % 26).unwrap_or(0)));
-        Ok(Self { spec, answer: answer.collect() })
+        Ok(Self { spec, bytes })
     }
 }
 
@@ -104,8 +130,9 @@ impl Tool for Letters {
         ResourceProfile::key("letters", Access::Write)
     }
 
-    async fn call(&self, _call: ToolCall) -> Result<ToolReturn, ToolError> {
-        Ok(ToolOutput::text(self.answer.clone()).into())
+    async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError> {
+        let step = call.arguments.get("step").and_then(Value::as_u64).unwrap_or_default();
+        Ok(ToolOutput::text(letters(!step, self.bytes)).into())
     }
 }
 
@@ -114,8 +141,8 @@ pub(crate) fn agent(turn: Turn) -> Result<Arc<Agent>, Failed> {
     let limits = Limits { max_steps: u32::MAX, max_run_ms: None, ..Limits::default() };
     let agent: Result<Agent, AgentError> = Agent::builder("benchmark")
         .instructions("Send one letter at a time.")
+        .tool(Letters::new(turn.result_bytes)?)
         .model(Scripted(turn))
-        .tool(Letters::new()?)
         .limits(limits)
         // It asks for the same again and again, and is shown all of it.
         .loops(LoopDetection::OFF)

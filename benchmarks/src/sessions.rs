@@ -75,15 +75,14 @@ async fn once(settings: &Settings, together: &mut Together) -> Result<(), Failed
     together.commit_us.add(&written.latency)?;
     together.writes_per_transaction.add(writes as f64 / transactions.max(1) as f64);
 
-    let mut raw = Raw::open(folder.path(), &capabilities).await?;
+    let mut raw = Raw::open(folder.path(), &capabilities)?;
     let bytes = written.bytes / writes.max(1);
     let mut took = 0.0;
     for at in 0..transactions {
         // As many inserts in all, spread evenly.
         let inserts = writes * (at + 1) / transactions - writes * at / transactions;
-        took += raw.transaction(inserts, bytes).await?.as_secs_f64();
+        took += raw.transaction(inserts, bytes)?.as_secs_f64();
     }
-    raw.close().await?;
     together.raw_steps_per_s.add(steps / took);
     Ok(())
 }

@@ -52,7 +52,7 @@ impl Streamed {
         let folder = tempfile::tempdir_in(&settings.folder)?;
         let store = scene::open(folder.path()).await?;
         let timed = Timed::new();
-        let agent = scene::agent(Turn { steps: STEPS, words: self.words, on_step: None })?;
+        let agent = scene::agent(Turn { steps: STEPS, words: self.words, ..Turn::default() })?;
         let runtime = scene::runtime(Arc::new(timed.around(store.clone())), &agent);
         let (before, began, worked) = (store.writer_counts(), Instant::now(), cpu());
         scene::turn(&runtime, &agent, 0).await?;

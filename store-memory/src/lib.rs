@@ -8,7 +8,6 @@
 //! A clone of a [`MemoryStore`] is another handle on the same data.
 
 mod clock;
-mod hints;
 mod limits;
 #[cfg(feature = "parts")]
 mod ops;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use holdover_store::hints::Waiters;
 use holdover_store::ids::{SessionKey, TenantId};
 use holdover_store::rows::{
     At, DueQuery, Found, Index, Kind, Op, PendingPlace, Prefix, Row, RowKey, Rows, Scanned, SessionPlace,
@@ -18,7 +19,6 @@ use holdover_store::{
     SessionSummary, SharedBy, StoreError, Watch,
 };
 
-use crate::hints::Hints;
 use crate::limits::Limits;
 
 /// The rows of sessions in memory: for tests of what is built on [`Rows`].
@@ -26,7 +26,7 @@ pub struct MemoryRows {
     data: Mutex<Data>,
     clock: Box<dyn Clock>,
     limits: Limits,
-    hints: Hints,
+    hints: Waiters,
 }
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ struct Kept {
 impl MemoryRows {
     /// No rows yet, on `clock`, with these limits.
     pub fn new(clock: impl Clock, limits: Limits) -> Self {
-        Self { data: Mutex::default(), clock: Box::new(clock), limits, hints: Hints::new() }
+        Self { data: Mutex::default(), clock: Box::new(clock), limits, hints: Waiters::default() }
     }
 
     /// How many sessions there are.
@@ -304,8 +304,10 @@ impl Rows for MemoryRows {
         let mut verdicts = Vec::with_capacity(writes.len());
         for write in &writes {
             let verdict = data.apply(write, self.clock.now());
-            if let Verdict::Applied { .. } = verdict {
-                self.hints.tell(&write.key);
+            if let Verdict::Applied { now, .. } = verdict
+                && let Some(change) = write.change(now)
+            {
+                self.hints.tell(&change);
             }
             verdicts.push(Ok(verdict));
         }
@@ -421,7 +423,7 @@ impl Rows for MemoryRows {
     }
 
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
-        self.hints.wait(watch, at_most).await;
+        self.hints.wait(&watch, at_most).await;
         Ok(())
     }
 }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{Retry, StoreError, StoreErrorKind};
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgPool, PgRow};
-use sqlx::{AssertSqlSafe, Connection, Postgres};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinHandle;
 
+use crate::connections::Connections;
 use crate::error::Fault;
 use crate::migration;
 use crate::options::PostgresOptions;
@@ -68,7 +68,7 @@ pub(crate) trait Call: Send + Sync + 'static {
 /// that no connection is left in the middle of an answer.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    pub(crate) pool: PgPool,
+    pub(crate) pool: Connections,
     pub(crate) names: Arc<Names>,
     pub(crate) options: Arc<PostgresOptions>,
     pub(crate) server: Arc<Server>,
@@ -117,7 +117,7 @@ impl Caller {
     async fn make<C: Call>(&self, call: &C) -> Result<C::Outcome, StoreError> {
         let mut undone = 0;
         // Each connection may have been lost while it was idle, or have become useless.
-        let mut lost = self.pool.options().get_max_connections();
+        let mut lost = self.pool.most();
         let within = call.within().unwrap_or(self.options.operation_timeout * times(call));
         let until = Instant::now() + within;
         let left = || until.saturating_duration_since(Instant::now());
@@ -134,7 +134,7 @@ impl Caller {
             let bound = (limit + GRACE).min(left());
             let fault = match tokio::time::timeout(bound, self.send(call, &mut conn, begin)).await {
                 Ok(Ok(rows)) => {
-                    drop(conn);
+                    conn.keep();
                     return call.answer(&rows).or_else(|fault| failed(fault, false));
                 }
                 Ok(Err(fault)) => fault,
@@ -143,8 +143,7 @@ impl Caller {
             let silent = matches!(fault, Fault::Silent);
             // A beginning has several statements, of which the first may have been done.
             if fault.taints_connection() || !one_statement {
-                // Closes it: whatever still comes on it is nobody's.
-                drop(conn.detach());
+                conn.forget();
             } else {
                 drop(conn);
             }
@@ -211,14 +210,14 @@ impl Caller {
     async fn send<C: Call>(
         &self,
         call: &C,
-        conn: &mut PoolConnection<Postgres>,
+        conn: &mut PgConnection,
         begin: Option<String>,
     ) -> Result<Vec<PgRow>, Fault> {
         let mut sql = Sql::new(&self.names);
         call.statement(&mut sql);
         let (text, values) = sql.finish()?;
         let query = sqlx::query_with(AssertSqlSafe(text), values);
-        let Some(begin) = begin else { return Ok(query.fetch_all(&mut **conn).await?) };
+        let Some(begin) = begin else { return Ok(query.fetch_all(conn).await?) };
         let mut transaction = conn.begin_with(AssertSqlSafe(begin)).await?;
         let rows = query.persistent(false).fetch_all(&mut *transaction).await?;
         transaction.commit().await?;

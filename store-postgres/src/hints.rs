@@ -1,70 +1,123 @@
 //! Change hints by `NOTIFY`. Only hints: whoever polls misses nothing.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use holdover_store::Watch;
+use holdover_store::hints::{Change, Named, Waiters};
 use holdover_store::ids::SessionKey;
 use holdover_store::payload::Digest;
-use sqlx::postgres::{PgListener, PgPool};
-use tokio::sync::{OnceCell, broadcast};
+use sqlx::postgres::{PgListener, PgPool, PgRow};
+use tokio::sync::{Notify, OnceCell};
 
-use crate::sql::Schema;
-
-/// A waiter that falls further behind is woken for nothing.
-const HINTS_KEPT: usize = 1024;
+use crate::call::{Call, Caller};
+use crate::error::Fault;
+use crate::sql::{Schema, Sql, push};
 
 /// How long the listener waits before it tries again to reach a server that is away.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
+
+/// So long are changes gathered of which nobody waits for each, so that a commit does not wait for the lock of the whole
+/// server that a notification takes.
+const GATHERED: Duration = Duration::from_millis(10);
+
+/// A notification holds less than 8000 bytes.
+const CHANGES_MAX: usize = 250;
 
 /// Where the changes of a schema are told.
 pub(crate) fn channel(schema: &Schema) -> String {
     format!("holdover_{:.16}", Digest::of(schema.name().as_bytes()).to_string())
 }
 
-/// The hints that a handle listens to, from the first time that somebody waits for one.
+/// The hints that a handle tells of, and those that it listens to from the first time that somebody waits for one.
 pub(crate) struct Hints {
     /// The listener's own connection; none if it does not listen.
     pool: Option<PgPool>,
     channel: Arc<str>,
-    listener: OnceCell<Listener>,
+    waiters: Waiters,
+    listener: OnceCell<Task>,
+    caller: Caller,
+    teller: OnceCell<Task>,
+    gathered: Arc<Gathered>,
 }
 
-/// The task that listens, and those who wait.
-struct Listener {
-    changes: broadcast::Sender<Arc<str>>,
-    task: tokio::task::AbortHandle,
+/// Changes that are still to be told of.
+#[derive(Default)]
+struct Gathered {
+    changes: Mutex<HashMap<Named, Change>>,
+    more: Notify,
 }
 
-impl Drop for Listener {
+/// A task that ends with its handle.
+struct Task(tokio::task::AbortHandle);
+
+impl Drop for Task {
     fn drop(&mut self) {
-        self.task.abort();
+        self.0.abort();
     }
 }
 
 impl Hints {
-    pub(crate) fn new(pool: Option<PgPool>, channel: Arc<str>) -> Self {
-        Self { pool, channel, listener: OnceCell::new() }
+    pub(crate) fn new(pool: Option<PgPool>, channel: Arc<str>, caller: Caller) -> Self {
+        Self {
+            pool,
+            channel,
+            waiters: Waiters::default(),
+            listener: OnceCell::new(),
+            caller,
+            teller: OnceCell::new(),
+            gathered: Arc::default(),
+        }
     }
 
     /// Returns when what is watched may have changed, at the latest after `at_most`.
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {
         let Some(pool) = &self.pool else { return tokio::time::sleep(at_most).await };
-        let changed = async {
-            let Some(listener) = self.listener.get() else {
-                // What changed before it listened, it has not heard: the caller looks again.
-                self.listener.get_or_init(|| Listener::start(pool, &self.channel)).await;
-                return;
-            };
-            listener.wait(watch).await;
-        };
-        // Running out of time is an answer like any other.
-        let _ = tokio::time::timeout(at_most, changed).await;
+        if self.listener.initialized() {
+            return self.waiters.wait(watch, at_most).await;
+        }
+        // What changed before it listened, it has not heard: the caller looks again.
+        let listens = self.listener.get_or_init(|| listener(pool, &self.channel, &self.waiters));
+        let _ = tokio::time::timeout(at_most, listens).await;
+    }
+
+    /// Tells of a change that was made here and that its own statement has not told of.
+    pub(crate) async fn tell(&self, change: Change) {
+        self.waiters.tell(&change);
+        if self.caller.names.channel.is_none() {
+            return;
+        }
+        self.gathered.changes.lock().unwrap_or_else(PoisonError::into_inner).insert(change.session, change);
+        self.gathered.more.notify_one();
+        self.teller.get_or_init(async || self.teller()).await;
+    }
+
+    /// Starts the task that tells others of what was gathered.
+    fn teller(&self) -> Task {
+        let (caller, gathered, channel) =
+            (self.caller.clone(), Arc::clone(&self.gathered), self.channel.clone());
+        let task = tokio::spawn(async move {
+            loop {
+                gathered.more.notified().await;
+                tokio::time::sleep(GATHERED).await;
+                let changes =
+                    std::mem::take(&mut *gathered.changes.lock().unwrap_or_else(PoisonError::into_inner));
+                let changes: Vec<Change> = changes.into_values().collect();
+                for changes in changes.chunks(CHANGES_MAX) {
+                    let tell = Tell { channel: channel.clone(), payload: payload(changes) };
+                    if let Err(error) = caller.call(tell).await {
+                        tracing::debug!(%error, "others were not told of changes");
+                    }
+                }
+            }
+        });
+        Task(task.abort_handle())
     }
 
     pub(crate) async fn close(&self) {
-        if let Some(listener) = self.listener.get() {
-            listener.task.abort();
+        for task in [&self.listener, &self.teller].into_iter().filter_map(|task| task.get()) {
+            task.0.abort();
         }
         if let Some(pool) = &self.pool {
             pool.close().await;
@@ -72,53 +125,34 @@ impl Hints {
     }
 }
 
-impl Listener {
-    /// Starts the task; returns when it listens for the first time.
-    async fn start(pool: &PgPool, channel: &Arc<str>) -> Self {
-        let changes = broadcast::channel(HINTS_KEPT).0;
-        let (listens, mut ready) = tokio::sync::watch::channel(false);
-        let (pool, channel, tell) = (pool.clone(), channel.clone(), changes.clone());
-        let task = tokio::spawn(async move {
-            loop {
-                if let Err(error) = listen(&pool, &channel, &tell, &listens).await {
-                    tracing::debug!(%error, "the listener for changes is away");
-                }
-                // Nobody knows what changed meanwhile.
-                let _ = tell.send(EVERYTHING.into());
-                if pool.is_closed() {
-                    return;
-                }
-                tokio::time::sleep(RETRY_EVERY).await;
+/// Starts the task that listens; returns when it does for the first time.
+async fn listener(pool: &PgPool, channel: &Arc<str>, waiters: &Waiters) -> Task {
+    let (listens, mut ready) = tokio::sync::watch::channel(false);
+    let (pool, channel, waiters) = (pool.clone(), channel.clone(), waiters.clone());
+    let task = tokio::spawn(async move {
+        loop {
+            if let Err(error) = listen(&pool, &channel, &waiters, &listens).await {
+                tracing::debug!(%error, "the listener for changes is away");
             }
-        });
-        let listener = Self { changes, task: task.abort_handle() };
-        // Fails only if the task has ended.
-        let _ = ready.wait_for(|ready| *ready).await;
-        listener
-    }
-
-    async fn wait(&self, watch: &Watch) {
-        let mut changes = self.changes.subscribe();
-        let wanted = match watch {
-            Watch::Session(key) => digest(key),
-            Watch::Due => DUE.to_owned(),
-        };
-        while let Ok(change) = changes.recv().await {
-            if *change == *EVERYTHING || change.contains(&wanted) {
+            // Nobody knows what changed meanwhile.
+            waiters.tell_all();
+            if pool.is_closed() {
                 return;
             }
+            tokio::time::sleep(RETRY_EVERY).await;
         }
-    }
+    });
+    let task = Task(task.abort_handle());
+    // Fails only if the task has ended.
+    let _ = ready.wait_for(|ready| *ready).await;
+    task
 }
-
-const EVERYTHING: &str = "everything";
-const DUE: &str = "due ";
 
 /// Listens until the connection is lost.
 async fn listen(
     pool: &PgPool,
     channel: &str,
-    tell: &broadcast::Sender<Arc<str>>,
+    waiters: &Waiters,
     listens: &tokio::sync::watch::Sender<bool>,
 ) -> Result<(), sqlx::Error> {
     let mut listener = PgListener::connect_with(pool).await?;
@@ -126,21 +160,46 @@ async fn listen(
     listener.eager_reconnect(false);
     listener.listen(channel).await?;
     listens.send_replace(true);
-    let _ = tell.send(EVERYTHING.into());
+    waiters.tell_all();
     while let Some(notification) = listener.try_recv().await? {
-        // Fails when nobody waits, which is fine.
-        let _ = tell.send(notification.payload().into());
+        for change in notification.payload().split(',') {
+            match Change::parse(change) {
+                Some(change) => waiters.tell(&change),
+                None => waiters.tell_all(),
+            }
+        }
     }
     Ok(())
 }
 
-/// What is told of a session.
-pub(crate) fn payload(key: &SessionKey, due: bool) -> String {
-    format!("{}{}", if due { DUE } else { "changed " }, digest(key))
+/// What is told of these.
+pub(crate) fn payload(changes: &[Change]) -> String {
+    changes.iter().map(Change::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The name of a session in a hint: as short as it may be.
-fn digest(key: &SessionKey) -> String {
-    let name = format!("{}\0{}", key.tenant, key.id);
-    format!("{:.16}", Digest::of(name.as_bytes()).to_string())
+/// Tells whoever listens.
+struct Tell {
+    channel: Arc<str>,
+    payload: String,
+}
+
+impl Call for Tell {
+    type Outcome = ();
+
+    fn operation(&self) -> &'static str {
+        "tell"
+    }
+
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
+
+    fn statement(&self, sql: &mut Sql<'_>) {
+        let (channel, payload) = (sql.bind(&*self.channel), sql.bind(self.payload.as_str()));
+        push!(sql, "SELECT pg_notify({channel}, {payload}) IS NULL");
+    }
+
+    fn answer(&self, _rows: &[PgRow]) -> Result<(), Fault> {
+        Ok(())
+    }
 }

@@ -21,6 +21,7 @@ mod clock;
 mod columns;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod connections;
 mod error;
 mod hints;
 mod migration;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use holdover_store::{Retry, StoreError, StoreErrorKind};
 use log::LevelFilter;
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgPool, PgPoolOptions};
-use sqlx::{Connection, PgConnection, Postgres};
+use sqlx::{Connection, PgConnection};
 
 use crate::call::Caller;
 use crate::clock::Heard;
+use crate::connections::{Conn, Connections};
 use crate::hints::{self, Hints};
 use crate::migration::{self, failed};
 use crate::options::{Opening, PostgresOptions};
@@ -17,7 +17,7 @@ use crate::server::Server;
 use crate::sql::{Names, Schema};
 
 /// A connection that has been idle for so long is asked whether it is still there before it is used.
-const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
+pub(crate) const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// How long is asked for the reason.
 const REASON_MAX: std::time::Duration = std::time::Duration::from_secs(1);
@@ -34,7 +34,8 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     let options = Arc::new(options.clone());
     let server = Arc::new(Server::new(Arc::clone(&options)));
     let listener = u32::from(options.listens());
-    let pool = pool(&options, options.connections_max - listener, &server);
+    let pool = self::pool(&options, options.connections_max - listener, &server);
+    let pool = Connections::new(pool, Arc::clone(&server), options.wait_max);
     let mut conn = connect(&pool, &server, &options).await?;
     make(&mut conn, &options).await?;
     drop(conn);
@@ -43,15 +44,12 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     let told = options.change_hints.then(|| channel.clone());
     let (schema, heard) = (options.schema.clone(), Heard::new(options.clock.is_none()));
     let caller = Caller { pool, names: Arc::new(Names::new(&options, told)), options, server };
-    Ok(Opened { caller, hints: Hints::new(listens, channel), heard, schema })
+    let hints = Hints::new(listens, channel, caller.clone());
+    Ok(Opened { caller, hints, heard, schema })
 }
 
 /// The first connection, to a server that the store can work on.
-async fn connect(
-    pool: &PgPool,
-    server: &Server,
-    options: &PostgresOptions,
-) -> Result<PoolConnection<Postgres>, StoreError> {
+async fn connect(pool: &Connections, server: &Server, options: &PostgresOptions) -> Result<Conn, StoreError> {
     let acquired = tokio::select! {
         acquired = pool.acquire() => acquired,
         why = server.is_refused() => {

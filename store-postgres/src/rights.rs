@@ -1,6 +1,7 @@
 //! What the user of the database may do.
 
 use holdover_store::StoreError;
+use sqlx::Connection as _;
 
 use crate::columns::Columns;
 use crate::error::Fault;
@@ -26,7 +27,8 @@ impl PostgresStore {
 
     async fn refused(&self) -> Result<Option<String>, Fault> {
         // Behind a pooler a statement outside a transaction may be another client's.
-        let mut transaction = self.opened().caller.pool.begin().await?;
+        let mut conn = self.opened().caller.pool.acquire().await?;
+        let mut transaction = conn.begin().await?;
         let query = sqlx::query(REFUSED).bind(self.opened().schema.name()).persistent(false);
         let rows = query.fetch_all(&mut *transaction).await?;
         transaction.rollback().await?;

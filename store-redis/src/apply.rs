@@ -5,18 +5,16 @@ mod outcome;
 
 use std::collections::HashMap;
 
-use holdover_store::ids::{Incarnation, OperationId, SessionKey};
-use holdover_store::rows::{Kind, Op, Row, RowKey, Slot, Token, Verdict, Write};
-use holdover_store::rules::SessionRow;
+use holdover_store::ids::SessionKey;
+use holdover_store::rows::{Kind, Op, Row, Slot, Token, Write};
 use holdover_store::time::Timestamp;
-use holdover_store::{StoredItem, Tombstone};
 
 use crate::args::Args;
 use crate::error::Fault;
 use crate::keys::{Keys, Life, OF_LIFE};
 use crate::place;
 use crate::records;
-use crate::reply::{Reply, dated_of, pack, sealed};
+use crate::reply::Reply;
 use crate::row::{fields, lives_text, token_text};
 
 pub(crate) use self::outcome::{Outcome, buried, torn_tombstone};
@@ -154,7 +152,7 @@ impl Plan {
         if let Some(old) = old_life.filter(|_| write.ends_life()) {
             plan.end_life(&old);
         }
-        plan.hint = hint_of(write);
+        plan.hint = write.change(write.from).map(|change| change.to_string().into()).unwrap_or_default();
         Ok(plan)
     }
 
@@ -380,23 +378,4 @@ pub(crate) fn entries(slot: Option<&Slot>) -> Vec<(String, Vec<u8>)> {
         entries.push(("resting".into(), place::of_all(row.updated_at, &row.key)));
     }
     entries
-}
-
-/// What whoever listens is told; nothing if only a lease runs on or an interrupt was handed out.
-fn hint_of(write: &Write) -> Vec<u8> {
-    let after = write.row_after();
-    if let (Some(before), Some(after), true) = (write.row_before(), after, write.ops.is_empty()) {
-        let same = SessionRow {
-            lease: after.lease.clone(),
-            alarm: after.alarm,
-            updated_at: after.updated_at,
-            interrupt_handed_to: after.interrupt_handed_to,
-            ..before.clone()
-        };
-        if same == *after && before.status == after.status {
-            return Vec::new();
-        }
-    }
-    let due = after.and_then(|row| row.alarm).is_some_and(|alarm| alarm <= write.from);
-    pack(&[write.key.tenant.as_str(), write.key.id.as_str(), if due { "1" } else { "0" }])
 }

@@ -8,30 +8,14 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::Bytes;
 use holdover_store::Watch;
-use holdover_store::ids::{SessionId, SessionKey, TenantId};
+use holdover_store::hints::{Change, Waiters};
 use redis::{PushInfo, PushKind, Value};
-use tokio::sync::broadcast;
 
 use crate::ear::Ear;
-use crate::error::Fault;
 use crate::keys::Keys;
 use crate::options::RedisOptions;
-use crate::reply::{self, Packed};
 use crate::wire::Listener;
-
-/// A waiter that falls further behind is woken for nothing.
-const HINTS_KEPT: usize = 1024;
-
-/// Something changed.
-#[derive(Debug, Clone)]
-enum Change {
-    /// This session, and whether it is due now.
-    Session(SessionKey, bool),
-    /// Nobody knows what: the connection was lost, or listens only from now on.
-    Anything,
-}
 
 /// The hints that one handle hears.
 pub(crate) struct Hints {
@@ -41,7 +25,7 @@ pub(crate) struct Hints {
 }
 
 struct Changes {
-    sender: broadcast::Sender<Change>,
+    waiters: Waiters,
     ear: Ear<Listener>,
 }
 
@@ -54,29 +38,16 @@ struct Opening {
 impl Hints {
     pub(crate) fn new(options: RedisOptions, keys: &Keys) -> Self {
         let channels = keys.partitions().map(|partition| keys.hints(partition)).collect();
-        let changes = Changes { sender: broadcast::channel(HINTS_KEPT).0, ear: Ear::new() };
+        let changes = Changes { waiters: Waiters::default(), ear: Ear::new() };
         Self { options, channels, changes: Arc::new(changes) }
     }
 
     /// Returns when what is watched may have changed, at the latest after `at_most`. Where nothing can be heard it
     /// waits as long as whoever polls.
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {
-        let mut changes = self.changes.sender.subscribe();
+        let wait = self.changes.waiters.begin(watch);
         self.listen();
-        let changed = async {
-            while let Ok(change) = changes.recv().await {
-                let wanted = match (watch, change) {
-                    (_, Change::Anything) => true,
-                    (Watch::Session(key), Change::Session(changed, _)) => *key == changed,
-                    (Watch::Due, Change::Session(_, due)) => due,
-                };
-                if wanted {
-                    return;
-                }
-            }
-        };
-        // Running out of time is an answer like any other.
-        let _ = tokio::time::timeout(at_most, changed).await;
+        wait.heard(at_most).await;
     }
 
     /// Opens the connection if it is not open, in a task of its own: however short the first waits are, it is opened
@@ -103,7 +74,7 @@ impl Opening {
             Ok(listener) => {
                 // Or it was lost before it was told of; whoever lost it has woken all.
                 if changes.ear.open(number, listener) {
-                    changes.tell(Change::Anything);
+                    changes.waiters.tell_all();
                 }
             }
             Err(error) => tracing::warn!(%error, "change hints cannot be heard; waiters poll"),
@@ -122,31 +93,25 @@ impl Drop for Opening {
 impl Changes {
     /// What the connection of an opening has heard.
     fn hear(&self, push: PushInfo, number: u64) {
-        let change = match push.kind {
+        match push.kind {
             PushKind::SMessage => match push.data.into_iter().nth(1) {
-                Some(Value::BulkString(message)) => read(message.into()).unwrap_or(Change::Anything),
-                _ => Change::Anything,
+                Some(Value::BulkString(text)) => self.tell(std::str::from_utf8(&text).unwrap_or_default()),
+                _ => self.waiters.tell_all(),
             },
             PushKind::Disconnection | PushKind::SUnsubscribe => {
                 self.ear.close(number);
-                Change::Anything
+                self.waiters.tell_all();
             }
-            _ => return,
-        };
-        self.tell(change);
+            _ => {}
+        }
     }
 
-    fn tell(&self, change: Change) {
-        // Fails when nobody waits, which is fine.
-        let _ = self.sender.send(change);
+    fn tell(&self, text: &str) {
+        match Change::parse(text) {
+            Some(change) => self.waiters.tell(&change),
+            None => self.waiters.tell_all(),
+        }
     }
-}
-
-fn read(message: Bytes) -> Result<Change, Fault> {
-    let mut packed = Packed::new(message);
-    let tenant = reply::id::<TenantId>(&packed.next()?)?;
-    let id = reply::id::<SessionId>(&packed.next()?)?;
-    Ok(Change::Session(SessionKey::new(tenant, id), packed.next()?.as_ref() == b"1"))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use holdover_store::hints::{Change, Named};
 use holdover_store::ids::{PendingId, SessionKey};
 use holdover_store::rows::Token;
 use holdover_store::time::Timestamp;
@@ -16,7 +17,7 @@ use crate::apply::{Expected, Outcome, Plan, pending_index, torn_tombstone};
 use crate::error::Fault;
 use crate::place;
 use crate::records;
-use crate::reply::{self, Reply, pack};
+use crate::reply::{self, Reply};
 use crate::row::{Fields, lives_text, token_text};
 use crate::store::Shared;
 
@@ -113,7 +114,7 @@ impl Shared {
         let token = token_text(Token::random()).into();
         plan.plain(["HSET".into(), row.into(), "token".into(), token, "lives".into(), lives_text(&lives)]);
         plan.index("ZADD", "dead", &place::of_all(there.now, key));
-        plan.tell(pack(&[key.tenant.as_str(), key.id.as_str(), "0"]));
+        plan.tell(Change { session: Named::of(key), news: true, due: false }.to_string().into());
         plan
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use holdover_store::hints::Waiters;
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{
     DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Verdict, Want, Write,
@@ -18,7 +19,6 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::Fault;
-use crate::hints::Hints;
 use crate::readers::Readers;
 use crate::rights::Frozen;
 use crate::writer::{Answer, Counters, Job, Message, Task};
@@ -29,7 +29,7 @@ pub(crate) struct SqliteRows {
     pub(crate) readers: Arc<Readers>,
     pub(crate) capabilities: Capabilities,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) hints: Arc<Hints>,
+    pub(crate) hints: Arc<Waiters>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) frozen: Option<Frozen>,
 }

@@ -8,7 +8,7 @@ use holdover_store::rows::RowStore;
 use holdover_store::{StoreError, StoreErrorKind};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::hints::Hints;
+use crate::hints;
 use crate::open::{Connector, Opened};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
@@ -58,7 +58,7 @@ impl SqliteStore {
             (options.clock.clone(), options.wal_bytes_max, options.synchronous);
         let connector = Arc::new(Connector::new(options)?);
         let frozen = connector.frozen();
-        let hints = Hints::of(connector.file());
+        let hints = hints::of(connector.file());
         let counters = Arc::new(Counters::default());
         let (writes, queue) = mpsc::channel(QUEUE_MAX);
         let mut writer = Writer {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use holdover_store::Retry;
 use holdover_store::StoreError;
+use holdover_store::hints::{Change, Named, Waiters};
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{Verdict, Write};
 use holdover_store::time::Clock;
@@ -20,7 +21,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::apply;
 use crate::error::Fault;
-use crate::hints::{Change, Hints};
 use crate::open::Connector;
 use crate::options::Synchronous;
 
@@ -85,15 +85,11 @@ impl Task {
         }
     }
 
-    fn change(&self, now: holdover_store::time::Timestamp) -> Change {
-        let due = match self {
-            Self::Apply(write) => {
-                let (before, after) = (write.row_before(), write.row_after().and_then(|row| row.alarm));
-                after.is_some_and(|alarm| alarm <= now) && before.and_then(|row| row.alarm) != after
-            }
-            Self::Remove(..) => false,
-        };
-        Change { key: self.key().clone(), due }
+    fn change(&self, now: holdover_store::time::Timestamp) -> Option<Change> {
+        match self {
+            Self::Apply(write) => write.change(now),
+            Self::Remove(key, _) => Some(Change { session: Named::of(key), news: true, due: false }),
+        }
     }
 }
 
@@ -135,7 +131,7 @@ pub(crate) struct Writer {
     /// As the connection has it.
     pub(crate) synchronous: Synchronous,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) hints: Arc<Hints>,
+    pub(crate) hints: Arc<Waiters>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) wal_file: PathBuf,
     pub(crate) wal_bytes_max: u64,
@@ -232,10 +228,11 @@ impl Writer {
     fn settle(&self, group: Vec<Job>, attempt: Attempt) {
         match attempt {
             Attempt::Committed(verdicts) => {
-                let now = self.clock.now();
                 for (job, verdict) in group.into_iter().zip(verdicts) {
-                    if let Verdict::Applied { .. } = verdict {
-                        self.hints.publish(job.task.change(now));
+                    if let Verdict::Applied { now, .. } = verdict
+                        && let Some(change) = job.task.change(now)
+                    {
+                        self.hints.tell(&change);
                     }
                     job.answer(Ok(verdict), None);
                 }

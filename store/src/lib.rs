@@ -16,6 +16,8 @@ mod ext;
 mod fork;
 #[macro_use]
 mod forward;
+#[cfg(feature = "rows")]
+pub mod hints;
 pub mod ids;
 mod inbox;
 mod interrupt;

@@ -1,6 +1,6 @@
 //! The places that are measured: a store of ours, and the way to the same place without it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use holdover::{PostgresOptions, PostgresStore, RedisOptions, RedisStore, SqliteStore, StateStore};
@@ -11,7 +11,7 @@ use super::bare::Bare;
 use crate::{Failed, Settings, scene};
 
 /// A place that is measured.
-pub(super) enum Place {
+pub(crate) enum Place {
     /// A new file in this folder.
     Sqlite(PathBuf),
     /// A new schema in the database that the URL names.
@@ -22,14 +22,27 @@ pub(super) enum Place {
 
 impl Place {
     /// SQLite, and what the settings name.
-    pub(super) fn all(settings: &Settings) -> Vec<Self> {
+    pub(crate) fn all(settings: &Settings) -> Vec<Self> {
         let redis = [&settings.redis, &settings.redis_cluster].into_iter().flatten();
         let postgres = settings.postgres.iter().cloned().map(Self::Postgres);
         let sqlite = [Self::Sqlite(settings.folder.clone())];
         sqlite.into_iter().chain(postgres).chain(redis.cloned().map(Self::Redis)).collect()
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    /// The place that a URL names: `sqlite:FILE` is a new file in the folder of that one.
+    pub(crate) fn of(url: &str) -> Result<Self, Failed> {
+        match url.split_once(':') {
+            Some(("sqlite", file)) => {
+                let folder = Path::new(file).parent().filter(|folder| !folder.as_os_str().is_empty());
+                Ok(Self::Sqlite(folder.unwrap_or(Path::new(".")).to_owned()))
+            }
+            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(url.to_owned())),
+            Some((scheme, _)) if scheme.starts_with("redis") => Ok(Self::Redis(url.to_owned())),
+            _ => Err(format!("--store: {url} names no store that is measured").into()),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Sqlite(_) => "sqlite",
             Self::Postgres(_) => "postgres",
@@ -41,8 +54,15 @@ impl Place {
     }
 }
 
+/// How large the files are that were made.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Files {
+    pub(crate) store: u64,
+    pub(crate) bare: u64,
+}
+
 /// An open place.
-pub(super) struct Backend {
+pub(crate) struct Backend {
     store: Arc<dyn StateStore>,
     opened: Opened,
     bare: Arc<Bare>,
@@ -55,12 +75,12 @@ enum Opened {
 }
 
 impl Backend {
-    pub(super) async fn open(place: &Place) -> Result<Self, Failed> {
+    pub(crate) async fn open(place: &Place) -> Result<Self, Failed> {
         match place {
             Place::Sqlite(folder) => {
                 let folder = tempfile::tempdir_in(folder)?;
                 let store = scene::open(folder.path()).await?;
-                let bare = Bare::sqlite(folder.path(), &store.capabilities()).await?;
+                let bare = Bare::sqlite(folder.path(), &store.capabilities())?;
                 Ok(Self::new(Arc::new(store.clone()), Opened::Sqlite { store, folder }, bare))
             }
             Place::Postgres(url) => {
@@ -82,27 +102,44 @@ impl Backend {
         Self { store, opened, bare: Arc::new(bare) }
     }
 
-    pub(super) fn store(&self) -> &Arc<dyn StateStore> {
+    pub(crate) fn store(&self) -> &Arc<dyn StateStore> {
         &self.store
     }
 
-    pub(super) fn bare(&self) -> &Arc<Bare> {
+    pub(crate) fn bare(&self) -> &Arc<Bare> {
         &self.bare
     }
 
-    /// Removes what was made. Of a namespace of Redis its few keys without sessions stay.
-    pub(super) async fn close(self) -> Result<(), Failed> {
+    /// Bytes that lie on the server: of the tables with their indexes, of Redis its whole memory. 0 of a file.
+    pub(crate) async fn server_bytes(&self) -> Result<u64, Failed> {
+        self.bare.server_bytes().await
+    }
+
+    /// Removes what was made. Of a namespace of Redis its few keys without sessions stay. Answers the bytes of the files,
+    /// once all is written back.
+    pub(crate) async fn close(self) -> Result<Files, Failed> {
         match self.opened {
             Opened::Sqlite { store, folder } => {
                 store.close().await;
+                // The last handle writes its log back.
+                drop(self.store);
                 self.bare.remove().await?;
-                Ok(folder.close()?)
+                drop(self.bare);
+                let bytes =
+                    |file: &str| Ok::<_, std::io::Error>(std::fs::metadata(folder.path().join(file))?.len());
+                let files = Files { store: bytes("holdover.db")?, bare: bytes("raw.db")? };
+                folder.close()?;
+                Ok(files)
             }
             Opened::Postgres { store } => {
                 store.close().await;
-                self.bare.remove().await
+                self.bare.remove().await?;
+                Ok(Files::default())
             }
-            Opened::Redis => self.bare.remove().await,
+            Opened::Redis => {
+                self.bare.remove().await?;
+                Ok(Files::default())
+            }
         }
     }
 }

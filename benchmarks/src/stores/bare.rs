@@ -10,16 +10,14 @@ use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Executor};
-use tokio::sync::Mutex;
 
-use super::load::BYTES;
 use crate::Failed;
-use crate::raw::Raw;
+use crate::raw::Grouped;
 
 /// One insert at a time, acknowledged as a commit of the store is.
-pub(super) enum Bare {
-    /// One writer, a transaction for each insert.
-    Sqlite(Mutex<Option<Raw>>),
+pub(crate) enum Bare {
+    /// One writer, a transaction for all inserts that wait.
+    Sqlite(Grouped),
     /// As many connections as the store has, a statement for each insert, in the store's schema.
     Postgres { pool: PgPool, schema: String },
     /// One connection that all tasks share, as in the store; a key for each insert.
@@ -27,25 +25,25 @@ pub(super) enum Bare {
 }
 
 #[derive(Clone)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     Single(MultiplexedConnection),
     Cluster(ClusterConnection),
 }
 
 /// The keys of the inserts.
-pub(super) struct Keys {
+pub(crate) struct Keys {
     namespace: String,
     next: AtomicU64,
 }
 
 impl Bare {
-    pub(super) async fn sqlite(folder: &Path, store: &Capabilities) -> Result<Self, Failed> {
-        Ok(Self::Sqlite(Mutex::new(Some(Raw::open(folder, store).await?))))
+    pub(super) fn sqlite(folder: &Path, store: &Capabilities) -> Result<Self, Failed> {
+        Ok(Self::Sqlite(Grouped::open(folder, store)?))
     }
 
     pub(super) async fn postgres(url: &str, schema: String) -> Result<Self, Failed> {
-        let pool =
-            PgPoolOptions::new().max_connections(PostgresOptions::CONNECTIONS_MAX).connect(url).await?;
+        let options = PgPoolOptions::new().test_before_acquire(false);
+        let pool = options.max_connections(PostgresOptions::CONNECTIONS_MAX).connect(url).await?;
         let table = format!("CREATE TABLE {schema}.raw (id BIGSERIAL PRIMARY KEY, payload BYTEA NOT NULL)");
         pool.execute(AssertSqlSafe(table)).await?;
         Ok(Self::Postgres { pool, schema })
@@ -64,13 +62,9 @@ impl Bare {
     }
 
     /// Keeps these bytes; returns once that is acknowledged.
-    pub(super) async fn insert(&self, bytes: Vec<u8>) -> Result<(), Failed> {
+    pub(crate) async fn insert(&self, bytes: Vec<u8>) -> Result<(), Failed> {
         match self {
-            Self::Sqlite(raw) => {
-                let mut raw = raw.lock().await;
-                let raw = raw.as_mut().ok_or("closed")?;
-                raw.transaction(1, BYTES as u64).await?;
-            }
+            Self::Sqlite(raw) => raw.insert(bytes).await?,
             Self::Postgres { pool, schema } => {
                 let insert = AssertSqlSafe(format!("INSERT INTO {schema}.raw (payload) VALUES ($1)"));
                 sqlx::query(insert).bind(bytes).execute(pool).await?;
@@ -81,6 +75,25 @@ impl Bare {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of the server: of the schema's tables with their indexes, or all of its memory. None of a file.
+    pub(super) async fn server_bytes(&self) -> Result<u64, Failed> {
+        let bytes = match self {
+            Self::Sqlite(_) => 0,
+            Self::Postgres { pool, schema } => {
+                let sizes = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class \
+                             WHERE relkind = 'r' AND relnamespace = $1::regnamespace";
+                sqlx::query_scalar::<_, i64>(sizes).bind(schema).fetch_one(pool).await?
+            }
+            Self::Redis { connection, .. } => {
+                let told: String =
+                    redis::from_redis_value(connection.ask(redis::cmd("INFO").arg("memory")).await?)?;
+                let used = told.lines().find_map(|line| line.strip_prefix("used_memory:"));
+                used.ok_or("the server does not say its used_memory")?.trim().parse()?
+            }
+        };
+        Ok(u64::try_from(bytes)?)
     }
 
     /// Removes the rows, so that a server's memory does not grow from one measurement to the next.
@@ -102,11 +115,7 @@ impl Bare {
     /// Ends with it; of Postgres the whole schema goes.
     pub(super) async fn remove(&self) -> Result<(), Failed> {
         match self {
-            Self::Sqlite(raw) => {
-                if let Some(raw) = raw.lock().await.take() {
-                    raw.close().await?;
-                }
-            }
+            Self::Sqlite(_) => {}
             Self::Postgres { pool, schema } => {
                 pool.execute(AssertSqlSafe(format!("DROP SCHEMA {schema} CASCADE"))).await?;
                 pool.close().await;
@@ -118,12 +127,12 @@ impl Bare {
 }
 
 impl Wire {
-    async fn ask(&self, command: &redis::Cmd) -> Result<(), Failed> {
+    async fn ask(&self, command: &redis::Cmd) -> Result<redis::Value, Failed> {
         let answer = match self.clone() {
             Self::Single(mut connection) => connection.req_packed_command(command).await?,
             Self::Cluster(mut connection) => connection.req_packed_command(command).await?,
         };
-        Ok(answer.extract_error().map(drop)?)
+        Ok(answer.extract_error()?)
     }
 }
 

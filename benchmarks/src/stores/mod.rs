@@ -12,7 +12,8 @@ use crate::stats::Samples;
 use crate::timed::histogram;
 use crate::{Failed, Settings};
 
-use self::backend::{Backend, Place};
+pub(crate) use self::backend::{Backend, Place};
+pub(crate) use self::bare::Bare;
 pub(crate) use self::report::write;
 
 /// What was measured of one store.

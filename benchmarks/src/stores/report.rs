@@ -12,7 +12,7 @@ pub(crate) fn write(text: &mut String, stores: &[Measured]) {
             "\n## The stores\n\nCommits of {BYTES} bytes of payload (a message of 4 KB, a state of 1 KB, an event), so many sessions \
              at once, each session one commit after the other, timed from the asking to the acknowledgement. Bare: as many tasks, each one \
              insert of as many bytes after the other, in the same run, on the same server or file system with the same settings; SQLite \
-             with a transaction for each insert (its store makes one for all commits that wait), Postgres with a statement for each \
+             with a transaction for all inserts that wait, as its store makes one for all commits that wait, Postgres with a statement for each \
              and as many connections as the store has ({}), Redis with a `SET` for each on one shared connection, as the store has. A \
              ratio above 1 says that bare inserts are so many times as fast.\n",
             holdover::PostgresOptions::CONNECTIONS_MAX

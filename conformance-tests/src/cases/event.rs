@@ -276,7 +276,7 @@ async fn tail_missed_notify_still_delivers(t: Bench) -> CaseResult {
     for _ in 0..3 {
         // The hint is given before anybody waits for it.
         t.commit(&claim.fence, Commit { events: events(["e"]), ..commit() }).await?;
-        for watch in [Watch::Session(key.clone()), Watch::Due] {
+        for watch in [Watch::Session(key.clone()), Watch::News(key.clone()), Watch::Due] {
             t.store.wait_for_change(watch, Duration::from_millis(5)).await?;
         }
         let (read, next, _) = page(&t.store, key, &cursor, 5).await?;
@@ -290,7 +290,7 @@ async fn tail_missed_notify_still_delivers(t: Bench) -> CaseResult {
 async fn tail_wakes_on_append(t: Bench) -> CaseResult {
     const AT_MOST: Duration = Duration::from_secs(60);
     let key = t.create("s").await?;
-    for watch in [Watch::Session(key.clone()), Watch::Due] {
+    for watch in [Watch::Session(key.clone()), Watch::News(key.clone()), Watch::Due] {
         let waiter = t.peer().await;
         let began = tokio::time::Instant::now();
         let watched = watch.clone();

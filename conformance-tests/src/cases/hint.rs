@@ -190,6 +190,19 @@ impl Change {
         })
     }
 
+    /// Whether the run that holds the session should hear of it.
+    fn is_news(self) -> bool {
+        matches!(
+            self,
+            Self::Delivery
+                | Self::Claim
+                | Self::ClaimOfWhatIsDue
+                | Self::Stop
+                | Self::Deletion
+                | Self::Retention
+        )
+    }
+
     /// Whether a store with these powers can do it.
     fn is_known_to(self, t: &Bench) -> bool {
         let capabilities = t.store.capabilities();
@@ -299,6 +312,9 @@ impl Drop for Waiter {
 async fn whoever_watches_a_session_is_told_of_every_change(t: Bench) -> CaseResult {
     for change in OF_A_SESSION.into_iter().filter(|change| change.is_known_to(&t)) {
         told_of(&t, change, |key| Watch::Session(key.clone())).await?;
+        if change.is_news() {
+            told_of(&t, change, |key| Watch::News(key.clone())).await?;
+        }
     }
     Ok(())
 }

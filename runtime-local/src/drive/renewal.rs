@@ -77,7 +77,7 @@ impl Renewal {
     /// Begins to listen for changes of the session, if it does not yet.
     pub(super) async fn listen(&mut self, store: &Arc<dyn StateStore>, key: &SessionKey) {
         if self.hint.is_none() {
-            self.hint = Some(Hint::listen(store, Watch::Session(key.clone()), self.every).await);
+            self.hint = Some(Hint::listen(store, Watch::News(key.clone()), self.every).await);
         }
     }
 

@@ -43,6 +43,14 @@ impl PgRows {
     fn heard(&self, now: Timestamp) {
         self.0.heard.hear(now);
     }
+
+    /// Tells of what the statement of the write has not told of.
+    async fn told(&self, write: &Write, now: Timestamp) {
+        let urgent = write.change(write.from).is_some_and(|change| change.is_urgent());
+        if let Some(change) = write.change(now).filter(|_| !urgent) {
+            self.0.hints.tell(change).await;
+        }
+    }
 }
 
 #[async_trait]
@@ -68,12 +76,15 @@ impl Rows for PgRows {
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
         // Each is a statement of its own on a connection of its own. All are on their way before one is waited for.
         let calls: Vec<_> =
-            writes.into_iter().map(|write| self.0.caller.start(write::Apply::new(write))).collect();
+            writes.iter().map(|write| self.0.caller.start(write::Apply::new(Arc::clone(write)))).collect();
         let mut verdicts = Vec::with_capacity(calls.len());
-        for call in calls {
+        for (call, write) in calls.into_iter().zip(&writes) {
             let verdict = call.ended().await;
             if let Ok(Verdict::Applied { now, .. } | Verdict::Taken { now, .. }) = &verdict {
                 self.heard(*now);
+            }
+            if let Ok(Verdict::Applied { now, .. }) = &verdict {
+                self.told(write, *now).await;
             }
             verdicts.push(verdict);
         }

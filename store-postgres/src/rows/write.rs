@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_store::hints::Change;
 use holdover_store::ids::{InboxSeq, ItemKey, SessionKey};
 use holdover_store::payload::Digest;
 use holdover_store::rows::{Kind, Op, Prefix, Row, RowKey, Verdict, Write};
@@ -233,14 +234,15 @@ fn answer(sql: &mut Sql<'_>, write: &Write, taken: bool, until: Param) {
     }
 }
 
-/// Tells whoever listens that the session changed, and whether its alarm rings now.
+/// Tells whoever listens, where that must not be forgotten: of news, and of what is due. All else is told of
+/// [afterwards](crate::hints::Hints::tell), many in one notification.
 fn hint(sql: &mut Sql<'_>, write: &Write) -> String {
-    let Some(channel) = sql.names.channel.clone() else { return "NULL::boolean".into() };
-    let alarm = |row: Option<&holdover_store::rules::SessionRow>| row.and_then(|row| row.alarm);
-    let (before, after) = (alarm(write.row_before()), alarm(write.row_after()));
-    let due = before != after && after.is_some_and(|at| at <= write.from);
+    let change = write.change(write.from).filter(Change::is_urgent);
+    let (Some(channel), Some(change)) = (sql.names.channel.clone(), change) else {
+        return "NULL::boolean".into();
+    };
     let channel = sql.bind(&*channel);
-    let payload = sql.bind(hints::payload(&write.key, due));
+    let payload = sql.bind(hints::payload(&[change]));
     format!("CASE WHEN s.sid IS NOT NULL THEN pg_notify({channel}, {payload}) IS NULL END")
 }
 

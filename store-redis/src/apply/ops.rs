@@ -3,10 +3,12 @@
 use holdover_store::StoredItem;
 use holdover_store::rows::{Kind, Op, Row, RowKey, Write};
 
-use super::{Command, Plan};
+use super::{Command, Plan, pending_index};
 use crate::error::Fault;
 use crate::keys::{Life, OF_LIFE};
+use crate::place;
 use crate::records;
+use crate::reply::{dated_of, sealed};
 
 impl Plan {
     pub(super) fn op(&mut self, life: &Life, write: &Write, op: &Op, begins: bool) -> Result<(), Fault> {

@@ -142,7 +142,7 @@ impl Request {
             | Self::ReadEvents(key, ..)
             | Self::ListRuns(key, _)
             | Self::Fork(key, ..)
-            | Self::Wait(Watch::Session(key), _) => Some(key),
+            | Self::Wait(Watch::Session(key) | Watch::News(key), _) => Some(key),
             Self::ListCheckpoints(query) => Some(&query.key),
             Self::ListSessions(_)
             | Self::ClaimDue(_)

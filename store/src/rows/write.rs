@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::row::{Kind, Row, RowKey};
 use crate::Tombstone;
+use crate::hints::{Change, Named};
 use crate::ids::{EventSeq, Incarnation, MessageSeq, SessionKey};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
@@ -130,6 +131,26 @@ impl Write {
     /// Whether it copies or removes a whole session, and takes as long as that is large.
     pub fn is_long(&self) -> bool {
         self.copy.is_some() || self.ends_life()
+    }
+
+    /// What those who wait are told of it, once it is applied at `now`. None if only a lease runs on or an interrupt was
+    /// handed out.
+    pub fn change(&self, now: Timestamp) -> Option<Change> {
+        let session = Named::of(&self.key);
+        let (before, after) = match (self.row_before(), self.row_after()) {
+            (Some(before), Some(after)) if !self.ends_life() => (before, after),
+            (_, after) => {
+                let due = after.and_then(|row| row.alarm).is_some_and(|alarm| alarm <= now);
+                return Some(Change { session, news: true, due });
+            }
+        };
+        if self.ops.is_empty() && before.differs_only_in_its_lease(after) {
+            return None;
+        }
+        let stop = after.interrupt.is_some() && after.interrupt != before.interrupt;
+        let news = after.last_item > before.last_item || stop || after.epoch != before.epoch;
+        let due = after.alarm != before.alarm && after.alarm.is_some_and(|alarm| alarm <= now);
+        Some(Change { session, news, due })
     }
 
     /// About how many bytes it writes.

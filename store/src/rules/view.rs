@@ -9,6 +9,18 @@ use crate::{
 };
 
 impl SessionRow {
+    /// Whether `after` is the same session, whose run keeps it for longer or was handed its interrupt.
+    pub fn differs_only_in_its_lease(&self, after: &Self) -> bool {
+        let same = Self {
+            lease: after.lease.clone(),
+            alarm: after.alarm,
+            updated_at: after.updated_at,
+            interrupt_handed_to: after.interrupt_handed_to,
+            ..self.clone()
+        };
+        same == *after
+    }
+
     /// The session as a reader sees it.
     pub fn session(
         &self,

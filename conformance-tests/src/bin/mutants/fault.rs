@@ -11,7 +11,7 @@ use holdover_store::{
     ForkOutcome, InboxItem, InboxPage, Interrupt, InterruptCheck, InterruptOutcome, LeaseOutcome,
     MessagePage, MessageRange, NewFork, NewSession, Page, PageRequest, PendingCall, PendingQuery,
     PurgeReport, RetentionRule, RunRecord, Session, SessionQuery, SessionSummary, StageOutcome, Staging,
-    StatusCas, StoreError,
+    StatusCas, StoreError, Watch,
 };
 use holdover_store_memory::parts::{Record, Sessions, Tombstones};
 
@@ -145,6 +145,8 @@ pub(crate) struct Fault {
     pub(crate) reopen: fn(&mut Sessions),
     /// Whether waiters are told of what the operation of this name, which is no read, may have changed.
     pub(crate) tells: fn(&str) -> bool,
+    /// Whether whoever waits for this hears anything.
+    pub(crate) hears: fn(&Watch) -> bool,
     /// Whether its capabilities declare forks.
     pub(crate) forks: bool,
     /// Whether its capabilities declare retention.
@@ -191,6 +193,7 @@ pub(crate) const SOUND: Fault = Fault {
     over: |_, claim, now| claim.lease_ends <= now,
     reopen: |_| {},
     tells: |_| true,
+    hears: |_| true,
     forks: true,
     retention: true,
 };

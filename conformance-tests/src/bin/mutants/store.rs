@@ -369,8 +369,12 @@ impl StateStore for Broken {
         self.run("list_pending", |tx| (self.fault().list_pending)(tx, query)).await
     }
 
-    async fn wait_for_change(&self, _: Watch, at_most: Duration) -> Result<(), StoreError> {
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
         self.shared.budget.spend();
+        if !(self.fault().hears)(&watch) {
+            tokio::time::sleep(at_most).await;
+            return Ok(());
+        }
         // Running out of time is an answer like any other.
         let _ = tokio::time::timeout(at_most, self.shared.changed.notified()).await;
         Ok(())

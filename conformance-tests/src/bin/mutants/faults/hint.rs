@@ -1,5 +1,7 @@
 //! Changes of which nobody is told.
 
+use holdover_store::Watch;
+
 use crate::fault::{Fault, Mutant, SOUND};
 
 /// A store of which one operation tells nobody.
@@ -18,6 +20,11 @@ pub(super) static MUTANTS: &[Mutant] = &[
         name: "waiters-are-not-told",
         broken: "whoever waits for a change is not told",
         fault: Fault { tells: |_| false, ..SOUND },
+    },
+    Mutant {
+        name: "runs-hear-no-news",
+        broken: "a run that waits for news of its session is not told",
+        fault: Fault { hears: |watch| !matches!(watch, Watch::News(_)), ..SOUND },
     },
     silent!("creation-tells-nobody", "whoever waits is not told of a creation", "create_session"),
     silent!("deletion-tells-nobody", "whoever waits is not told of a deletion", "delete_session"),

@@ -1,0 +1,131 @@
+//! The work that peers are measured by: so many sessions at once, each of so many steps of a short answer and one call
+//! with an effect; or as many bare writes of the same bytes. One line of JSON, for a program that compares.
+
+mod resume;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::future::try_join_all;
+use holdover::StateStore;
+use holdover::core::store::Capabilities;
+use serde_json::{Value, json};
+
+use crate::Failed;
+use crate::scene::{self, Turn};
+use crate::stats::{cpu, ms};
+use crate::stores::{Backend, Bare, Place};
+
+pub(crate) use self::resume::Resume;
+
+/// What the model says in a step, and what its call answers, in bytes.
+pub(crate) const BYTES: usize = 200;
+/// Durable points of a step: before its call, and after it.
+const WRITES: u64 = 2;
+
+/// One run of it.
+#[derive(clap::Args)]
+pub(crate) struct Work {
+    /// Where: `sqlite:FILE`, a new file in its folder; `postgres://…`, a new schema; `redis://…`, a new namespace.
+    #[arg(long, value_name = "URL")]
+    store: String,
+    /// How many sessions run at once.
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    sessions: usize,
+    /// Steps of each.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    steps: u64,
+    /// How long the model takes, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    model_ms: u64,
+    /// As many bare writes of the same bytes to the same place instead.
+    #[arg(long)]
+    bare: bool,
+}
+
+impl Work {
+    /// Does it, and says how long that took.
+    pub(crate) async fn measure(&self) -> Result<Value, Failed> {
+        let backend = Backend::open(&Place::of(&self.store)?).await?;
+        let measured = self.on(&backend).await;
+        let files = backend.close().await?;
+        let mut measured = measured?;
+        let file = if self.bare { files.bare } else { files.store };
+        measured.stored += file;
+        Ok(measured.line(self))
+    }
+
+    async fn on(&self, backend: &Backend) -> Result<Measured, Failed> {
+        let before = backend.server_bytes().await?;
+        let (began, worked) = (Instant::now(), cpu());
+        if self.bare {
+            self.insert(backend.bare()).await?;
+        } else {
+            self.run(backend.store()).await?;
+        }
+        let (took, worked) = (began.elapsed(), cpu() - worked);
+        let stored = backend.server_bytes().await?.saturating_sub(before);
+        Ok(Measured { took, worked, stored, capabilities: backend.store().capabilities() })
+    }
+
+    async fn run(&self, store: &Arc<dyn StateStore>) -> Result<(), Failed> {
+        let agent = scene::agent(turn(self.steps, Duration::from_millis(self.model_ms)))?;
+        let runtime = scene::runtime(Arc::clone(store), &agent);
+        let turns = (0..self.sessions).map(|session| scene::turn(&runtime, &agent, session));
+        try_join_all(turns).await.map(drop)
+    }
+
+    async fn insert(&self, bare: &Arc<Bare>) -> Result<(), Failed> {
+        let (writes, thinks) = (self.steps * WRITES, Duration::from_millis(self.model_ms));
+        let sessions = (0..self.sessions).map(|_| {
+            let bare = Arc::clone(bare);
+            tokio::spawn(async move {
+                for write in 0..writes {
+                    if write % WRITES == 0 && !thinks.is_zero() {
+                        tokio::time::sleep(thinks).await;
+                    }
+                    let mut bytes = vec![0; BYTES];
+                    fastrand::fill(&mut bytes);
+                    bare.insert(bytes).await?;
+                }
+                Ok::<_, Failed>(())
+            })
+        });
+        try_join_all(sessions).await?.into_iter().collect()
+    }
+}
+
+/// What came of it.
+struct Measured {
+    took: Duration,
+    /// What the process worked for it, on all cores together.
+    worked: Duration,
+    /// In bytes, of all sessions.
+    stored: u64,
+    capabilities: Capabilities,
+}
+
+impl Measured {
+    fn line(self, work: &Work) -> Value {
+        let settings: serde_json::Map<String, Value> =
+            self.capabilities.settings.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let steps = work.sessions as f64 * work.steps as f64;
+        json!({
+            "system": if work.bare { "bare" } else { "holdover" },
+            "version": env!("CARGO_PKG_VERSION"),
+            "store": self.capabilities.backend,
+            "settings": settings,
+            "sessions": work.sessions,
+            "steps": work.steps,
+            "seconds": self.took.as_secs_f64(),
+            "steps_per_s": steps / self.took.as_secs_f64(),
+            "ms_per_step": ms(self.took) / work.steps as f64,
+            "cpu_ms_per_step": ms(self.worked) / steps,
+            "bytes_stored": self.stored / work.sessions.max(1) as u64,
+        })
+    }
+}
+
+fn turn(steps: u64, thinks: Duration) -> Turn {
+    Turn { steps, text_bytes: BYTES, result_bytes: BYTES, thinks, ..Turn::default() }
+}

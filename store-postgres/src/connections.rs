@@ -1,0 +1,131 @@
+//! The connections of a handle, each used again at once.
+//!
+//! The pool asks each connection that comes back to it whether it is in order, which is an exchange with the server for
+//! every call. So what is in order after its call is kept here, and goes back to the pool only when it was idle for a
+//! while or the server is to be asked anew.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgPool;
+use sqlx::{PgConnection, Postgres};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::open::IDLE_TRUSTED;
+use crate::server::Server;
+
+/// The connections of a handle.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    pool: PgPool,
+    /// As many as there are connections at most: whoever has one finds a connection here or in the pool.
+    free: Arc<Semaphore>,
+    kept: Arc<Mutex<Kept>>,
+    server: Arc<Server>,
+    wait_max: Duration,
+}
+
+#[derive(Default)]
+struct Kept {
+    idle: Vec<(PoolConnection<Postgres>, Instant)>,
+    closed: bool,
+}
+
+/// A connection in use. Dropped, it goes back to the pool.
+pub(crate) struct Conn {
+    conn: PoolConnection<Postgres>,
+    home: Connections,
+    _free: OwnedSemaphorePermit,
+}
+
+impl Connections {
+    pub(crate) fn new(pool: PgPool, server: Arc<Server>, wait_max: Duration) -> Self {
+        let connections = usize::try_from(pool.options().get_max_connections()).unwrap_or(usize::MAX);
+        let free = Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS)));
+        Self { pool, free, kept: Arc::default(), server, wait_max }
+    }
+
+    /// How many there are at most.
+    pub(crate) fn most(&self) -> u32 {
+        self.pool.options().get_max_connections()
+    }
+
+    /// Waits for one.
+    pub(crate) async fn acquire(&self) -> Result<Conn, sqlx::Error> {
+        let began = Instant::now();
+        let free = tokio::time::timeout(self.wait_max, Arc::clone(&self.free).acquire_owned()).await;
+        let free = free.map_err(|_| sqlx::Error::PoolTimedOut)?.map_err(|_| sqlx::Error::PoolClosed)?;
+        let conn = match self.kept() {
+            Some(conn) => conn,
+            None => {
+                let left = self.wait_max.saturating_sub(began.elapsed());
+                let conn = tokio::time::timeout(left, self.pool.acquire()).await;
+                conn.unwrap_or(Err(sqlx::Error::PoolTimedOut))?
+            }
+        };
+        Ok(Conn { conn, home: self.clone(), _free: free })
+    }
+
+    /// One that was used just now.
+    fn kept(&self) -> Option<PoolConnection<Postgres>> {
+        let mut kept = self.lock();
+        if self.server.is_to_be_asked() {
+            // The pool has it asked.
+            kept.idle.clear();
+        }
+        let (conn, used) = kept.idle.pop()?;
+        if used.elapsed() > IDLE_TRUSTED {
+            // So were all the others.
+            kept.idle.clear();
+            return None;
+        }
+        Some(conn)
+    }
+
+    /// Closes them, each when its call has ended.
+    pub(crate) async fn close(&self) {
+        {
+            let mut kept = self.lock();
+            kept.closed = true;
+            kept.idle.clear();
+        }
+        self.pool.close().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // Nothing is half done in it at any point where it could panic.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Conn {
+    /// It is in order: the next call may have it as it is.
+    pub(crate) fn keep(self) {
+        let Self { conn, home, _free } = self;
+        let mut kept = home.lock();
+        if !kept.closed {
+            kept.idle.push((conn, Instant::now()));
+        }
+    }
+
+    /// Closes it: whatever still comes on it is nobody's.
+    pub(crate) fn forget(self) {
+        drop(self.conn.detach());
+    }
+}
+
+impl Deref for Conn {
+    type Target = PgConnection;
+
+    fn deref(&self) -> &PgConnection {
+        &self.conn
+    }
+}
+
+impl DerefMut for Conn {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.conn
+    }
+}

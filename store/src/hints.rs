@@ -1,0 +1,212 @@
+//! Change hints: what is told of a change, and those who wait for it.
+//!
+//! Only hints: whoever polls misses nothing, and whoever is told looks for itself.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::ids::SessionKey;
+use crate::payload::Digest;
+use crate::read::Watch;
+
+/// What is told of a session that changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// Which.
+    pub session: Named,
+    /// Whether there may be something that the run that holds it should hear: an item, a stop, another owner.
+    pub news: bool,
+    /// Whether it may have become due.
+    pub due: bool,
+}
+
+/// The name of a session in a hint: as short as it may be. Two sessions may share one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Named(pub u64);
+
+impl Named {
+    /// That of this session.
+    pub fn of(key: &SessionKey) -> Self {
+        let Digest(digest) = Digest::of(format!("{}\0{}", key.tenant, key.id).as_bytes());
+        Self(digest.iter().take(8).fold(0, |name, byte| name << 8 | u64::from(*byte)))
+    }
+}
+
+impl Change {
+    /// Whether somebody may wait for just this, and not only look on.
+    pub fn is_urgent(&self) -> bool {
+        self.news || self.due
+    }
+
+    /// Reads what [`Display`](fmt::Display) wrote. None: this version cannot read it, so anything may have changed.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let session = Named(u64::from_str_radix(words.next()?, 16).ok()?);
+        let mut change = Self { session, news: false, due: false };
+        for word in words {
+            match word {
+                "news" => change.news = true,
+                "due" => change.due = true,
+                _ => return None,
+            }
+        }
+        Some(change)
+    }
+}
+
+/// As it goes over a wire: `00f1a2b3c4d5e6f7 news due`.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = |is: bool, word: &'static str| if is { word } else { "" };
+        write!(f, "{:016x}{}{}", self.session.0, word(self.news, " news"), word(self.due, " due"))
+    }
+}
+
+/// Those who wait for changes in this process. To tell of one costs as much as there are who wait for that one.
+#[derive(Debug, Clone, Default)]
+pub struct Waiters(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    by_session: HashMap<Named, Vec<Arc<Waiter>>>,
+    due: Vec<Arc<Waiter>>,
+}
+
+/// One who waits.
+#[derive(Debug, Default)]
+struct Waiter {
+    told: Notify,
+    /// Whether it waits for news alone.
+    news: bool,
+}
+
+/// A wait that has begun: what changes from now on is heard. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Wait {
+    waiters: Waiters,
+    /// None: it waits for whatever may be due.
+    session: Option<Named>,
+    waiter: Arc<Waiter>,
+}
+
+impl Waiters {
+    /// Tells those who wait for it that this has changed.
+    pub fn tell(&self, change: &Change) {
+        let waiting = self.lock();
+        let due = waiting.due.iter().filter(|_| change.due);
+        let session = waiting.by_session.get(&change.session).into_iter().flatten();
+        for waiter in due.chain(session.filter(|waiter| change.news || !waiter.news)) {
+            waiter.told.notify_one();
+        }
+    }
+
+    /// Tells all who wait: nobody knows what has changed.
+    pub fn tell_all(&self) {
+        let waiting = self.lock();
+        for waiter in waiting.by_session.values().flatten().chain(&waiting.due) {
+            waiter.told.notify_one();
+        }
+    }
+
+    /// Begins to wait.
+    pub fn begin(&self, watch: &Watch) -> Wait {
+        let (session, news) = match watch {
+            Watch::Session(key) => (Some(Named::of(key)), false),
+            Watch::News(key) => (Some(Named::of(key)), true),
+            Watch::Due => (None, false),
+        };
+        let waiter = Arc::new(Waiter { told: Notify::new(), news });
+        self.lock().of(session).push(Arc::clone(&waiter));
+        Wait { waiters: self.clone(), session, waiter }
+    }
+
+    /// Returns when what is watched may have changed, at the latest after `at_most`.
+    pub async fn wait(&self, watch: &Watch, at_most: Duration) {
+        self.begin(watch).heard(at_most).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Nothing is half done in it at any point where it could panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn of(&mut self, session: Option<Named>) -> &mut Vec<Arc<Waiter>> {
+        match session {
+            Some(session) => self.by_session.entry(session).or_default(),
+            None => &mut self.due,
+        }
+    }
+}
+
+impl Wait {
+    /// Returns when what is watched may have changed, at the latest after `at_most`.
+    pub async fn heard(self, at_most: Duration) {
+        // Running out of time is an answer like any other: the caller looks for itself.
+        let _ = tokio::time::timeout(at_most, self.waiter.told.notified()).await;
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        let mut waiting = self.waiters.lock();
+        let others = waiting.of(self.session);
+        others.retain(|waiter| !Arc::ptr_eq(waiter, &self.waiter));
+        if let (true, Some(session)) = (others.is_empty(), self.session) {
+            waiting.by_session.remove(&session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+
+    fn key(id: &str) -> SessionKey {
+        SessionKey::new("acme".parse().unwrap(), id.parse().unwrap())
+    }
+
+    #[test]
+    fn what_goes_over_a_wire_comes_back() {
+        for (news, due) in [(false, false), (true, false), (false, true), (true, true)] {
+            let change = Change { session: Named::of(&key("s")), news, due };
+            assert_eq!(Change::parse(&change.to_string()), Some(change));
+        }
+        for text in ["", "changed", "00f1a2b3c4d5e6f7 later", "x"] {
+            assert_eq!(Change::parse(text), None, "{text}");
+        }
+        assert_ne!(Named::of(&key("s")), Named::of(&key("t")));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_is_told_of_what_it_waits_for_and_of_nothing_else() {
+        let waiters = Waiters::default();
+        let watches = [Watch::Session(key("s")), Watch::News(key("s")), Watch::Session(key("t")), Watch::Due];
+        let told = async |tell: &dyn Fn()| {
+            let mut told = Vec::new();
+            let waits = watches.each_ref().map(|watch| waiters.begin(watch));
+            tell();
+            for wait in waits {
+                // Whoever was told is told at once; a paused clock lets the time of the others run out.
+                let began = tokio::time::Instant::now();
+                wait.heard(Duration::from_secs(1)).await;
+                told.push(began.elapsed().is_zero());
+            }
+            told
+        };
+        let change = |news, due| Change { session: Named::of(&key("s")), news, due };
+        assert_eq!(told(&|| waiters.tell(&change(false, false))).await, [true, false, false, false]);
+        assert_eq!(told(&|| waiters.tell(&change(true, false))).await, [true, true, false, false]);
+        assert_eq!(told(&|| waiters.tell(&change(false, true))).await, [true, false, false, true]);
+        assert_eq!(told(&|| waiters.tell_all()).await, [true; 4]);
+        let waiting = waiters.lock();
+        assert!(waiting.by_session.is_empty() && waiting.due.is_empty(), "nobody is left behind");
+    }
+}
