@@ -1,0 +1,87 @@
+"""Installs the peers at the versions of pins.json into the build folder, once."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import paths
+
+PINS: dict[str, Any] = json.loads((paths.HERE / "pins.json").read_text())
+CONSTRAINTS = paths.HERE / "constraints.txt"
+
+
+def python() -> None:
+    """A virtual environment with the Python peers, and the servers that wheels bring."""
+    wanted = json.dumps([PINS["python"], PINS["openssl-1.1"], CONSTRAINTS.read_text()])
+    _once("python", wanted, _python)
+
+
+def npm() -> None:
+    """Restate. Scripts of packages are not run: none is needed, and one reports the installation."""
+    packages = [f"{name}@{version}" for name, version in PINS["npm"].items()]
+    folder = paths.NODE_MODULES.parent
+
+    def install() -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        quiet = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+        _run("npm", "install", *quiet, "--prefix", str(folder), *packages)
+
+    _once("npm", json.dumps(packages), install)
+
+
+def duroxide() -> None:
+    """Its program, built as one job so that it leaves room for others."""
+    package = paths.HERE / "duroxide"
+    manifest = (package / "Cargo.toml").read_text()
+    version = PINS["crates"]["duroxide"]
+    if f'"={version}"' not in manifest:
+        raise SystemExit(f"error: duroxide/Cargo.toml does not ask for {version}, which pins.json does")
+    target = paths.DUROXIDE.parent.parent
+    where = ["--manifest-path", str(package / "Cargo.toml"), "--target-dir", str(target)]
+    _run("cargo", "build", "--quiet", "--release", "--locked", "-j1", *where)
+
+
+def _python() -> None:
+    if not paths.PYTHON.exists():
+        _run(sys.executable, "-m", "venv", str(paths.VENV))
+    pip = [str(paths.PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    _run(*pip, "install", "--constraint", str(CONSTRAINTS), *PINS["python"])
+    _openssl(pip)
+
+
+def _openssl(pip: list[str]) -> None:
+    """Redis Stack was linked with OpenSSL 1.1, which current systems lack. A wheel brings one. No connection uses TLS."""
+    folder = paths.OPENSSL
+    folder.mkdir(parents=True, exist_ok=True)
+    _run(*pip, "download", "--no-deps", "--dest", str(folder), PINS["openssl-1.1"])
+    for wheel in folder.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    for name in ("libssl", "libcrypto"):
+        found = next(folder.glob(f"*.libs/{name}-*.so.1.1"))
+        link = folder / f"{name}.so.1.1"
+        link.unlink(missing_ok=True)
+        link.symlink_to(found)
+        # The library looks for its sibling under that one's long name.
+        long_name = folder / found.name
+        long_name.unlink(missing_ok=True)
+        long_name.symlink_to(found)
+
+
+def _once(name: str, wanted: str, install: Callable[[], None]) -> None:
+    """Runs `install` unless the same was installed before."""
+    stamp: Path = paths.INSTALLED / f"{name}.installed"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    print(f"installing: {name}", file=sys.stderr, flush=True)
+    install()
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(wanted)
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)

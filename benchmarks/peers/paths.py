@@ -1,0 +1,22 @@
+"""Where things lie. Nothing is installed into, or written to, the repository itself but the page."""
+
+import os
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PROGRAMS = HERE / "programs"
+PAGE = ROOT / "docs" / "peers.md"
+
+BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+LAUNCHER = BUILT / "debug" / "holdover-launcher"
+HOLDOVER = BUILT / "release" / "holdover-benchmarks"
+
+INSTALLED = BUILT / "peers"
+VENV = INSTALLED / "venv"
+PYTHON = VENV / "bin" / "python"
+NODE_MODULES = INSTALLED / "node" / "node_modules"
+OPENSSL = INSTALLED / "openssl-1.1"
+DUROXIDE = INSTALLED / "duroxide" / "release" / "peer-duroxide"
+DATA = INSTALLED / "data"
+RESULTS = INSTALLED / "results.json"
