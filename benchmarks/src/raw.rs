@@ -27,12 +27,8 @@ impl Raw {
     /// With the settings that the store says it has, and like it without checkpoints but its own.
     pub(crate) fn open(folder: &Path, store: &Capabilities) -> Result<Self, Failed> {
         let conn = Connection::open(folder.join("raw.db"))?;
-        let mode: String = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-        if mode != "wal" {
-            return Err(format!("raw.db has journal_mode {mode}").into());
-        }
-        for pragma in ["page_size", "synchronous", "mmap_size"] {
-            // Some answer with what they are now.
+        // The size of its pages is that of a new file, so it comes first.
+        for pragma in ["page_size", "journal_mode", "synchronous", "mmap_size"] {
             conn.pragma_update(None, pragma, setting(store, pragma)?)?;
         }
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;

@@ -251,7 +251,7 @@ fn sessions_are_listed_and_shown() {
     assert_eq!(ids(&["--agent", "tester", "--status", "idle"]), ["done"]);
     assert_eq!(ids(&["--agent", "other"]), Vec::<String>::new());
     assert_eq!(ids(&["--tenant", "other"]), Vec::<String>::new());
-    fixture.run(&["sessions", "list"]).ends(0).says("SESSION").says("waiting");
+    fixture.run(&["sessions", "list"]).ends(0).says("SESSION").says("waits for approval");
     fixture.run(&["sessions", "list", "--status", "asleep"]).ends(2);
     let shown = fixture.run(&["sessions", "show", "waits", "--json"]).ends(0).last();
     assert_eq!(shown["status"], "suspended");

@@ -28,7 +28,7 @@ fn read_only() -> Fixture {
 }
 
 fn can_be_looked_at(fixture: &Fixture) {
-    as_other(fixture, "sessions list").ends(0).says("waiting");
+    as_other(fixture, "sessions list").ends(0).says("waits for approval");
     as_other(fixture, "sessions show s").ends(0).says("write_file");
     as_other(fixture, "sessions messages s").ends(0).says("I write.");
     as_other(fixture, "events s").ends(0);

@@ -184,10 +184,11 @@ impl PostgresOptions {
     /// Sets whether this handle tells others of its changes and listens for theirs (`NOTIFY`, `LISTEN`). Without,
     /// whoever waits for a change waits as long as it said: polling suffices.
     ///
-    /// Every write that changes a session's row tells so. Postgres lets one transaction at a time commit that has told
-    /// something: it holds a lock of the whole server, all databases together, until its commit is on disk. So with
-    /// hints commits of different sessions wait for each other and share no sync; where many workers commit at
-    /// once, and seconds do not matter to those who follow, turn hints off on all of them.
+    /// Postgres lets one transaction at a time commit that has told something: it holds a lock of the whole server, all
+    /// databases together, until its commit is on disk. So only what somebody may wait for is told by the write itself:
+    /// an item, a stop, another owner, a session that is due. Of all else, such as the steps of a run, others are told
+    /// some milliseconds after it was acknowledged, many sessions in one notification; a process that dies in between
+    /// has told nobody, and whoever follows finds it when it looks.
     #[must_use]
     pub fn change_hints(mut self, on: bool) -> Self {
         self.change_hints = on;

@@ -241,10 +241,10 @@ async fn left(t: &Bench, new: NewSession, parting: Commit) -> CaseResult<Fence> 
 }
 
 /// Makes a change while another handle waits, and fails unless that hears of it.
-async fn told_of(t: &Bench, change: Change, watched: fn(&SessionKey) -> Watch) -> CaseResult {
+async fn told_of(t: &Bench, change: Change, who: &str, watched: fn(&SessionKey) -> Watch) -> CaseResult {
     for (attempt, reads) in HEAD_STARTS.into_iter().enumerate() {
         // A tenant of its own: what is due, or rests, is this session alone.
-        let key = key_of(&format!("{change:?}-{attempt}"), "s");
+        let key = key_of(&format!("{change:?}-{who}-{attempt}"), "s");
         let made = change.ready(t, &key).await?;
         let waiter = Waiter::begin(t.peer().await, watched(&key)).await;
         for _ in 0..reads {
@@ -311,9 +311,9 @@ impl Drop for Waiter {
 
 async fn whoever_watches_a_session_is_told_of_every_change(t: Bench) -> CaseResult {
     for change in OF_A_SESSION.into_iter().filter(|change| change.is_known_to(&t)) {
-        told_of(&t, change, |key| Watch::Session(key.clone())).await?;
+        told_of(&t, change, "follower", |key| Watch::Session(key.clone())).await?;
         if change.is_news() {
-            told_of(&t, change, |key| Watch::News(key.clone())).await?;
+            told_of(&t, change, "run", |key| Watch::News(key.clone())).await?;
         }
     }
     Ok(())
@@ -321,7 +321,7 @@ async fn whoever_watches_a_session_is_told_of_every_change(t: Bench) -> CaseResu
 
 async fn whoever_waits_for_work_is_told_of_it(t: Bench) -> CaseResult {
     for change in OF_WORK {
-        told_of(&t, change, |_| Watch::Due).await?;
+        told_of(&t, change, "worker", |_| Watch::Due).await?;
     }
     Ok(())
 }
