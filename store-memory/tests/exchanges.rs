@@ -343,17 +343,26 @@ async fn after_a_lost_answer_nothing_is_held() {
 }
 
 #[tokio::test]
-async fn what_a_fence_allows_is_not_applied_once_its_lease_has_ended() {
+async fn an_answer_is_not_applied_once_its_deadline_has_come() {
     let store = counted();
     let claim = claimed(&store).await;
-    let short = Duration::from_millis(20);
-    store.renew_lease(&claim.fence, short).await.unwrap();
-    store.commit(&claim.fence, commit("c1")).await.unwrap();
-    let write = store.rows().last.lock().unwrap().take().unwrap();
-    assert_eq!(write.until, StillClock.now().after(short));
-    // However long the lease: what was decided a while ago may have been decided otherwise by now.
-    store.renew_lease(&claim.fence, LEASE).await.unwrap();
-    store.commit(&claim.fence, commit("c2")).await.unwrap();
+    let (id, soon) = (PendingId::new("p").unwrap(), StillClock.now().after(Duration::from_millis(20)));
+    let pending = NewPending {
+        id: id.clone(),
+        call: CallId::new("call").unwrap(),
+        kind: PendingKind::Approval,
+        needed: 1,
+        deadline: Some(soon),
+        body: Payload::new("body"),
+    };
+    let opens = Commit { open: vec![pending], ..commit("c1") };
+    assert!(committed(&store.commit(&claim.fence, opens).await.unwrap()));
+    let answer = ItemKind::Answer { pending: id, settles: false };
+    let answer = item("answer", answer, Some(claim.fence.incarnation));
+    assert!(store.deliver(&key(), answer).await.unwrap().is_in());
+    assert_eq!(store.rows().last.lock().unwrap().take().unwrap().until, soon);
+    // Without a deadline, too: what was decided a while ago may have been decided otherwise by now.
+    assert!(store.deliver(&key(), message("second")).await.unwrap().is_in());
     let write = store.rows().last.lock().unwrap().take().unwrap();
     assert_eq!(write.until, StillClock.now().after(Duration::from_secs(1)));
 }

@@ -10,7 +10,7 @@ use holdover_store::ids::{MessageSeq, StateFormat};
 use holdover_store::payload::Payload;
 use holdover_store::{
     ClaimDue, Commit, CommitOutcome, InboxItem, ItemKind, MessageRange, NewMessage, NewSession, Queues,
-    SessionQuery, StageOutcome, StagedResult, Staging, Start, StateStore, Wake,
+    SessionQuery, StageOutcome, StagedResult, Staging, Start, StateStore, Wake, Watch,
 };
 use holdover_store_postgres::PostgresStore;
 use support::{Admin, Relay, commit, id, key, new_session, options, running, schema_of, unique};
@@ -25,8 +25,9 @@ async fn a_commit_and_a_staging_of_a_claimed_run_are_one_exchange_and_one_statem
     let mut admin = Admin::at(&server.url()).await;
     admin.run("CREATE EXTENSION pg_stat_statements").await;
     let relay = Relay::to(server.port(), true).await;
-    // One connection, so that everything is prepared once.
-    let store = PostgresStore::open(options(&relay.url()).connections_max(2)).await.unwrap();
+    // One connection, so that everything is prepared once; and nobody is told of anything, which is an exchange of its own.
+    let alone = options(&relay.url()).change_hints(false);
+    let store = PostgresStore::open(alone).await.unwrap();
     let claim = running(&store, "s").await;
     let stage = |nth: u64| Staging {
         results: vec![StagedResult { call: id(&format!("call-{nth}")), payload: Payload::new("{}") }],
@@ -60,6 +61,45 @@ async fn a_commit_and_a_staging_of_a_claimed_run_are_one_exchange_and_one_statem
     let own = "FROM pg_stat_statements WHERE query LIKE '%own\\_%'";
     assert_eq!(admin.number(&format!("SELECT sum(calls)::bigint {own}")).await as u64, 2 * TIMES);
     assert_eq!(admin.number(&format!("SELECT count(*) {own}")).await, 2, "one text for each");
+    store.close().await;
+}
+
+/// A notification takes a lock of the whole server until its transaction is on disk.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_steps_of_a_run_notify_nobody_in_their_own_transactions_and_news_does() {
+    let launcher = Launcher::new().unwrap();
+    let server = launcher.postgres(&[("shared_preload_libraries", "pg_stat_statements")]).unwrap();
+    let mut admin = Admin::at(&server.url()).await;
+    admin.run("CREATE EXTENSION pg_stat_statements").await;
+    let options = options(&server.url());
+    let store = PostgresStore::open(options.clone()).await.unwrap();
+    let other = PostgresStore::open(options).await.unwrap();
+    let claim = running(&store, "s").await;
+    // The first answer says that it listens now.
+    let watch = Watch::Session(key("s"));
+    other.wait_for_change(watch.clone(), Duration::from_secs(60)).await.unwrap();
+    admin.run("SELECT pg_stat_statements_reset()").await;
+    let heard = tokio::spawn(async move {
+        let began = std::time::Instant::now();
+        other.wait_for_change(watch, Duration::from_secs(60)).await.unwrap();
+        began.elapsed()
+    });
+    let writes = "FROM pg_stat_statements WHERE query LIKE '%UPDATE%session%'";
+    let mut nth = 0;
+    while !heard.is_finished() {
+        nth += 1;
+        let saved = store.commit(&claim.fence, commit(nth)).await.unwrap();
+        assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    }
+    assert!(heard.await.unwrap() < Duration::from_secs(60), "it was told");
+    let notifies = format!("SELECT count(*) {writes} AND query LIKE '%pg_notify%'");
+    assert_eq!(admin.number(&notifies).await, 0);
+    assert!(admin.number(&format!("SELECT count(*) {writes}")).await > 0);
+    let wake = ItemKind::Message { wake: Wake::Now };
+    let item =
+        InboxItem { key: id("message"), kind: wake, incarnation: None, payload: Payload::new("hello") };
+    assert!(store.deliver(&key("s"), item).await.unwrap().is_in());
+    assert_eq!(admin.number(&notifies).await, 1);
     store.close().await;
 }
 
