@@ -271,15 +271,33 @@ async fn what_is_not_held_is_read_once() {
     // The first handle holds what the other has changed: one write is lost, then it reads.
     assert!(committed(&store.commit(&claim.fence, commit("c1")).await.unwrap()));
     assert_eq!(asked(&store), (1, 2));
-    assert_eq!(other.claim_session(&key(), claim_one("run-2")).await.unwrap(), held(&claim));
+    assert_eq!(other.claim_session(&key(), claim_one("run-2")).await.unwrap(), held(&claim, Version(3)));
     assert_eq!(asked(&store), (1, 0), "a claim that is refused");
 }
 
-fn held(claim: &Claim) -> ClaimOutcome {
+#[tokio::test]
+async fn what_is_answered_without_a_write_was_read_for_it() {
+    let store = counted();
+    let claim = claimed(&store).await;
+    assert!(committed(&store.commit(&claim.fence, commit("c1")).await.unwrap()));
+    let stop = Interrupt {
+        id: InterruptId::new("stop").unwrap(),
+        kind: InterruptKind::Soft,
+        reason: "enough".into(),
+        at: StillClock.now(),
+        incarnation: None,
+    };
+    assert_eq!(store.peer().request_interrupt(&key(), stop).await.unwrap(), InterruptOutcome::Requested);
+    // What this handle holds is the session as its own commit left it: nobody wants it to stop.
+    let check = store.take_interrupt(&claim.fence).await.unwrap();
+    assert!(matches!(check, InterruptCheck::Waiting(_)), "{check:?}");
+}
+
+fn held(claim: &Claim, version: Version) -> ClaimOutcome {
     ClaimOutcome::Held {
         worker: WorkerId::new("worker").unwrap(),
         epoch: claim.fence.epoch,
-        version: Version(3),
+        version,
         lease_ends: claim.lease_ends,
     }
 }
