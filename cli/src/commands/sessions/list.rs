@@ -134,9 +134,12 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
 
 /// The statuses of these sessions, in words, in their order: of those that wait, for what.
 async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>, StoreError> {
-    let status = async |session: &SessionSummary| match session.status {
-        SessionStatus::Suspended => waits(front, session).await,
-        other => Ok(words::status(other).to_owned()),
+    let status = async |session: &SessionSummary| {
+        if session.status == SessionStatus::Suspended {
+            waits(front, session).await
+        } else {
+            Ok(words::status(session.status).to_owned())
+        }
     };
     stream::iter(found).map(status).buffered(ASKED_AT_ONCE).try_collect().await
 }
