@@ -186,7 +186,7 @@ impl PostgresOptions {
     ///
     /// Postgres lets one transaction at a time commit that has told something: it holds a lock of the whole server, all
     /// databases together, until its commit is on disk. So only what somebody may wait for is told by the write itself:
-    /// an item, a stop, another owner, a session that is due. Of all else, such as the steps of a run, others are told
+    /// an item, a stop, another owner or status, a session that is due. Of all else, such as the steps of a run, others are told
     /// some milliseconds after it was acknowledged, many sessions in one notification; a process that dies in between
     /// has told nobody, and whoever follows finds it when it looks.
     #[must_use]

@@ -9,8 +9,9 @@ use holdover_launcher::Launcher;
 use holdover_store::ids::{MessageSeq, StateFormat};
 use holdover_store::payload::Payload;
 use holdover_store::{
-    ClaimDue, Commit, CommitOutcome, InboxItem, ItemKind, MessageRange, NewMessage, NewSession, Queues,
-    SessionQuery, StageOutcome, StagedResult, Staging, Start, StateStore, Wake, Watch,
+    ClaimDue, Commit, CommitOutcome, InboxItem, ItemKind, MessageRange, NewMessage, NewSession, OutcomeKind,
+    Queues, Release, RunEnd, SessionQuery, SessionStatus, StageOutcome, StagedResult, Staging, Start,
+    StateStore, Wake, Watch,
 };
 use holdover_store_postgres::PostgresStore;
 use support::{Admin, Relay, commit, id, key, new_session, options, running, schema_of, unique};
@@ -100,6 +101,13 @@ async fn the_steps_of_a_run_notify_nobody_in_their_own_transactions_and_news_doe
         InboxItem { key: id("message"), kind: wake, incarnation: None, payload: Payload::new("hello") };
     assert!(store.deliver(&key("s"), item).await.unwrap().is_in());
     assert_eq!(admin.number(&notifies).await, 1);
+    // So does the end of a turn: the process may end with it.
+    let ends = RunEnd { outcome: OutcomeKind::SuspendedClientTool, detail: Payload::new("waits") };
+    let release = Release::To { status: SessionStatus::Suspended, deadline: None, wake_on: 0 };
+    let parks = Commit { run: Some(ends), release: Some(release), ..commit(nth + 1) };
+    let saved = store.commit(&claim.fence, parks).await.unwrap();
+    assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    assert_eq!(admin.number(&notifies).await, 2);
     store.close().await;
 }
 

@@ -18,7 +18,7 @@ use crate::read::Watch;
 pub struct Change {
     /// Which.
     pub session: Named,
-    /// Whether there may be something that the run that holds it should hear: an item, a stop, another owner.
+    /// Whether there may be something that the run that holds it should hear: an item, a stop, another owner or status.
     pub news: bool,
     /// Whether it may have become due.
     pub due: bool,

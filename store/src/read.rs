@@ -282,7 +282,8 @@ pub fn runs_digest(key: &SessionKey) -> Digest {
 pub enum Watch {
     /// Any change of this session.
     Session(SessionKey),
-    /// Whatever the run that holds this session should hear of: an item, a stop, another owner, the end of it.
+    /// Whatever the run that holds this session should hear of: an item, a stop, another owner or status, its
+    /// removal.
     News(SessionKey),
     /// Any session may have become due.
     Due,

@@ -148,7 +148,9 @@ impl Write {
             return None;
         }
         let stop = after.interrupt.is_some() && after.interrupt != before.interrupt;
-        let news = after.last_item > before.last_item || stop || after.epoch != before.epoch;
+        // Whoever waits for a turn to end must not depend on a process that may end with it.
+        let moved = after.status != before.status || after.epoch != before.epoch;
+        let news = after.last_item > before.last_item || stop || moved;
         let due = after.alarm != before.alarm && after.alarm.is_some_and(|alarm| alarm <= now);
         Some(Change { session, news, due })
     }
