@@ -162,7 +162,14 @@ impl Worker {
                 // Hints that come to nothing are followed ever more slowly.
                 match shutdown.run_until_cancelled(hint.heard()).await {
                     Some(true) => sleep(gap.take()).await,
-                    Some(false) => gap = Backoff::new(GAP, GAP_MAX),
+                    Some(false) => {
+                        gap = Backoff::new(GAP, GAP_MAX);
+                        let others_first = self.runtime.others_first(self.options.poll);
+                        if !others_first.is_zero() {
+                            let mut hint = Hint::listen(&store, Watch::Due, others_first).await;
+                            shutdown.run_until_cancelled(hint.heard()).await;
+                        }
+                    }
                     None => {}
                 }
                 continue;

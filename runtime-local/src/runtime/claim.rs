@@ -100,6 +100,12 @@ impl Runtime {
         self.shared.unbuilt.again(&session.key, session.last_event)
     }
 
+    /// For how long an idle worker that looks once every `poll` leaves it to others to look: a worker that cannot run a
+    /// session and looks always a moment before one that can would keep it for ever.
+    pub(crate) fn others_first(&self, poll: Duration) -> Duration {
+        self.shared.unbuilt.others_first(poll)
+    }
+
     /// Whether a claim is of a session that was given back here and is due all the same, since an interrupt waits.
     pub(crate) fn leaves_alone(&self, claim: &Claim) -> bool {
         claim.interrupt().is_some()

@@ -52,6 +52,15 @@ impl Unbuilt {
         sessions.get(key).is_some_and(|given| given.last_event == last_event && Instant::now() < given.until)
     }
 
+    /// How long whoever looks once every `poll` should wait, so that all others have looked at what has become due
+    /// again within the last `poll` before this runtime takes it once more.
+    pub(super) fn others_first(&self, poll: Duration) -> Duration {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let due_again = sessions.values().map(|given| given.until).filter(|until| *until <= now);
+        due_again.max().map_or(Duration::ZERO, |until| (until + poll).saturating_duration_since(now))
+    }
+
     /// It can be run.
     pub(super) fn forget(&self, key: &SessionKey) {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
@@ -90,6 +99,17 @@ mod tests {
         assert!(!unbuilt.is_left_alone(&key(1), EventSeq(4)) && !unbuilt.is_left_alone(&key(2), EventSeq(3)));
         tokio::time::advance(FIRST).await;
         assert!(!unbuilt.is_left_alone(&key(1), EventSeq(3)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn others_have_looked_once_before_it_is_taken_again() {
+        let (unbuilt, poll) = (Unbuilt::default(), Duration::from_secs(1));
+        unbuilt.again(&key(1), EventSeq(3));
+        assert_eq!(unbuilt.others_first(poll), Duration::ZERO, "it is not due yet");
+        tokio::time::advance(FIRST + poll / 4).await;
+        assert_eq!(unbuilt.others_first(poll), poll * 3 / 4);
+        tokio::time::advance(poll).await;
+        assert_eq!(unbuilt.others_first(poll), Duration::ZERO, "all have looked");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -153,13 +153,13 @@ async fn a_worker_claims_no_more_than_it_has_room_for() {
 
 #[tokio::test(start_paused = true)]
 async fn the_answer_to_a_repeated_commit_sets_the_clock_of_the_store_back_for_nobody() {
-    let process: Arc<OnceLock<Runtime>> = Arc::default();
+    let process: Arc<Mutex<Option<Runtime>>> = Arc::default();
     let began = Instant::now();
     let seen = Arc::new(Mutex::new(None));
     let tool = Fake::new("act", {
         let (process, seen) = (Arc::clone(&process), Arc::clone(&seen));
         move |_| {
-            let heard: Option<Timestamp> = process.get().map(Runtime::now);
+            let heard: Option<Timestamp> = process.lock().unwrap().as_ref().map(Runtime::now);
             *seen.lock().unwrap() = Some((heard, store_now(began)));
             async { Ok(ToolOutput::text("acted").into()) }
         }
@@ -173,11 +173,13 @@ async fn the_answer_to_a_repeated_commit_sets_the_clock_of_the_store_back_for_no
     *store.layer().late_by.lock().unwrap() = Some(late);
     store.layer().late_is_lost.store(true, Ordering::SeqCst);
     let runtime = runtime(&store, &agent);
-    assert!(process.set(runtime.clone()).is_ok());
+    *process.lock().unwrap() = Some(runtime.clone());
     let (_, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::Completed);
     assert_eq!(store.layer().fired(), 1);
     let (heard, now) = seen.lock().unwrap().expect("it acted");
     let behind = heard.expect("there is a clock").until(now);
     assert!(behind < Duration::from_secs(1), "{behind:?} behind");
+    // The runtime holds the tool that holds the runtime: so the store goes, and with it what watches over this test.
+    process.lock().unwrap().take();
 }
