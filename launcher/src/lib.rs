@@ -26,6 +26,7 @@ mod port;
 mod postgres;
 mod process;
 mod redis;
+mod relay;
 mod tls;
 
 use std::path::Path;
@@ -37,6 +38,7 @@ pub use port::free as free_port;
 pub use postgres::Postgres;
 pub use process::Process;
 pub use redis::Redis;
+pub use relay::Relay;
 
 use folder::Folder;
 use tls::Certificate;

@@ -28,7 +28,17 @@ async fn a_commit_and_a_staging_of_a_claimed_run_are_one_exchange_and_one_statem
     let relay = Relay::to(server.port(), true).await;
     // One connection, so that everything is prepared once; and nobody is told of anything, which is an exchange of its own.
     let alone = options(&relay.url()).change_hints(false);
+    let session = format!("'{}.session'::regclass", schema_of(&alone));
     let store = PostgresStore::open(alone).await.unwrap();
+    let evaluated = format!(
+        "SELECT ((SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND conrelid = {session}) \
+         + (SELECT count(*) FROM pg_attribute WHERE attgenerated <> '' AND attrelid = {session}))::text"
+    );
+    assert_eq!(
+        admin.text(&evaluated).await,
+        "0",
+        "the server reads the text of each anew for every statement"
+    );
     let claim = running(&store, "s").await;
     let stage = |nth: u64| Staging {
         results: vec![StagedResult { call: id(&format!("call-{nth}")), payload: Payload::new("{}") }],

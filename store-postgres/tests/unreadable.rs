@@ -111,10 +111,6 @@ async fn what_cannot_be_read_is_not_claimed_and_costs_no_other_its_claim() {
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
-    let forbids = ["session_status", "session_found", "session_lease", "session_interrupt"];
-    for constraint in forbids {
-        admin.run(&format!("ALTER TABLE {schema}.session DROP CONSTRAINT {constraint}")).await;
-    }
     for (table, damage, said) in DAMAGES {
         for name in ["before", "bad", "good"] {
             whole(&store, name).await;

@@ -3,11 +3,7 @@
 
 mod support;
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-
-use holdover_launcher::Launcher;
+use holdover_launcher::{Launcher, Relay};
 use holdover_store::ids::CallId;
 use holdover_store::payload::Payload;
 use holdover_store::time::Timestamp;
@@ -17,59 +13,9 @@ use holdover_store::{
 };
 use holdover_store_redis::RedisStore;
 use support::{LEASE, claim_due, claimed, cli, commit, key, new_session, options};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
 
 /// So often each is done that is counted.
 const TIMES: u64 = 20;
-
-/// What a relay counts: how often something was sent after something was answered.
-#[derive(Default)]
-struct Counted {
-    exchanges: AtomicU64,
-    asking: AtomicBool,
-}
-
-/// A way to a server that counts exchanges.
-struct Relay {
-    address: SocketAddr,
-    counted: Arc<Counted>,
-}
-
-impl Relay {
-    async fn to(url: &str) -> Self {
-        let server = url.trim_start_matches("redis://").to_owned();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, counted) = (listener.local_addr().unwrap(), Arc::<Counted>::default());
-        let counts = Arc::clone(&counted);
-        tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
-                let (from, back) = client.into_split();
-                let (answers, to) = TcpStream::connect(&server).await.unwrap().into_split();
-                tokio::spawn(carry(from, to, Arc::clone(&counts), true));
-                tokio::spawn(carry(answers, back, Arc::clone(&counts), false));
-            }
-        });
-        Self { address, counted }
-    }
-
-    fn exchanges(&self) -> u64 {
-        self.counted.exchanges.load(SeqCst)
-    }
-}
-
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, counted: Arc<Counted>, asks: bool) {
-    let mut bytes = vec![0; 1 << 16];
-    while let Ok(read @ 1..) = from.read(&mut bytes).await {
-        if counted.asking.swap(asks, SeqCst) != asks && asks {
-            counted.exchanges.fetch_add(1, SeqCst);
-        }
-        if to.write_all(&bytes[..read]).await.is_err() {
-            return;
-        }
-    }
-}
 
 /// How often a server was told to run a script.
 fn scripts(url: &str) -> u64 {
@@ -84,8 +30,8 @@ async fn what_a_run_writes_is_one_exchange_and_one_script_each() {
     let launcher = Launcher::new().unwrap();
     let server = launcher.redis(&[]).unwrap();
     let url = server.url();
-    let relay = Relay::to(&url).await;
-    let store = RedisStore::open(options(&format!("redis://{}", relay.address))).await.unwrap();
+    let relay = Relay::to(url.trim_start_matches("redis://")).unwrap();
+    let store = RedisStore::open(options(&format!("redis://{}", relay.address()))).await.unwrap();
     let claim = claimed(&store, "s").await;
     let call = |nth: u64| CallId::new(format!("call-{nth}")).unwrap();
     let stage = async |nth: u64| {
@@ -136,8 +82,8 @@ async fn looking_for_what_is_due_is_one_exchange_and_claiming_it_two_more() {
     let launcher = Launcher::new().unwrap();
     let server = launcher.redis(&[]).unwrap();
     let url = server.url();
-    let relay = Relay::to(&url).await;
-    let store = RedisStore::open(options(&format!("redis://{}", relay.address))).await.unwrap();
+    let relay = Relay::to(url.trim_start_matches("redis://")).unwrap();
+    let store = RedisStore::open(options(&format!("redis://{}", relay.address()))).await.unwrap();
     let due = |id: &str, ms| NewSession { start: Start::At(Timestamp::from_ms(ms)), ..new_session(&key(id)) };
     // Something is there, and nothing of it is due.
     for number in 0..TIMES {

@@ -215,7 +215,7 @@ pub struct Shown {
     pub ranges: Vec<MessageRange>,
     /// The newest message when the run began: what stands up to here is read from the store, once.
     pub claimed: MessageSeq,
-    /// What was added since the run began, committed or not, oldest first.
+    /// What of it was added since the run began, committed or not, in the order of the session.
     pub added: Vec<(MessageSeq, Arc<Message>)>,
     /// Results of tools up to this message are shown as cleared.
     pub cleared: MessageSeq,
@@ -239,7 +239,7 @@ impl Shown {
     ) -> impl Iterator<Item = &'a (MessageSeq, Arc<Message>)> {
         let known = |range: MessageRange| {
             let in_range = move |(seq, _): &&(MessageSeq, Arc<Message>)| range.contains(*seq);
-            read.iter().filter(in_range).chain(self.added.iter().filter(in_range))
+            read.iter().filter(in_range).chain(in_order(&self.added, range))
         };
         self.ranges.iter().copied().flat_map(known)
     }
@@ -248,6 +248,16 @@ impl Shown {
     pub fn newest(&self) -> MessageSeq {
         self.ranges.iter().map(|range| range.to).max().unwrap_or_default()
     }
+}
+
+/// What lies in this range, of messages that are in the order of the session.
+pub(super) fn in_order(
+    messages: &[(MessageSeq, Arc<Message>)],
+    range: MessageRange,
+) -> &[(MessageSeq, Arc<Message>)] {
+    let from = messages.partition_point(|(seq, _)| *seq < range.from);
+    let to = messages.partition_point(|(seq, _)| *seq <= range.to);
+    messages.get(from..to).unwrap_or_default()
 }
 
 /// A call to be sent.

@@ -220,6 +220,8 @@ pub(super) fn bind_slot(sql: &mut Sql<'_>, slot: &Slot) -> Option<Vec<(&'static 
     add("stream_open", sql.bind(row.is_some_and(|row| row.stream.open)));
     add("updated_at", sql.bind(instant(|row| row.updated_at)));
     add("alarm", sql.bind(row.and_then(|row| row.alarm).map(Timestamp::as_ms)));
+    let quiet = row.filter(|row| row.quiet());
+    add("resting_since", sql.bind(quiet.map(|row| row.updated_at.as_ms())));
     let interrupt = row.and_then(|row| row.interrupt.as_ref());
     add("interrupt_id", sql.bind(interrupt.map(|interrupt| interrupt.id.as_str())));
     add("interrupt_kind", sql.bind(interrupt.map(|interrupt| interrupt.kind.as_str())));

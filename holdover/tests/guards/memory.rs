@@ -1,0 +1,13 @@
+//! The store in memory: what the engine itself costs.
+
+use std::sync::Arc;
+
+use holdover::MemoryStore;
+
+use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check};
+
+#[test]
+fn a_step_in_memory() {
+    let open = async || (Arc::new(MemoryStore::new()) as _, async || Counts::new());
+    check(open, &[(ALLOCATIONS, 350.0), (ALLOCATED, 75_000.0), (HOPS, 0.0)]);
+}

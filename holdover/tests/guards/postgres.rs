@@ -1,0 +1,50 @@
+//! Postgres: exchanges with the server, its statements, and what goes into its log.
+
+use std::sync::Arc;
+
+use holdover_launcher::{Launcher, Relay};
+use holdover_store_postgres::{PostgresOptions, PostgresStore};
+use sqlx::{Connection, PgConnection};
+
+use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check};
+
+#[test]
+fn a_step_on_postgres() {
+    let launcher = Launcher::new().unwrap();
+    // The first change of a page after a checkpoint writes the page whole: that is no cost of a step.
+    let settings = [("shared_preload_libraries", "pg_stat_statements"), ("full_page_writes", "off")];
+    let server = launcher.postgres(&settings).unwrap();
+    let relay = Relay::to(("127.0.0.1", server.port())).unwrap();
+    let open = async || {
+        let mut admin = PgConnection::connect(&server.url()).await.unwrap();
+        sqlx::query("CREATE EXTENSION pg_stat_statements").execute(&mut admin).await.unwrap();
+        let url = format!("postgres://holdover@{}/postgres?sslmode=disable", relay.address());
+        // Whoever is told is told by an exchange of its own.
+        let options = PostgresOptions::from_url(&url).unwrap().change_hints(false);
+        let store = PostgresStore::open(options).await.unwrap();
+        let look = async move || {
+            let (statements, log): (i64, i64) = sqlx::query_as(
+                "SELECT coalesce(sum(calls), 0)::bigint, (pg_current_wal_insert_lsn() - '0/0')::bigint \
+                 FROM pg_stat_statements WHERE query LIKE '%session%' AND query NOT LIKE '%pg_stat%'",
+            )
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
+            Counts::from([
+                ("exchanges", relay.exchanges()),
+                ("statements", statements.cast_unsigned()),
+                ("bytes of log", log.cast_unsigned()),
+            ])
+        };
+        (Arc::new(store) as _, look)
+    };
+    let expected = [
+        ("exchanges", 2.0),
+        ("statements", 2.0),
+        ("bytes of log", 5_100.0),
+        (ALLOCATIONS, 820.0),
+        (ALLOCATED, 132_000.0),
+        (HOPS, 4.0),
+    ];
+    check(open, &expected);
+}

@@ -1,0 +1,40 @@
+//! SQLite: what goes to its one writer, and into its log.
+
+use std::sync::Arc;
+
+use holdover::{SqliteOptions, SqliteStore};
+
+use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check};
+
+/// A page in the log, with its header.
+const FRAME_BYTES: u64 = 4096 + 24;
+
+#[test]
+fn a_step_on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = async || {
+        let file = folder.path().join("w.db");
+        // Nothing leaves the log while it is counted.
+        let store = SqliteStore::open(SqliteOptions::new(&file).wal_bytes_max(1 << 30)).await.unwrap();
+        let log = folder.path().join("w.db-wal");
+        let counts = store.clone();
+        let look = async move || {
+            let counts = counts.writer_counts();
+            Counts::from([
+                ("writes", counts.writes),
+                ("synced groups", counts.groups - counts.provisional),
+                ("pages", std::fs::metadata(&log).unwrap().len() / FRAME_BYTES),
+            ])
+        };
+        (Arc::new(store) as _, look)
+    };
+    let expected = [
+        ("writes", 2.0),
+        ("synced groups", 2.0),
+        ("pages", 9.0),
+        (ALLOCATIONS, 385.0),
+        (ALLOCATED, 79_000.0),
+        (HOPS, 4.0),
+    ];
+    check(open, &expected);
+}

@@ -1,0 +1,87 @@
+//! What a step costs.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use holdover::StateStore;
+use stats_alloc::INSTRUMENTED_SYSTEM;
+use tokio::runtime::Builder;
+
+use crate::work;
+
+/// What was counted, by name.
+pub(crate) type Counts = BTreeMap<&'static str, u64>;
+
+/// How often memory was asked for, by every thread.
+pub(crate) const ALLOCATIONS: &str = "allocations";
+/// How many bytes of it.
+pub(crate) const ALLOCATED: &str = "allocated bytes";
+/// How often the one thread of the runtime slept until another thread, a server or the clock woke it.
+pub(crate) const HOPS: &str = "hops";
+
+/// Steps of the short session, and of the long one beyond those.
+const FEW: u64 = 10;
+const STEPS: u64 = 50;
+
+/// Allocations are counted for the whole process, so one test runs at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Holds what a step costs against the most that it may: of counts that are whole, just that.
+#[track_caller]
+pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
+    open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
+    expected: &[(&'static str, f64)],
+) {
+    let costs = cost(open);
+    let names: Vec<_> = costs.keys().collect();
+    assert_eq!(names.len(), expected.len(), "{names:?}");
+    for (name, most) in expected {
+        let cost = costs[name];
+        assert!(cost > 0.0 || *most == 0.0, "no {name} are counted: {costs:?}");
+        assert!(cost <= *most, "a step: {cost} {name}, not {most}; all: {costs:?}");
+    }
+}
+
+fn cost<Look: AsyncFnMut() -> Counts>(
+    open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
+) -> BTreeMap<&'static str, f64> {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let hops = Arc::<AtomicU64>::default();
+    let count = Arc::clone(&hops);
+    let sleeps = move || {
+        count.fetch_add(1, Ordering::SeqCst);
+    };
+    let runtime = Builder::new_current_thread().enable_all().on_thread_park(sleeps).build().unwrap();
+    runtime.block_on(async {
+        let (store, mut look) = open().await;
+        work::session(&store, FEW).await;
+        let few = spent(&store, &mut look, &hops, FEW).await;
+        let many = spent(&store, &mut look, &hops, FEW + STEPS).await;
+        let of_steps =
+            |(name, many): (&'static str, u64)| (name, (many as f64 - few[name] as f64) / STEPS as f64);
+        many.into_iter().map(of_steps).collect()
+    })
+}
+
+/// What a session of so many steps costs.
+async fn spent(
+    store: &Arc<dyn StateStore>,
+    look: &mut impl AsyncFnMut() -> Counts,
+    hops: &AtomicU64,
+    steps: u64,
+) -> Counts {
+    let before = look().await;
+    let (memory, slept) = (INSTRUMENTED_SYSTEM.stats(), hops.load(Ordering::SeqCst));
+    work::session(store, steps).await;
+    let (now, woke) = (INSTRUMENTED_SYSTEM.stats(), hops.load(Ordering::SeqCst));
+    let mut counts = look().await;
+    for (name, count) in &mut counts {
+        *count -= before[name];
+    }
+    let asked = |stats: stats_alloc::Stats| (stats.allocations + stats.reallocations) as u64;
+    counts.insert(ALLOCATIONS, asked(now) - asked(memory));
+    counts.insert(ALLOCATED, (now.bytes_allocated - memory.bytes_allocated) as u64);
+    counts.insert(HOPS, woke - slept);
+    counts
+}
