@@ -19,6 +19,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use mimalloc::MiMalloc;
+
+/// As in the `holdover` command.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// What went wrong, in one line.
 pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
