@@ -15,6 +15,7 @@ use holdover_store::{
 };
 use holdover_store_memory::parts::{Record, Sessions, Tombstones};
 
+use crate::rows::RowFault;
 use crate::sound;
 
 /// A store that is the reference but for one thing.
@@ -151,6 +152,8 @@ pub(crate) struct Fault {
     pub(crate) forks: bool,
     /// Whether its capabilities declare retention.
     pub(crate) retention: bool,
+    /// The rows that it keeps, if the rules are the contract's: then nothing else of this counts.
+    pub(crate) rows: Option<RowFault>,
 }
 
 /// Nothing is wrong: the reference itself.
@@ -196,4 +199,5 @@ pub(crate) const SOUND: Fault = Fault {
     hears: |_| true,
     forks: true,
     retention: true,
+    rows: None,
 };

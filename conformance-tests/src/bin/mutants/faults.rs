@@ -27,6 +27,7 @@ mod pending;
 mod race;
 mod release;
 mod retention;
+mod rows;
 mod run;
 mod scope;
 mod session;
@@ -40,7 +41,7 @@ use holdover_store::CommitOutcome;
 
 use crate::fault::Mutant;
 
-static LISTS: [&[Mutant]; 35] = [
+static LISTS: [&[Mutant]; 36] = [
     session::MUTANTS,
     tombstone::MUTANTS,
     run::MUTANTS,
@@ -76,6 +77,7 @@ static LISTS: [&[Mutant]; 35] = [
     told::MUTANTS,
     due::MUTANTS,
     hint::MUTANTS,
+    rows::MUTANTS,
 ];
 
 /// Every broken store.

@@ -74,16 +74,19 @@ impl Row {
 /// What every case said about every broken store.
 pub(crate) struct Matrix {
     pub(crate) cases: Vec<&'static Case>,
-    /// The cases that the reference itself fails: none, or nothing is proved.
+    /// The cases that a reference itself fails: none, or nothing is proved.
     pub(crate) reference_fails: Vec<&'static str>,
     pub(crate) rows: Vec<Row>,
 }
 
 impl Matrix {
-    /// Runs every case against the reference and against every broken store.
-    pub(crate) fn of(reference: &'static Mutant, mutants: &[&'static Mutant]) -> Self {
+    /// Runs every case against the references and against every broken store.
+    pub(crate) fn of(references: &'static [Mutant], mutants: &[&'static Mutant]) -> Self {
         let cases: Vec<&'static Case> = all().filter(|case| is_judged(case)).collect();
-        let sound = on_every_processor(&cases, |case| tried(reference, case, u64::MAX));
+        let sound = on_every_processor(&cases, |case| {
+            let tried = references.iter().map(|reference| tried(reference, case, u64::MAX));
+            tried.reduce(Tried::most).unwrap_or_default()
+        });
         let reference_fails = cases.iter().zip(&sound).filter(|(_, tried)| tried.how.is_some());
         let reference_fails = reference_fails.map(|(case, _)| case.id).collect();
         let rows = on_every_processor(mutants, |mutant| {
@@ -124,10 +127,18 @@ fn is_judged(case: &Case) -> bool {
 }
 
 /// What came of a case.
+#[derive(Default)]
 struct Tried {
     /// None: the store passes.
     how: Option<How>,
     operations: u64,
+}
+
+impl Tried {
+    /// Whether either store fails, and the most that either was asked.
+    fn most(self, other: Self) -> Self {
+        Self { how: self.how.or(other.how), operations: self.operations.max(other.operations) }
+    }
 }
 
 /// How the case fails, panics or hangs on the store, if it does. Each has one thread and a clock of its own that

@@ -38,7 +38,7 @@ pub(crate) fn markdown(matrix: &Matrix) -> String {
     let cases = matrix.cases.len();
     let mut text = format!(
         "# The kill matrix\n\n\
-         The suite is tested too: {} broken stores, each the reference with one fault, run under its {cases} cases. \
+         The suite is tested too: {} broken stores, each the reference, or sound rules over rows in memory, with one fault, run under its {cases} cases. \
          Every one must be killed by a case that looks and finds something else than it should (neither a panic nor a hang counts, nor a case that draws what it asks), none by more than a third of them, and every case of the levels core \
          and distributed must kill one. Left out are {left_out} cases, which other tests try on broken stores of their own: the stories that are drawn at random (`prop.*`: \
          `tests/scripts.rs`, on some of these stores), the processes that are killed (`child_process`: `store-sqlite/tests/kills.rs`), \

@@ -21,6 +21,7 @@ use holdover_store_memory::parts::{Sessions, Tombstones};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::fault::{Fault, Mutant, Tx};
+use crate::rows;
 use crate::sound::LIMITS;
 
 /// How many operations may be asked of all stores of a harness. One more is a panic: whoever asks so often
@@ -41,7 +42,7 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    fn spend(&self) {
+    pub(crate) fn spend(&self) {
         let used = self.used.fetch_add(1, Ordering::Relaxed);
         assert!(used < self.most, "more than {} operations: the case hangs", self.most);
     }
@@ -64,7 +65,20 @@ const READS: [&str; 10] = [
 /// How often other tasks may go first between two transactions of one operation.
 const YIELDS: usize = 3;
 
-/// One handle on a broken store.
+/// A broken store that has other handles on its data.
+pub(crate) trait Peers: StateStore {
+    fn peer(&self) -> Handle;
+
+    /// What happens to the data when it is closed.
+    fn closed(&self) {}
+}
+
+/// One handle on a broken store of whatever make.
+pub(crate) struct Handle(pub(crate) Arc<dyn Peers>);
+
+holdover_store::forward_store! { [] Handle, |store| store.0 }
+
+/// One handle on a broken store over the reference's operations.
 pub(crate) struct Broken {
     shared: Arc<Shared>,
     cache: Mutex<Sessions>,
@@ -107,10 +121,6 @@ impl Broken {
     fn on(shared: Arc<Shared>) -> Self {
         let connections = shared.fault.connections.map(Semaphore::new);
         Self { shared, cache: Mutex::default(), connections }
-    }
-
-    fn peer(&self) -> Self {
-        Self::on(Arc::clone(&self.shared))
     }
 
     /// Runs one transaction.
@@ -189,6 +199,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Peers for Broken {
+    fn peer(&self) -> Handle {
+        Handle(Arc::new(Self::on(Arc::clone(&self.shared))))
+    }
+
+    fn closed(&self) {
+        (self.fault().reopen)(&mut lock(&self.shared.data).sessions);
+    }
+}
+
 /// How the suite gets at a broken store.
 pub(crate) struct Harness {
     mutant: &'static Mutant,
@@ -204,13 +224,16 @@ impl Harness {
 
 #[async_trait]
 impl StoreHarness for Harness {
-    type Store = Broken;
+    type Store = Handle;
 
     fn info(&self) -> StoreInfo {
         StoreInfo::new(self.mutant.name, env!("CARGO_PKG_VERSION"))
     }
 
-    async fn fresh(&self) -> Instance<Broken> {
+    async fn fresh(&self) -> Instance<Handle> {
+        if let Some(fault) = self.mutant.fault.rows {
+            return Instance::new(rows::store(fault, self.clock.clone(), self.budget.clone()));
+        }
         let shared = Shared {
             data: Mutex::default(),
             changed: Notify::new(),
@@ -220,16 +243,16 @@ impl StoreHarness for Harness {
             fault: &self.mutant.fault,
             locks: Mutex::default(),
         };
-        Instance::new(Broken::on(Arc::new(shared)))
+        Instance::new(Handle(Arc::new(Broken::on(Arc::new(shared)))))
     }
 
-    async fn peer(&self, of: &Instance<Broken>) -> Broken {
-        of.store().peer()
+    async fn peer(&self, of: &Instance<Handle>) -> Handle {
+        of.store().0.peer()
     }
 
-    async fn reopen(&self, of: Instance<Broken>) -> Instance<Broken> {
-        (self.mutant.fault.reopen)(&mut lock(&of.store().shared.data).sessions);
-        Instance::new(of.store().peer())
+    async fn reopen(&self, of: Instance<Handle>) -> Instance<Handle> {
+        of.store().0.closed();
+        Instance::new(of.store().0.peer())
     }
 
     fn clock(&self) -> ClockControl {
