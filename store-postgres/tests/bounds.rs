@@ -127,9 +127,9 @@ async fn a_walk_past_many_others_finds_the_last() {
     // Newer for a list, and unchanged for longer than it for a purge.
     let others = format!(
         "INSERT INTO {schema}.session (tenant, id, incarnation, created_by, queue, created_at, status, version, \
-             epoch, format, found, updated_at, token) \
+             epoch, format, found, updated_at, resting_since, token) \
          SELECT tenant, 'other-' || n, incarnation, created_by, 'queue', created_at + 1, 'failed', version, epoch, \
-             format, found, 1, n FROM {schema}.session, generate_series(1, {MANY}) n; \
+             format, found, 1, 1, n FROM {schema}.session, generate_series(1, {MANY}) n; \
          INSERT INTO {schema}.pending (place, sid, tenant, session, incarnation, id, call, kind, needed, endless, deadline, \
              opened_at, digest, payload) \
          SELECT 1, sid, tenant, id, incarnation, id, 'call', CASE id WHEN 'wanted' THEN 'client_tool' ELSE 'approval' END, \

@@ -42,11 +42,9 @@ impl Place for SchemaPlace {
             .run(match with {
                 Tampering::Newer => format!("UPDATE {schema}.mark SET version = version + 1"),
                 Tampering::NotNewer => format!("UPDATE {schema}.mark SET version = version - 1"),
-                Tampering::UnknownStatus(key) => format!(
-                    "ALTER TABLE {schema}.session DROP CONSTRAINT session_status, DROP CONSTRAINT session_found; \
-                     UPDATE {schema}.session SET status = 'asleep' WHERE {}",
-                    of(key)
-                ),
+                Tampering::UnknownStatus(key) => {
+                    format!("UPDATE {schema}.session SET status = 'asleep' WHERE {}", of(key))
+                }
                 Tampering::Message(key) => format!(
                     "UPDATE {schema}.message SET payload = set_byte(payload, 0, 0) WHERE seq = 1 \
                      AND sid = (SELECT sid FROM {schema}.session WHERE {})",
