@@ -31,7 +31,7 @@ const RENEWS: Duration = Duration::from_secs(5);
 /// Allocations are counted for the whole process, so one test runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Holds what a step costs against the most that it may: of counts that are whole, just that.
+/// Holds what a step costs against the most that it may. What is not counted at all fails too.
 #[track_caller]
 pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
