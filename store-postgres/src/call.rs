@@ -20,7 +20,7 @@ use crate::sql::{Names, Sql};
 const UNDONE_MAX: u32 = 20;
 
 /// How much longer than a statement may take the server has to say so.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 /// An error says how long its call waited, if it waited at all.
 const WORTH_TELLING: Duration = Duration::from_millis(100);
@@ -173,7 +173,7 @@ impl Caller {
     }
 
     /// Why there is no connection: the pool tries again and again, and keeps no reason.
-    fn unconnected(&self, error: sqlx::Error) -> Fault {
+    pub(crate) fn unconnected(&self, error: sqlx::Error) -> Fault {
         match (error, self.server.refused()) {
             (sqlx::Error::PoolTimedOut, Some(why)) => Fault::Refused(why),
             (error, _) => Fault::Sql(error),
@@ -202,7 +202,7 @@ impl Caller {
     /// How the transaction of a call begins; none if the call is one by itself, within the limits of its connection.
     fn begin(&self, call: &impl Call, limit: Duration) -> Option<String> {
         if self.options.transaction_pooler {
-            return Some(self.server.begin(limit));
+            return Some(self.server.only_if_same(&self.options.begin(limit)));
         }
         (call.is_long() || limit < self.options.statement_max()).then(|| self.options.begin(limit))
     }

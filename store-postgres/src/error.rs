@@ -31,6 +31,9 @@ mod code {
     pub(super) const RESOURCES: &str = "53";
     pub(super) const FEATURE_NOT_SUPPORTED: &str = "0A000";
     pub(super) const DIVISION_BY_ZERO: &str = "22012";
+    /// A statement for a transaction where there is none, or one that has failed.
+    pub(super) const NO_TRANSACTION: &str = "25P01";
+    pub(super) const FAILED_TRANSACTION: &str = "25P02";
     pub(super) const NOT_NULL: &str = "23502";
     pub(super) const UNDEFINED_COLUMN: &str = "42703";
     pub(super) const UNDEFINED_TABLE: &str = "42P01";
@@ -145,7 +148,9 @@ impl Fault {
             Self::Sql(sqlx::Error::Database(_)) => match self.code().as_deref() {
                 Some(code::DISK_FULL) => StoreErrorKind::Full,
                 Some(code::PROGRAM_LIMIT) => StoreErrorKind::TooLarge,
-                Some(code::NO_SUCH_CHARACTER) => StoreErrorKind::InvalidArgument,
+                Some(code::NO_SUCH_CHARACTER | code::NO_TRANSACTION | code::FAILED_TRANSACTION) => {
+                    StoreErrorKind::InvalidArgument
+                }
                 Some(code::DATA_CORRUPTED | code::INDEX_CORRUPTED) => StoreErrorKind::Corrupt,
                 Some(
                     code::QUERY_CANCELED

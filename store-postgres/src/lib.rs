@@ -13,6 +13,8 @@
 //! [`RowStore`](holdover_store::rows::RowStore) in the program: the database has no code of its own, but for a view that
 //! shows people what is stored. A commit of a run that this handle has claimed is one round trip.
 //!
+//! A service that has tables of its own in the database can change them and a session together: [`PostgresStore::begin`].
+//!
 //! All of it lies in one schema of the database. A program that does not know newer tables is refused
 //! ([`Newer`](holdover_store::StoreErrorKind::Newer)), also in the middle of its work.
 
@@ -33,7 +35,11 @@ mod server;
 mod settings;
 mod sql;
 mod store;
+mod transaction;
 mod url;
 
 pub use options::PostgresOptions;
+/// What [`PostgresTransaction::connection`] hands out is of this version of it.
+pub use sqlx;
 pub use store::PostgresStore;
+pub use transaction::PostgresTransaction;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use holdover_store::{Retry, StoreError, StoreErrorKind};
 use log::LevelFilter;
 use sqlx::postgres::{PgPool, PgPoolOptions};
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, Executor, PgConnection};
 
-use crate::call::Caller;
+use crate::call::{Caller, GRACE};
 use crate::clock::Heard;
 use crate::connections::{Conn, Connections};
 use crate::hints::{self, Hints};
@@ -19,12 +19,18 @@ use crate::sql::{Names, Schema};
 /// A connection that has been idle for so long is asked whether it is still there before it is used.
 pub(crate) const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// As `DISCARD ALL`, but that statements stay prepared, which the driver counts on.
+const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
+     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
+
 /// How long is asked for the reason.
 const REASON_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// What an open store has.
 pub(crate) struct Opened {
     pub(crate) caller: Caller,
+    /// Connections that are lent to transactions of the caller's.
+    pub(crate) lent: PgPool,
     pub(crate) hints: Hints,
     pub(crate) heard: Heard,
     pub(crate) schema: Schema,
@@ -35,17 +41,22 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     let server = Arc::new(Server::new(Arc::clone(&options)));
     let listener = u32::from(options.listens());
     let pool = self::pool(&options, options.connections_max - listener, &server);
+    let pool = pool.connect_lazy_with(options.connect_options());
     let pool = Connections::new(pool, Arc::clone(&server), options.wait_max);
     let mut conn = connect(&pool, &server, &options).await?;
     make(&mut conn, &options).await?;
     drop(conn);
     let channel: Arc<str> = hints::channel(&options.schema).into();
-    let listens = options.listens().then(|| self::pool(&options, 1, &server));
+    let listens = options.listens().then(|| {
+        let pool = self::pool(&options, 1, &server);
+        pool.connect_lazy_with(options.connect_options())
+    });
+    let lent = self::lent(&options, &server);
     let told = options.change_hints.then(|| channel.clone());
     let (schema, heard) = (options.schema.clone(), Heard::new(options.clock.is_none()));
     let caller = Caller { pool, names: Arc::new(Names::new(&options, told)), options, server };
     let hints = Hints::new(listens, channel, caller.clone());
-    Ok(Opened { caller, hints, heard, schema })
+    Ok(Opened { caller, lent, hints, heard, schema })
 }
 
 /// The first connection, to a server that the store can work on.
@@ -91,7 +102,7 @@ async fn reason(options: &PostgresOptions) -> Option<sqlx::Error> {
 }
 
 /// Opens connections when they are needed, to a server that the store can work on.
-fn pool(options: &PostgresOptions, connections: u32, server: &Arc<Server>) -> PgPool {
+fn pool(options: &PostgresOptions, connections: u32, server: &Arc<Server>) -> PgPoolOptions {
     let (at_first, later) = (Arc::clone(server), Arc::clone(server));
     PgPoolOptions::new()
         .max_connections(connections)
@@ -113,5 +124,24 @@ fn pool(options: &PostgresOptions, connections: u32, server: &Arc<Server>) -> Pg
                 Ok(true)
             })
         })
-        .connect_lazy_with(options.connect_options())
+}
+
+/// Opens connections for transactions of the caller's. What such a one has set for the session is reset after it.
+fn lent(options: &PostgresOptions, server: &Arc<Server>) -> PgPool {
+    let pool = pool(options, options.transactions_max, server);
+    // Behind a pooler no session is the caller's.
+    let resets = !options.transaction_pooler;
+    let pool = pool.after_release(move |conn, _| {
+        Box::pin(async move {
+            if !resets {
+                return Ok(true);
+            }
+            // One that does not answer is closed.
+            match tokio::time::timeout(GRACE, conn.execute(sqlx::raw_sql(RESET))).await {
+                Ok(reset) => reset.map(|_| true),
+                Err(_) => Ok(false),
+            }
+        })
+    });
+    pool.connect_lazy_with(options.connect_options_for_caller())
 }

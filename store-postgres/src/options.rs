@@ -50,6 +50,7 @@ pub struct PostgresOptions {
     pub(crate) connect: PgConnectOptions,
     pub(crate) schema: Schema,
     pub(crate) connections_max: u32,
+    pub(crate) transactions_max: u32,
     pub(crate) operation_timeout: Duration,
     pub(crate) wait_max: Duration,
     pub(crate) statement_timeout: Duration,
@@ -71,6 +72,8 @@ impl PostgresOptions {
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
     /// How many connections one handle opens at most.
     pub const CONNECTIONS_MAX: u32 = 8;
+    /// How many transactions of the caller's are open at once in one handle.
+    pub const TRANSACTIONS_MAX: u32 = 4;
     /// How long one call may take, whatever it waits for.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
     /// How long a call waits for a free connection, for a server that is away, or behind other writes of its session by the
@@ -98,6 +101,7 @@ impl PostgresOptions {
             connect: PgConnectOptions::from_str(&parts.url).map_err(|_| wrong())?,
             schema: parts.schema.as_deref().map_or_else(|| Ok(Schema::default()), Schema::new)?,
             connections_max: Self::CONNECTIONS_MAX,
+            transactions_max: Self::TRANSACTIONS_MAX,
             operation_timeout: Self::OPERATION_TIMEOUT,
             wait_max: Self::WAIT_MAX,
             statement_timeout: Self::STATEMENT_TIMEOUT,
@@ -127,6 +131,14 @@ impl PostgresOptions {
     #[must_use]
     pub fn connections_max(mut self, connections: u32) -> Self {
         self.connections_max = connections.max(2);
+        self
+    }
+
+    /// Sets how many [transactions of the caller's](crate::PostgresStore::begin) are open at once, each on a connection beside
+    /// those of the handle, which is opened when it is needed; at least one.
+    #[must_use]
+    pub fn transactions_max(mut self, transactions: u32) -> Self {
+        self.transactions_max = transactions.max(1);
         self
     }
 
@@ -276,6 +288,15 @@ impl PostgresOptions {
     /// How each connection is opened. It brings its own time-outs, so that nothing it locks stays locked when
     /// its process hangs.
     pub(crate) fn connect_options(&self) -> PgConnectOptions {
+        self.connect_options_with(&PLANS)
+    }
+
+    /// The same for the caller's transactions, whose statements are planned as the server likes.
+    pub(crate) fn connect_options_for_caller(&self) -> PgConnectOptions {
+        self.connect_options_with(&[])
+    }
+
+    fn connect_options_with(&self, plans: &[(&'static str, &'static str)]) -> PgConnectOptions {
         let options = self
             .connect
             .clone()
@@ -287,7 +308,7 @@ impl PostgresOptions {
         if self.transaction_pooler {
             return options.statement_cache_capacity(0);
         }
-        let plans = PLANS.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        let plans = plans.iter().map(|(name, value)| (*name, (*value).to_owned()));
         options.statement_cache_capacity(STATEMENTS_MAX).options(plans.chain([
             ("statement_timeout", self.statement_max().as_millis().to_string()),
             ("lock_timeout", self.lock_max().as_millis().to_string()),
@@ -298,14 +319,26 @@ impl PostgresOptions {
 
     /// How a transaction begins whose statements may take so long, instead of what the connection was given.
     pub(crate) fn begin(&self, statement_max: Duration) -> String {
+        // Plans that the connection was not given.
+        let plans = if self.transaction_pooler { plans() } else { String::new() };
+        format!("BEGIN ISOLATION LEVEL READ COMMITTED; {plans}{}", self.limits(statement_max))
+    }
+
+    /// How a transaction of the caller's begins.
+    pub(crate) fn begin_for_caller(&self) -> String {
+        format!("BEGIN ISOLATION LEVEL READ COMMITTED; {}", self.limits(self.statement_max()))
+    }
+
+    /// What the store sets when it comes to write in a transaction of the caller's, whatever was set there.
+    pub(crate) fn set_local(&self, statement_max: Duration) -> String {
+        format!("{}SET LOCAL synchronous_commit TO DEFAULT; {}", plans(), self.limits(statement_max))
+    }
+
+    fn limits(&self, statement_max: Duration) -> String {
         let statement_max = statement_max.max(Duration::from_millis(1));
-        // Those that the connection was not given.
-        let plans: &[(&str, &str)] = if self.transaction_pooler { &PLANS } else { &[] };
-        let plans: String =
-            plans.iter().map(|(name, value)| format!("SET LOCAL {name} = {value}; ")).collect();
         format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; {plans}SET LOCAL statement_timeout = {statement}; \
-             SET LOCAL lock_timeout = {lock}; SET LOCAL idle_in_transaction_session_timeout = {idle}",
+            "SET LOCAL statement_timeout = {statement}; SET LOCAL lock_timeout = {lock}; \
+             SET LOCAL idle_in_transaction_session_timeout = {idle}",
             statement = statement_max.as_millis(),
             lock = self.lock_max().min(statement_max).as_millis(),
             idle = self.statement_max().as_millis(),
@@ -313,11 +346,17 @@ impl PostgresOptions {
     }
 }
 
+/// How statements of the store are planned, for one transaction.
+fn plans() -> String {
+    PLANS.iter().map(|(name, value)| format!("SET LOCAL {name} = {value}; ")).collect()
+}
+
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresOptions")
             .field("place", &self.place())
             .field("connections_max", &self.connections_max)
+            .field("transactions_max", &self.transactions_max)
             .field("operation_timeout", &self.operation_timeout)
             .field("wait_max", &self.wait_max)
             .field("statement_timeout", &self.statement_timeout)

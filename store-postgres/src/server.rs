@@ -91,9 +91,9 @@ impl Server {
         refused.ok().and_then(|met| met.refused.clone()).unwrap_or_default()
     }
 
-    /// How each transaction begins behind a pooler: only on a server that still is as it was met.
-    pub(crate) fn begin(&self, statement_max: Duration) -> String {
-        let (begin, was) = (self.options.begin(statement_max), self.met.borrow().settings.state());
+    /// How a transaction that begins so begins behind a pooler: only on a server that still is as it was met.
+    pub(crate) fn only_if_same(&self, begin: &str) -> String {
+        let was = self.met.borrow().settings.state();
         // Plain SQL raises no error of its own: a text that is no number is one.
         format!(
             "{begin}; SELECT CASE WHEN {IS} IS DISTINCT FROM '{was}' THEN ('the server is not as it was: ' || {IS})::int END",

@@ -6,6 +6,7 @@ use holdover_store::rows::RowStore;
 use crate::open::{self, Opened};
 use crate::options::PostgresOptions;
 use crate::rows::PgRows;
+use crate::transaction::PostgresTransaction;
 
 /// Sessions in one schema of a Postgres database.
 ///
@@ -46,11 +47,36 @@ impl PostgresStore {
         Self::open(PostgresOptions::from_url(url)?).await
     }
 
+    /// Begins a transaction in which the caller writes tables of its own in this database and then one thing of one session:
+    /// a commit, say. Both are there or neither is.
+    ///
+    /// ```
+    /// # use holdover_store_postgres::{PostgresStore, sqlx};
+    /// # use holdover_store::ids::Fence;
+    /// # use holdover_store::{Commit, CommitOutcome};
+    /// # async fn pay(store: PostgresStore, fence: Fence, commit: Commit) -> Result<CommitOutcome, Box<dyn std::error::Error>> {
+    /// let mut transaction = store.begin().await?;
+    /// let pay = sqlx::query("UPDATE account SET cents = cents - 500 WHERE id = 7");
+    /// if pay.execute(transaction.connection()?).await?.rows_affected() != 1 {
+    ///     return Err("there is no account 7".into());
+    /// }
+    /// Ok(transaction.into_store().commit(&fence, commit).await?)
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, or
+    /// [`transactions_max`](PostgresOptions::transactions_max) of them stay open for too long.
+    pub async fn begin(&self) -> Result<PostgresTransaction, StoreError> {
+        PostgresTransaction::begin(&self.rows).await
+    }
+
     /// Closes the connections of all clones, each when its call has ended. Later calls answer that the store
     /// was closed.
     pub async fn close(&self) {
         self.opened().hints.close().await;
         self.opened().caller.pool.close().await;
+        self.opened().lent.close().await;
     }
 
     /// Whether there is no other clone of it.

@@ -34,6 +34,8 @@ pub(crate) enum Fault {
     Unreachable(String),
     /// The file was written although this user, who can take no part in its locks, looked at it as one that nobody writes.
     Thawed,
+    /// A transaction of the caller's has ended.
+    Undone(String),
     /// The store was closed.
     Closed,
 }
@@ -105,14 +107,24 @@ impl Fault {
             Self::Sql(error) => {
                 !matches!(error.code(), Some(code) if ![NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB].contains(&code))
             }
-            Self::Corrupt(_) | Self::Invalid(_) | Self::Unreachable(_) | Self::Thawed | Self::Closed => false,
+            Self::Corrupt(_)
+            | Self::Invalid(_)
+            | Self::Unreachable(_)
+            | Self::Thawed
+            | Self::Undone(_)
+            | Self::Closed => false,
         }
     }
 
     fn code(&self) -> Option<i32> {
         match self {
             Self::Sql(error) => error.code(),
-            Self::Corrupt(_) | Self::Invalid(_) | Self::Unreachable(_) | Self::Thawed | Self::Closed => None,
+            Self::Corrupt(_)
+            | Self::Invalid(_)
+            | Self::Unreachable(_)
+            | Self::Thawed
+            | Self::Undone(_)
+            | Self::Closed => None,
         }
     }
 
@@ -128,6 +140,11 @@ impl Fault {
             Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
             Self::Invalid(detail) => StoreError::invalid(operation, detail),
             Self::Unreachable(detail) => StoreError::new(StoreErrorKind::Unavailable, operation, detail),
+            Self::Undone(why) => StoreError::new(
+                StoreErrorKind::Unavailable,
+                operation,
+                format!("the transaction has ended: {why}"),
+            ),
             // Whatever is read from now on may be of two instants.
             Self::Thawed => StoreError::new(
                 StoreErrorKind::Unavailable,

@@ -8,6 +8,7 @@ use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::Fault;
+use crate::guard::Guard;
 use crate::migration;
 use crate::options::{SqliteOptions, Synchronous};
 use crate::place::Place;
@@ -43,6 +44,7 @@ pub(crate) struct Connector {
     place: Place,
     options: SqliteOptions,
     look: Look,
+    guard: Guard,
 }
 
 /// What [`Connector::open`] found.
@@ -63,7 +65,7 @@ impl Connector {
             Some(_) if options.as_it_is => Look::at(&place.file).map_err(refuse)?,
             Some(why) => return Err(refuse(format!("read-only for this user: {why}"))),
         };
-        Ok(Self { place, options, look })
+        Ok(Self { place, options, look, guard: Guard::default() })
     }
 
     /// The file, under the one name that all handles of this process use.
@@ -87,6 +89,11 @@ impl Connector {
     /// The write-ahead log beside the file.
     pub(crate) fn wal_file(&self) -> std::path::PathBuf {
         rights::log(&self.place.file)
+    }
+
+    /// Watches the connection that writes.
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
     }
 
     pub(crate) fn busy_timeout(&self) -> Duration {
@@ -146,8 +153,11 @@ impl Connector {
         conn.query_row(SYNC_RECOVERED, [], |_| Ok(())).map_err(|error| self.failed(error))
     }
 
+    /// A connection that writes.
     fn connect(&self, create: bool) -> Result<Connection, StoreError> {
-        self.connect_as(create).map_err(|fault| self.fault(fault))
+        let conn = self.connect_as(create).map_err(|fault| self.fault(fault))?;
+        self.guard.watch(&conn).map_err(|error| self.failed(error))?;
+        Ok(conn)
     }
 
     fn connect_as(&self, create: bool) -> Result<Connection, Fault> {

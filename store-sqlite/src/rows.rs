@@ -64,6 +64,21 @@ async fn answered(answer: oneshot::Receiver<Answer>) -> Answer {
     answer.await.unwrap_or_else(|_| Err(Fault::Closed.of("", None).retry(Retry::OutcomeUnknown)))
 }
 
+/// What stands under a key, and rows of that session.
+pub(crate) fn found(
+    conn: &Connection,
+    clock: &dyn Clock,
+    key: &SessionKey,
+    wants: &[Want],
+) -> Result<Found, Fault> {
+    let slot = session::find(conn, key)?;
+    let rows = match slot.as_ref().and_then(|slot| slot.row.as_ref().map(|row| (slot.place, row))) {
+        Some((place, row)) => read::wanted(conn, place.cast_signed(), key, row.incarnation, wants)?,
+        None => wants.iter().map(|_| Vec::new()).collect(),
+    };
+    Ok(Found { now: clock.now(), slot: slot.map(Arc::new), rows })
+}
+
 #[async_trait]
 impl Rows for SqliteRows {
     fn capabilities(&self) -> Capabilities {
@@ -76,14 +91,7 @@ impl Rows for SqliteRows {
 
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
         let (of, wants, clock) = (key.clone(), wants.to_vec(), Arc::clone(&self.clock));
-        let found = self.read_at_once(move |conn| {
-            let slot = session::find(conn, &of)?;
-            let rows = match slot.as_ref().and_then(|slot| slot.row.as_ref().map(|row| (slot.place, row))) {
-                Some((place, row)) => read::wanted(conn, place.cast_signed(), &of, row.incarnation, &wants)?,
-                None => wants.iter().map(|_| Vec::new()).collect(),
-            };
-            Ok(Found { now: clock.now(), slot: slot.map(Arc::new), rows })
-        });
+        let found = self.read_at_once(move |conn| found(conn, &*clock, &of, &wants));
         found.await.map_err(|error| error.on(key))
     }
 

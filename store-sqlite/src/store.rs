@@ -13,6 +13,7 @@ use crate::open::{Connector, Opened};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::rows::SqliteRows;
+use crate::transaction::SqliteTransaction;
 use crate::writer::{Counters, Message, QUEUE_MAX, Writer};
 
 /// What the writer did since the store was opened.
@@ -100,6 +101,30 @@ impl SqliteStore {
     /// As [`SqliteOptions::from_url`] and [`open`](Self::open).
     pub async fn open_url(url: &str) -> Result<Self, StoreError> {
         Self::open(SqliteOptions::from_url(url)?).await
+    }
+
+    /// Begins a transaction in which the caller writes tables of its own in this file and then one thing of one session: a
+    /// commit, say. Both are there or neither is.
+    ///
+    /// ```
+    /// # use holdover_store_sqlite::{SqliteOptions, SqliteStore};
+    /// # use holdover_store::ids::Fence;
+    /// # use holdover_store::{Commit, CommitOutcome, StoreError};
+    /// # async fn pay(store: SqliteStore, fence: Fence, commit: Commit) -> Result<CommitOutcome, StoreError> {
+    /// let mut transaction = store.begin().await?;
+    /// let paid = transaction.run(|conn| conn.execute("UPDATE app_account SET cents = cents - 500 WHERE id = 7", []));
+    /// if !matches!(paid.await?, Ok(1)) {
+    ///     return Err(StoreError::invalid("pay", "there is no account 7"));
+    /// }
+    /// transaction.into_store().commit(&fence, commit).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unavailable`](StoreErrorKind::Unavailable) if another process held the file for longer than
+    /// [`operation_timeout`](SqliteOptions::operation_timeout), or the store was closed.
+    pub async fn begin(&self) -> Result<SqliteTransaction, StoreError> {
+        SqliteTransaction::begin(&self.store).await
     }
 
     /// Ends all writes that were asked for and closes the connections of all clones. Later calls answer

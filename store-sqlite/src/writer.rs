@@ -23,6 +23,7 @@ use crate::apply;
 use crate::error::Fault;
 use crate::open::Connector;
 use crate::options::Synchronous;
+use crate::transaction::Loan;
 
 /// Writes that wait for the writer; more make their callers wait.
 pub(crate) const QUEUE_MAX: usize = 256;
@@ -46,6 +47,8 @@ pub(crate) type Answer = Result<Verdict, StoreError>;
 pub(crate) enum Message {
     /// To apply a write.
     Write(Job),
+    /// To lend the connection to a transaction of the caller's.
+    Lend(Loan),
     /// To end, once all that was asked before is done.
     Close(oneshot::Sender<()>),
 }
@@ -119,7 +122,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    fn add(counter: &AtomicU64, by: usize) {
+    pub(crate) fn add(counter: &AtomicU64, by: usize) {
         counter.fetch_add(by as u64, Ordering::Relaxed);
     }
 }
@@ -155,32 +158,30 @@ impl Writer {
     pub(crate) fn serve(mut self, mut queue: mpsc::Receiver<Message>) {
         let mut closing = None;
         let mut carried = None;
-        while closing.is_none() {
-            let first = match carried.take() {
-                Some(job) => job,
-                None => match queue.blocking_recv() {
-                    Some(Message::Write(job)) => job,
-                    Some(Message::Close(done)) => {
-                        closing = Some(done);
-                        break;
-                    }
-                    None => break,
-                },
+        loop {
+            let job = match carried.take().or_else(|| queue.blocking_recv()) {
+                Some(Message::Write(job)) => job,
+                Some(Message::Lend(loan)) => {
+                    self.lend(loan);
+                    self.checkpoint_if_large();
+                    continue;
+                }
+                Some(Message::Close(done)) => {
+                    closing = Some(done);
+                    break;
+                }
+                None => break,
             };
-            let mut bytes = first.task.bytes();
-            let mut group = vec![first];
+            let mut bytes = job.task.bytes();
+            let mut group = vec![job];
             while group.len() < GROUP_JOBS_MAX {
                 match queue.try_recv() {
-                    Ok(Message::Write(job)) if bytes.saturating_add(job.task.bytes()) > GROUP_BYTES_MAX => {
-                        carried = Some(job);
-                        break;
-                    }
-                    Ok(Message::Write(job)) => {
+                    Ok(Message::Write(job)) if bytes.saturating_add(job.task.bytes()) <= GROUP_BYTES_MAX => {
                         bytes += job.task.bytes();
                         group.push(job);
                     }
-                    Ok(Message::Close(done)) => {
-                        closing = Some(done);
+                    Ok(other) => {
+                        carried = Some(other);
                         break;
                     }
                     Err(_) => break,
@@ -193,6 +194,7 @@ impl Writer {
         while let Ok(message) = queue.try_recv() {
             match message {
                 Message::Write(job) => job.answer(Err(Fault::Closed), None),
+                Message::Lend(loan) => loan.refuse(Fault::Closed),
                 Message::Close(done) => drop(done.send(())),
             }
         }
@@ -250,27 +252,12 @@ impl Writer {
 
     fn attempt(&mut self, group: &[Job]) -> Attempt {
         Counters::add(&self.counters.groups, 1);
-        let conn = match self.conn.take() {
-            Some(conn) => conn,
-            None => match self.connector.reopen() {
-                Ok(conn) => {
-                    Counters::add(&self.counters.reopened, 1);
-                    self.synchronous = self.connector.synchronous();
-                    conn
-                }
-                Err(error) => return Attempt::Failed(Fault::Unreachable(error.to_string())),
-            },
-        };
         let provisional = group.iter().all(|job| job.task.provisional());
         Counters::add(&self.counters.provisional, usize::from(provisional));
-        if let Err(fault) = self.choose_sync(&conn, provisional) {
-            // It would commit otherwise than it should.
-            return Attempt::Failed(fault);
-        }
-        if let Err(fault) = execute(&conn, BEGIN) {
-            self.keep(conn, &fault);
-            return Attempt::Failed(fault);
-        }
+        let conn = match self.begin(provisional) {
+            Ok(conn) => conn,
+            Err(fault) => return Attempt::Failed(fault),
+        };
         let mut verdicts = Vec::with_capacity(group.len());
         for job in group {
             let verdict = match &job.task {
@@ -285,15 +272,45 @@ impl Writer {
                 }
             }
         }
+        match self.commit(conn) {
+            Ok(()) => Attempt::Committed(verdicts),
+            Err(fault) if fault.leaves_commit_undone() => Attempt::RolledBack(fault),
+            Err(fault) => Attempt::Unknown(fault),
+        }
+    }
+
+    /// Begins a transaction, beside which nobody else writes.
+    pub(crate) fn begin(&mut self, provisional: bool) -> Result<Connection, Fault> {
+        let conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => {
+                let conn = self.connector.reopen().map_err(|error| Fault::Unreachable(error.to_string()))?;
+                Counters::add(&self.counters.reopened, 1);
+                self.synchronous = self.connector.synchronous();
+                conn
+            }
+        };
+        // Without it, it would commit otherwise than it should.
+        self.choose_sync(&conn, provisional)?;
+        match execute(&conn, BEGIN) {
+            Ok(()) => Ok(conn),
+            Err(fault) => {
+                self.keep(conn, &fault);
+                Err(fault)
+            }
+        }
+    }
+
+    /// Commits it. A failure that does not [leave it undone](Fault::leaves_commit_undone) may come after it landed.
+    pub(crate) fn commit(&mut self, conn: Connection) -> Result<(), Fault> {
         match execute(&conn, COMMIT) {
             Ok(()) => {
                 self.conn = Some(conn);
-                Attempt::Committed(verdicts)
+                Ok(())
             }
             Err(fault) => {
-                let undone = fault.leaves_commit_undone();
                 self.keep(conn, &fault);
-                if undone { Attempt::RolledBack(fault) } else { Attempt::Unknown(fault) }
+                Err(fault)
             }
         }
     }
@@ -311,9 +328,16 @@ impl Writer {
 
     /// Ends the transaction that failed, and keeps the connection only if it is certainly outside of one:
     /// after some failures SQLite has rolled back by itself, and then our own ROLLBACK fails.
-    fn keep(&mut self, conn: Connection, fault: &Fault) {
+    pub(crate) fn keep(&mut self, conn: Connection, fault: &Fault) {
+        if !fault.taints_connection() {
+            self.roll_back(conn);
+        }
+    }
+
+    /// Ends the transaction, and nothing of it is left.
+    pub(crate) fn roll_back(&mut self, conn: Connection) {
         let outside = execute(&conn, ROLLBACK).is_ok() || conn.is_autocommit();
-        if outside && !fault.taints_connection() {
+        if outside {
             self.conn = Some(conn);
         }
     }

@@ -24,6 +24,7 @@ use holdover_store::{
     Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
 };
 
+use crate::call::Call;
 use crate::open::Opened;
 
 /// Of sessions that are due but cannot be read so many are told of at a time.
@@ -44,7 +45,22 @@ impl PgRows {
         self.0.heard.hear(now);
     }
 
-    /// Tells of what the statement of the write has not told of.
+    /// What [`Rows::read`] sends.
+    pub(crate) fn reads(key: &SessionKey, wants: &[Want]) -> impl Call<Outcome = Found> + use<> {
+        read::ReadOne { key: key.clone(), wants: wants.to_vec() }
+    }
+
+    /// What [`Rows::apply`] sends for each write.
+    pub(crate) fn applies(write: &Arc<Write>) -> impl Call<Outcome = Verdict> + use<> {
+        write::Apply::new(Arc::clone(write))
+    }
+
+    /// A write is committed: tells of what its statement has not told of.
+    pub(crate) async fn was_applied(&self, write: &Write, now: Timestamp) {
+        self.heard(now);
+        self.told(write, now).await;
+    }
+
     async fn told(&self, write: &Write, now: Timestamp) {
         let urgent = write.change(write.from).is_some_and(|change| change.is_urgent());
         if let Some(change) = write.change(now).filter(|_| !urgent) {
@@ -68,23 +84,21 @@ impl Rows for PgRows {
     }
 
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
-        let found = self.0.caller.call(read::ReadOne { key: key.clone(), wants: wants.to_vec() }).await?;
+        let found = self.0.caller.call(Self::reads(key, wants)).await?;
         self.heard(found.now);
         Ok(found)
     }
 
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
         // Each is a statement of its own on a connection of its own. All are on their way before one is waited for.
-        let calls: Vec<_> =
-            writes.iter().map(|write| self.0.caller.start(write::Apply::new(Arc::clone(write)))).collect();
+        let calls: Vec<_> = writes.iter().map(|write| self.0.caller.start(Self::applies(write))).collect();
         let mut verdicts = Vec::with_capacity(calls.len());
         for (call, write) in calls.into_iter().zip(&writes) {
             let verdict = call.ended().await;
-            if let Ok(Verdict::Applied { now, .. } | Verdict::Taken { now, .. }) = &verdict {
-                self.heard(*now);
-            }
-            if let Ok(Verdict::Applied { now, .. }) = &verdict {
-                self.told(write, *now).await;
+            match &verdict {
+                Ok(Verdict::Applied { now, .. }) => self.was_applied(write, *now).await,
+                Ok(Verdict::Taken { now, .. }) => self.heard(*now),
+                Ok(Verdict::Lost | Verdict::NoSource) | Err(_) => {}
             }
             verdicts.push(verdict);
         }

@@ -24,6 +24,7 @@ mod row;
 mod snapshot;
 mod state_store;
 mod store;
+mod within;
 mod write;
 
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub use read::{Found, Scanned, Want, Which, read_wants};
 pub use row::{At, EventBatch, Kind, Row, RowKey};
 pub use snapshot::{InOrder, Snapshot};
 pub use store::RowStore;
+pub use within::{Transaction, Within};
 pub use write::{Op, Prefix, Slot, Token, Verdict, Write};
 
 use crate::ids::{Incarnation, SessionKey};

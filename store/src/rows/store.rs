@@ -60,6 +60,10 @@ impl<R: Rows> RowStore<R> {
         &self.rows
     }
 
+    pub(super) fn shared(&self) -> Arc<R> {
+        Arc::clone(&self.rows)
+    }
+
     /// Reads a session for `operation`.
     pub(super) async fn read(
         &self,

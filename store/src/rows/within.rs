@@ -1,0 +1,121 @@
+//! One write inside a transaction of the caller's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::write::{Verdict, Write};
+use super::{DueQuery, Found, PendingPlace, RowStore, Rows, Scanned, SessionPlace, Want};
+use crate::ids::{Incarnation, SessionKey};
+use crate::rules::SessionRow;
+use crate::time::Timestamp;
+use crate::{
+    Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
+};
+
+/// An open transaction of a backend, in which code of the caller's may have written.
+///
+/// It ends when a write is applied in it, when an answer is an error, or when it is dropped. Only a write that was applied
+/// leaves anything: its own rows, and all that was written in the transaction before it.
+#[async_trait]
+pub trait Transaction: Send + Sync + 'static {
+    /// As [`Rows::read`], seen from within.
+    async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
+
+    /// As [`Rows::apply`] with this one write. If it is applied, all of the transaction is committed with it, and what was
+    /// asked for is as durable as any write. If it is not, the transaction stays open as it was.
+    async fn apply(&self, write: Arc<Write>) -> Result<Verdict, StoreError>;
+}
+
+/// Rows of which one write is applied, in a transaction. All else is answered by the rows that the transaction is of.
+pub struct Within<R, T> {
+    rows: Arc<R>,
+    transaction: T,
+}
+
+impl<R: Rows> RowStore<R> {
+    /// The store in which one thing can be written: inside `transaction`, and with it. It holds nothing of what this one
+    /// holds.
+    pub fn within<T: Transaction>(&self, transaction: T) -> RowStore<Within<R, T>> {
+        RowStore::new(Within { rows: self.shared(), transaction })
+    }
+}
+
+#[async_trait]
+impl<R: Rows, T: Transaction> Rows for Within<R, T> {
+    fn capabilities(&self) -> Capabilities {
+        self.rows.capabilities()
+    }
+
+    fn now(&self) -> Option<Timestamp> {
+        self.rows.now()
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.rows.patience()
+    }
+
+    async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
+        self.transaction.read(key, wants).await
+    }
+
+    async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
+        match &*writes {
+            [write] => vec![self.transaction.apply(Arc::clone(write)).await],
+            writes => {
+                let error = || StoreError::invalid("apply", "a transaction is committed with one write");
+                writes.iter().map(|_| Err(error())).collect()
+            }
+        }
+    }
+
+    async fn due(
+        &self,
+        query: &DueQuery,
+        wants: &[Want],
+    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+        self.rows.due(query, wants).await
+    }
+
+    async fn sessions(
+        &self,
+        query: &SessionQuery,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
+        self.rows.sessions(query, after, limit).await
+    }
+
+    async fn pending(
+        &self,
+        query: &PendingQuery,
+        after: Option<&PendingPlace>,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
+        self.rows.pending(query, after, limit, bytes).await
+    }
+
+    async fn resting(
+        &self,
+        rule: &RetentionRule,
+        after: Option<&SessionPlace>,
+        limit: usize,
+    ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
+        self.rows.resting(rule, after, limit).await
+    }
+
+    /// None: to forget them takes writes of its own.
+    async fn dead(&self, _: Timestamp, _: usize) -> Result<Vec<SessionKey>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn remove_unreadable(&self, _: &SessionKey, _: Option<Incarnation>) -> Result<bool, StoreError> {
+        Err(StoreError::invalid("delete_session", "what cannot be read is removed in no transaction"))
+    }
+
+    async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {
+        self.rows.wait_for_change(watch, at_most).await
+    }
+}
