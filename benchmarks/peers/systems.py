@@ -27,6 +27,8 @@ class System:
             skipped.add("slow-model")
         if self.name == "bare":
             skipped.update({"slow-model", "resume"})
+        if self.name == "loop":
+            skipped.update({"many", "one", "resume"})
         return [measure for measure in MEASURES if measure not in skipped]
 
     def command(self, measure: str, url: str) -> list[str]:
@@ -48,6 +50,7 @@ def _all() -> list[System]:
     return [
         *(System("holdover", store, holdover) for store in STORES),
         *(System("bare", store, holdover, ("--bare",)) for store in ("sqlite", "postgres", "redis", "valkey")),
+        System("loop", "sqlite", holdover, ("--plain",)),
         System("langgraph", "sqlite", langgraph, ("--saver", "sqlite")),
         System("langgraph", "postgres", langgraph, ("--saver", "postgres")),
         System("langgraph", "valkey", langgraph, ("--saver", "valkey")),

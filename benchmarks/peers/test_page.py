@@ -30,6 +30,16 @@ class Page(unittest.TestCase):
         self.assertIn("| SQLite | Holdover | 2,000 (1,000–3,000) |  |  |", text)
         self.assertIn("| SQLite | DBOS | 100 (100–100) |  | × 20.00 (10.00–30.00) |", text)
 
+    def test_a_slow_model_is_set_against_a_loop_that_keeps_nothing(self) -> None:
+        results = [
+            result(0, "loop", "slow-model", ms_per_step=21.0),
+            result(0, "holdover", "slow-model", ms_per_step=23.1),
+            result(1, "holdover", "slow-model", ms_per_step=30.0),
+        ]
+        text = page.render(results, FACTS)
+        self.assertIn("| SQLite | Holdover | 26.55 (23.10–30.00) | 6.55 (3.10–10.00) | 1.10 (1.10–1.10) |", text)
+        self.assertIn("| SQLite | a loop that keeps nothing | 21.00 (21.00–21.00) | 1.00 (1.00–1.00) | 1.00 (1.00–1.00) |", text)
+
     def test_bytes_are_those_of_further_sessions(self) -> None:
         results = [
             result(0, "dbos", "many", bytes_=10_000 + 32 * 5_000, steps_per_s=1.0),

@@ -73,7 +73,7 @@ struct Settings {
     #[arg(long, value_name = "N", default_value_t = 5)]
     repetitions: u32,
     /// The steps of one session around which is measured.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "10,100,1000")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "10,100,1000,10000")]
     steps: Vec<u64>,
     /// How many sessions run at once.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,8,32,128")]

@@ -89,6 +89,18 @@ impl Model for Scripted {
     }
 }
 
+/// The answers and the results of a turn, one after the other, for nobody.
+pub(crate) async fn plain(turn: &Turn) {
+    for step in 1..=turn.steps {
+        if !turn.thinks.is_zero() {
+            tokio::time::sleep(turn.thinks).await;
+        }
+        for bytes in [turn.text_bytes, turn.result_bytes] {
+            std::hint::black_box(letters(step, bytes));
+        }
+    }
+}
+
 /// A tool with an effect, so that each step has its two durable points.
 struct Letters {
     spec: ToolSpec,

@@ -41,6 +41,9 @@ pub(crate) struct Work {
     /// As many bare writes of the same bytes to the same place instead.
     #[arg(long)]
     bare: bool,
+    /// The same answers and calls one after the other instead, in a loop that keeps nothing.
+    #[arg(long, conflicts_with = "bare")]
+    plain: bool,
 }
 
 impl Work {
@@ -60,6 +63,8 @@ impl Work {
         let (began, worked) = (Instant::now(), cpu());
         if self.bare {
             self.insert(backend.bare()).await?;
+        } else if self.plain {
+            self.keep_nothing().await?;
         } else {
             self.run(backend.store()).await?;
         }
@@ -73,6 +78,15 @@ impl Work {
         let runtime = scene::runtime(Arc::clone(store), &agent);
         let turns = (0..self.sessions).map(|session| scene::turn(&runtime, &agent, session));
         try_join_all(turns).await.map(drop)
+    }
+
+    async fn keep_nothing(&self) -> Result<(), Failed> {
+        let turn = turn(self.steps, Duration::from_millis(self.model_ms));
+        let sessions = (0..self.sessions).map(|_| {
+            let turn = turn.clone();
+            tokio::spawn(async move { scene::plain(&turn).await })
+        });
+        try_join_all(sessions).await.map(drop).map_err(Failed::from)
     }
 
     async fn insert(&self, bare: &Arc<Bare>) -> Result<(), Failed> {
@@ -111,7 +125,7 @@ impl Measured {
             self.capabilities.settings.into_iter().map(|(name, value)| (name, value.into())).collect();
         let steps = work.sessions as f64 * work.steps as f64;
         json!({
-            "system": if work.bare { "bare" } else { "holdover" },
+            "system": if work.bare { "bare" } else if work.plain { "loop" } else { "holdover" },
             "version": env!("CARGO_PKG_VERSION"),
             "store": self.capabilities.backend,
             "settings": settings,
