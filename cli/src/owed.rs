@@ -33,6 +33,33 @@ pub(crate) fn check_new_name(session: &SessionId) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Who owes something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Somebody owes an answer.
+    Answer(PendingKind),
+    /// A timer runs.
+    Time,
+}
+
+impl By {
+    fn of(kind: OwedKind) -> Self {
+        match kind {
+            OwedKind::Approval => Self::Answer(PendingKind::Approval),
+            OwedKind::ClientTool => Self::Answer(PendingKind::ClientTool),
+            OwedKind::Timer => Self::Time,
+        }
+    }
+
+    /// The wire name.
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Answer(kind) => kind.as_str(),
+            Self::Time => "timer",
+        }
+    }
+}
+
 /// One thing that is owed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Debt {
@@ -41,7 +68,7 @@ pub(crate) struct Debt {
     /// Of which tool.
     pub(crate) tool: String,
     /// By whom.
-    pub(crate) kind: OwedKind,
+    pub(crate) by: By,
     /// When time alone settles it.
     pub(crate) until: Option<Timestamp>,
     /// The arguments that would run, exactly.
@@ -97,17 +124,14 @@ pub(crate) async fn all_pending(
 
 /// What is owed to a pending call.
 pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt, Failure> {
-    let kind = match pending.kind {
-        PendingKind::Approval => OwedKind::Approval,
-        PendingKind::ClientTool => OwedKind::ClientTool,
-    };
+    let by = By::Answer(pending.kind.clone());
     let (body, deciders) = match read(front, pending).await {
         Ok(read) => read,
         Err(RuntimeError::Unreadable { detail, .. }) => {
             return Ok(Debt {
                 call: pending.call.clone(),
                 tool: UNKNOWN.to_owned(),
-                kind,
+                by,
                 until: pending.deadline,
                 arguments: None,
                 prompt: Some(detail),
@@ -121,11 +145,11 @@ pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt
     Ok(Debt {
         call: pending.call.clone(),
         tool: body.tool.to_string(),
-        kind,
         until: pending.deadline,
         arguments: Some(body.arguments),
         prompt: body.prompt,
-        commands: commands(front, kind, &pending.id, deciders.as_ref()),
+        commands: commands(front, &by, &pending.id, deciders.as_ref()),
+        by,
         deciders,
     })
 }
@@ -164,10 +188,10 @@ pub(crate) async fn debts(
     let debts = suspension.owed.iter().map(|owed| {
         let open = owed.pending.as_ref().and_then(|pending| bodies.get(pending));
         let body = open.map(|(body, _)| body);
+        let by = By::of(owed.kind);
         Debt {
             call: owed.call.clone(),
             tool: owed.tool.clone(),
-            kind: owed.kind,
             until: owed.until,
             arguments: body.map(|body| body.arguments.clone()),
             prompt: body.and_then(|body| body.prompt.clone()),
@@ -176,9 +200,10 @@ pub(crate) async fn debts(
                 .pending
                 .iter()
                 .flat_map(|pending| {
-                    commands(front, owed.kind, pending, open.and_then(|(_, deciders)| deciders.as_ref()))
+                    commands(front, &by, pending, open.and_then(|(_, deciders)| deciders.as_ref()))
                 })
                 .collect(),
+            by,
         }
     });
     Ok(debts.collect())
@@ -188,14 +213,15 @@ pub(crate) async fn debts(
 /// it counts who decides.
 fn commands(
     front: &Front,
-    kind: OwedKind,
+    by: &By,
     pending: &PendingId,
     deciders: Option<&Deciders>,
 ) -> Vec<(&'static str, Vec<String>)> {
-    let names: &[&'static str] = match kind {
-        OwedKind::Approval => &["approve", "deny"],
-        OwedKind::ClientTool => &["answer"],
-        OwedKind::Timer => &[],
+    let names: &[&'static str] = match by {
+        By::Answer(PendingKind::Approval) => &["approve", "deny"],
+        By::Answer(PendingKind::ClientTool) => &["answer"],
+        // A version that knows it answers it.
+        By::Answer(PendingKind::Other(_)) | By::Time => &[],
     };
     let command = |name: &'static str| {
         let mut words = vec![name, pending.as_str()];

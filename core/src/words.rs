@@ -34,11 +34,12 @@ pub fn outcome(kind: OutcomeKind) -> &'static str {
     }
 }
 
-/// What a pending call waits for, as it is read after "waits for".
-pub fn pending(kind: PendingKind) -> &'static str {
+/// What a pending call waits for, as it is read after "waits for". A kind that this version does not know is named as it is.
+pub fn pending(kind: &PendingKind) -> &str {
     match kind {
         PendingKind::Approval => "approval",
         PendingKind::ClientTool => "an answer",
+        PendingKind::Other(name) => name.as_str(),
     }
 }
 
@@ -53,12 +54,12 @@ pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
 pub fn waits_for(approvals: usize, answers: usize, until: Option<Timestamp>) -> String {
     let approvals = match approvals {
         0 => None,
-        1 => Some(pending(PendingKind::Approval).to_owned()),
+        1 => Some(pending(&PendingKind::Approval).to_owned()),
         many => Some(format!("{many} approvals")),
     };
     let answers = match answers {
         0 => None,
-        1 => Some(pending(PendingKind::ClientTool).to_owned()),
+        1 => Some(pending(&PendingKind::ClientTool).to_owned()),
         many => Some(format!("{many} answers")),
     };
     match (approvals, answers, until) {
@@ -100,7 +101,7 @@ mod tests {
     #[test]
     fn people_read_no_wire_name_of_a_wait() {
         let words = SessionStatus::ALL.map(status).into_iter().chain(OutcomeKind::ALL.map(outcome));
-        for word in words.chain(PendingKind::ALL.map(pending)) {
+        for word in words.chain(PendingKind::ALL.iter().map(pending)) {
             assert!(!word.contains('_') && !word.contains("client") && !word.contains("suspended"), "{word}");
         }
     }

@@ -180,7 +180,11 @@ pub enum RuntimeError {
     #[error(transparent)]
     Fork(#[from] ForkError),
     /// The pending call waits for an answer of the other kind.
-    #[error("session {key}: call {call}: waits for {}, not for {}", words::pending(*found), words::pending(*asked))]
+    #[error(
+        "session {key}: call {call}: waits for {}, not for {}",
+        words::pending(found),
+        words::pending(asked)
+    )]
     OtherAnswer {
         /// Which session.
         key: SessionKey,

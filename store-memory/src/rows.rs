@@ -384,7 +384,7 @@ impl Rows for MemoryRows {
             let key = SessionKey::new(query.tenant.clone(), place.session.clone());
             let row = data.sessions.get(&key).and_then(|kept| kept.rows.get(&Row::pending(&place.id)));
             let Some(Row::Pending { call, .. }) = row else { continue };
-            if query.kind.is_some_and(|kind| kind != call.kind) {
+            if query.kind.as_ref().is_some_and(|kind| *kind != call.kind) {
                 continue;
             }
             rows.push(call.clone());

@@ -105,7 +105,7 @@ impl Record {
             ItemKind::Answer { pending, .. } => {
                 self.pending.iter().find(|open| open.id == *pending).map(PendingFacts::from)
             }
-            ItemKind::Message { .. } | ItemKind::Signal { .. } => None,
+            ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => None,
         }
     }
 

@@ -47,7 +47,9 @@ fn payload(sealed: Result<Bytes, Fault>, light: bool) -> Result<Payload, Fault> 
 /// The record of an item.
 pub(crate) fn item_record(item: &StoredItem, wake: Wake) -> Vec<u8> {
     let (said, pending, settles) = match &item.kind {
-        ItemKind::Message { wake } | ItemKind::Signal { wake } => (*wake, "", "0"),
+        ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
+            (*wake, "", "0")
+        }
         ItemKind::Answer { pending, settles } => (wake, pending.as_str(), if *settles { "1" } else { "0" }),
     };
     let at = item.at.as_ms().to_string();
@@ -66,10 +68,9 @@ pub(crate) fn item(seq: u64, record: Bytes) -> Result<Row, Fault> {
     // Versions before tokens did not say how an answer counts: it may have been the last that was needed.
     let wake = if wake.is_empty() && kind == "answer" { Wake::Now } else { reply::word(&wake, wake_of)? };
     let kind = match kind.as_str() {
-        "message" => ItemKind::Message { wake },
-        "signal" => ItemKind::Signal { wake },
         "answer" => ItemKind::Answer { pending: reply::id::<PendingId>(&pending)?, settles },
-        other => return Err(Fault::Corrupt(format!("{other:?} is stored as the kind of an item"))),
+        name => ItemKind::from_wire(name, wake)
+            .ok_or_else(|| Fault::Corrupt(format!("{name:?} is stored as the kind of an item")))?,
     };
     let at = reply::instant(&record.next()?)?;
     let item = StoredItem { seq, key, kind, payload: reply::payload(record.next()?)?, at };

@@ -331,7 +331,7 @@ impl Shared {
             let calls = places.iter().map(|(member, place)| self.pending_at(tenant, member, place));
             for ((_, place), call) in places.iter().zip(futures::future::join_all(calls).await) {
                 match call {
-                    Ok(Some(call)) if query.kind.is_none_or(|kind| kind == call.kind) => {
+                    Ok(Some(call)) if query.kind.as_ref().is_none_or(|kind| *kind == call.kind) => {
                         read += call.body.len();
                         rows.push(call);
                     }

@@ -275,7 +275,7 @@ fn put_events(conn: &Connection, sid: i64, batch: &EventBatch) -> Result<(), Fau
 
 fn put_item(conn: &Connection, sid: i64, item: &StoredItem, wake: Wake, content: &[u8]) -> Result<(), Fault> {
     let (pending, settles): (Option<&PendingId>, bool) = match &item.kind {
-        ItemKind::Message { .. } | ItemKind::Signal { .. } => (None, false),
+        ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => (None, false),
         ItemKind::Answer { pending, settles } => (Some(pending), *settles),
     };
     let (digest, bytes) = parts(&item.payload);

@@ -225,12 +225,15 @@ fn item(c: &mut Columns<'_>, light: bool) -> Result<Row, Fault> {
     let (wake, pending, settles) = (c.word(wake_named)?, c.id_or_null()?, c.flag()?);
     let (at, content) = (c.at()?, c.digest()?);
     let kind = match (kind.as_str(), pending) {
-        ("message", None) => ItemKind::Message { wake },
-        ("signal", None) => ItemKind::Signal { wake },
         ("answer", Some(pending)) => ItemKind::Answer { pending, settles },
-        (other, _) => return Err(Fault::Corrupt(format!("kind: unknown word {other:?}"))),
+        (name, None) => ItemKind::from_wire(name, wake).ok_or_else(|| no_kind(name))?,
+        (name, Some(_)) => return Err(no_kind(name)),
     };
     Ok(Row::Item { item: StoredItem { seq, key, kind, payload: body(c, light)?, at }, wake, content })
+}
+
+fn no_kind(name: &str) -> Fault {
+    Fault::Corrupt(format!("kind: {name:?} is none, or does not go with the other columns"))
 }
 
 /// A pending call of the session `key`.

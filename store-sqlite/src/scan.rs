@@ -259,7 +259,7 @@ pub(crate) fn pending(
         sql.push_str(" AND session = ?");
         values.push(Value::from(session.as_str().to_owned()));
     }
-    if let Some(kind) = query.kind {
+    if let Some(kind) = &query.kind {
         sql.push_str(" AND kind = ?");
         values.push(Value::from(kind.as_str().to_owned()));
     }

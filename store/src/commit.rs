@@ -218,7 +218,8 @@ impl Commit {
     }
 
     /// Refuses what no store could keep: a payload or a whole larger than `capabilities` allow, a
-    /// release to active, a pending call that needs no answer, a checkpoint without a state. Names the field.
+    /// release to active, a pending call that needs no answer or is of another kind than its name says, a checkpoint without
+    /// a state. Names the field.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
         const OPERATION: &str = "commit";
         Limits::of(capabilities, OPERATION).commit(self)?;
@@ -227,6 +228,10 @@ impl Commit {
         }
         if let Some(Release::To { status: SessionStatus::Active, .. }) = self.release {
             return Err(StoreError::invalid(OPERATION, "release: a session is not released to active"));
+        }
+        if let Some(pending) = self.open.iter().find(|pending| !pending.kind.is_itself()) {
+            let detail = format!("open {}: {} is no other kind", pending.id, pending.kind.as_str());
+            return Err(StoreError::invalid(OPERATION, detail));
         }
         match self.open.iter().find(|pending| pending.needed == 0) {
             Some(pending) => {

@@ -268,6 +268,9 @@ text_id!(
     /// The idempotency key of a delivery, unique in its session for ever.
     ItemKey, "item key", Free);
 text_id!(
+    /// The name of a kind that this version does not know, in letters, digits, `_` and `-`.
+    KindName, "name of a kind", Plain);
+text_id!(
     /// The id of one interrupt request.
     InterruptId, "interrupt id", Free);
 number!(

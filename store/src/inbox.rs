@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{InboxSeq, Incarnation, ItemKey, PendingId};
+use crate::ids::{InboxSeq, Incarnation, ItemKey, KindName, PendingId};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -44,15 +44,42 @@ pub enum ItemKind {
         /// Whether this answer alone ends the asking, however many more are needed (a refusal does).
         settles: bool,
     },
+    /// Something that a newer version knows. It is kept and shown as it is, and no run of this version takes it.
+    Other {
+        /// What that version calls it.
+        name: KindName,
+        /// How it counts.
+        wake: Wake,
+    },
 }
 
 impl ItemKind {
+    /// The kind that has no more to it than how it counts, by its wire name. None: it is an answer, or can be no name of a
+    /// kind.
+    pub fn from_wire(name: &str, wake: Wake) -> Option<Self> {
+        match name {
+            "message" => Some(Self::Message { wake }),
+            "signal" => Some(Self::Signal { wake }),
+            "answer" => None,
+            other => KindName::new(other).ok().map(|name| Self::Other { name, wake }),
+        }
+    }
+
+    /// Whether it is what its name says: not [`Other`](Self::Other) under a name that is known.
+    pub(crate) fn is_itself(&self) -> bool {
+        match self {
+            Self::Message { .. } | Self::Signal { .. } | Self::Answer { .. } => true,
+            Self::Other { name, wake } => Self::from_wire(name.as_str(), *wake).as_ref() == Some(self),
+        }
+    }
+
     /// The wire name of the kind.
-    pub fn as_str(&self) -> &'static str {
+    pub fn as_str(&self) -> &str {
         match self {
             Self::Message { .. } => "message",
             Self::Signal { .. } => "signal",
             Self::Answer { .. } => "answer",
+            Self::Other { name, .. } => name.as_str(),
         }
     }
 }

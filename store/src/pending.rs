@@ -2,35 +2,46 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{CallId, InboxSeq, Incarnation, PendingId, SessionKey};
+use crate::ids::{CallId, InboxSeq, Incarnation, KindName, PendingId, SessionKey};
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
 /// Who owes the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PendingKind {
     /// A person owes a decision.
     Approval,
     /// A client owes the result of a tool that it runs.
     ClientTool,
+    /// Somebody that a newer version knows. It is kept and shown as it is; only a run that knows it goes on with its
+    /// session, which has a [format](crate::ids::StateFormat) of that version.
+    #[serde(untagged)]
+    Other(KindName),
 }
 
 impl PendingKind {
-    /// Every kind.
+    /// Every kind that this version knows.
     pub const ALL: [Self; 2] = [Self::Approval, Self::ClientTool];
 
     /// The wire name.
-    pub fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &str {
         match self {
             Self::Approval => "approval",
             Self::ClientTool => "client_tool",
+            Self::Other(name) => name.as_str(),
         }
     }
 
-    /// The kind with this wire name.
+    /// The kind with this wire name. None: it can be no name of a kind.
     pub fn from_wire(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == name);
+        known.or_else(|| KindName::new(name).ok().map(Self::Other))
+    }
+
+    /// Whether it is what its name says: not [`Other`](Self::Other) under a name that is known.
+    pub(crate) fn is_itself(&self) -> bool {
+        Self::from_wire(self.as_str()).as_ref() == Some(self)
     }
 }
 

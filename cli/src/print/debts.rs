@@ -1,15 +1,13 @@
 //! What is owed, as it is shown to whoever owes it.
 
 use holdover_core::gate::AtExpiry;
-use holdover_core::machine::OwedKind;
-use holdover_core::store::PendingKind;
 use holdover_core::time::Timestamp;
 use holdover_core::words;
 use holdover_runtime_local::Deciders;
 use serde_json::Value;
 
 use super::{Out, clean, counted, cut, in_time, inline, instant, shell};
-use crate::owed::Debt;
+use crate::owed::{By, Debt};
 
 /// How much of one argument is shown to whoever must decide on it, in characters.
 const SHOWN_CHARS: usize = 4_000;
@@ -24,14 +22,13 @@ pub(crate) fn all(out: &Out, debts: &[Debt], now: Timestamp) {
 
 /// Prints one thing that is owed, and the commands that answer it.
 pub(crate) fn one(out: &Out, debt: &Debt, now: Timestamp) {
-    let what = match debt.kind {
-        OwedKind::Approval => words::pending(PendingKind::Approval),
-        OwedKind::ClientTool => words::pending(PendingKind::ClientTool),
-        OwedKind::Timer => "its time",
+    let what = match &debt.by {
+        By::Answer(kind) => words::pending(kind),
+        By::Time => "its time",
     };
     let until = match debt.until {
         Some(at) => format!(", until {} ({})", instant(at), in_time(now, at)),
-        None if debt.kind == OwedKind::Timer => String::new(),
+        None if debt.by == By::Time => String::new(),
         None => ", for ever".to_owned(),
     };
     out.line(format!(

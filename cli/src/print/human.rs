@@ -194,7 +194,7 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::Asked { call, tool, kind, pending, reason } => {
             let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("call {call} of {tool} waits for {} ({pending}){why}", words::pending(*kind))
+            format!("call {call} of {tool} waits for {} ({pending}){why}", words::pending(kind))
         }
         Event::Escalated { call, tool, to, .. } => {
             format!("call {call} of {tool} is escalated to {}", to.join(", "))

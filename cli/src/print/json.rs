@@ -1,10 +1,10 @@
 //! What programs read: one object a line.
 
 use holdover_core::ids::{MessageSeq, SessionId};
-use holdover_core::machine::{Glance, OwedKind};
+use holdover_core::machine::Glance;
 use holdover_core::message::Message;
 use holdover_core::step::RunOutcome;
-use holdover_core::store::{PendingCall, RunRecord, SessionSummary};
+use holdover_core::store::{PendingCall, PendingKind, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{
     Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response, RunReport, agent_label,
@@ -12,7 +12,7 @@ use holdover_runtime_local::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::owed::Debt;
+use crate::owed::{By, Debt};
 
 /// An event with its place; with the message, if it announces one.
 pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
@@ -97,19 +97,19 @@ pub(crate) fn debt(debt: &Debt) -> Value {
     let mut object = Map::new();
     object.insert("call".into(), json!(debt.call));
     object.insert("tool".into(), json!(debt.tool));
-    object.insert("kind".into(), value(&debt.kind));
+    object.insert("kind".into(), json!(debt.by.as_str()));
     object.insert("arguments".into(), json!(arguments));
     object.insert("prompt".into(), json!(debt.prompt));
     object.insert("deadline".into(), json!(debt.until));
-    match debt.kind {
-        OwedKind::Approval => {
+    match &debt.by {
+        By::Answer(PendingKind::Approval) => {
             object.insert("answer".into(), json!(debt.in_json("approve")));
             object.insert("deny".into(), json!(debt.in_json("deny")));
         }
-        OwedKind::ClientTool => {
+        By::Answer(PendingKind::ClientTool) => {
             object.insert("answer".into(), json!(debt.in_json("answer")));
         }
-        OwedKind::Timer => {}
+        By::Answer(PendingKind::Other(_)) | By::Time => {}
     }
     Value::Object(object)
 }

@@ -133,7 +133,7 @@ async fn asking(t: &Bench, key: &SessionKey, many: u32, deadlines: &[Option<u32>
             for number in 0..many {
                 let name = format!("{}-{number}-{}", leases.unwrap_or(0), kind.as_str());
                 let deadline = leases.map(|leases| now.after(t.lease() * leases));
-                open.push(NewPending { kind, deadline, ..approval(&name) });
+                open.push(NewPending { kind: kind.clone(), deadline, ..approval(&name) });
             }
         }
     }
@@ -154,7 +154,7 @@ async fn cursor_of_another_query_is_refused(t: Bench) -> CaseResult {
         in_a(TENANT),
         in_a("other"),
         PendingQuery { session: Some(id("b")), ..of(TENANT) },
-        PendingQuery { kind, ..of(TENANT) },
+        PendingQuery { kind: kind.clone(), ..of(TENANT) },
         PendingQuery { kind: Some(PendingKind::ClientTool), ..of(TENANT) },
         PendingQuery { kind, ..in_a(TENANT) },
     ];

@@ -80,7 +80,7 @@ async fn pending_client_tool_calls_roundtrip(t: Bench) -> CaseResult {
     ensure_eq!(pending.key, claim.fence.key, "session");
     ensure_eq!(pending.incarnation, claim.fence.incarnation, "incarnation");
     ensure_eq!((&pending.id, &pending.call), (&asked.id, &asked.call), "ids");
-    ensure_eq!((pending.kind, pending.needed), (asked.kind, asked.needed), "kind and answers needed");
+    ensure_eq!((&pending.kind, pending.needed), (&asked.kind, asked.needed), "kind and answers needed");
     ensure_eq!(pending.deadline, asked.deadline, "deadline");
     ensure_eq!(pending.body, asked.body, "body");
     ensure_eq!((pending.answered, pending.last_answer.0), (0, 0), "answers so far");

@@ -3,9 +3,9 @@
 use holdover_store::ids::{InboxSeq, SessionId, Version, WorkerId};
 use holdover_store::{
     CasOutcome, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome,
-    Deletion, Delivery, InboxItem, ItemKind, LeaseOutcome, NewPending, NewSession, OutcomeKind, Queues,
-    Receipt, Release, SessionStatus, StageOutcome, Staging, Start, StateStore, StatusCas, StoreErrorKind,
-    StoredItem, Wake,
+    Deletion, Delivery, InboxItem, ItemKind, LeaseOutcome, NewPending, NewSession, OutcomeKind, PendingKind,
+    PendingQuery, Queues, Receipt, Release, SessionStatus, StageOutcome, Staging, Start, StateStore,
+    StatusCas, StoreErrorKind, StoredItem, Wake,
 };
 
 use crate::bench::{Bench, nobody};
@@ -88,11 +88,13 @@ cases! {
         "nobody could ever clear it: retention would keep the session for ever",
         "SessionStatus::Aborted: ended for ever; RetentionRule: with an alarm or an interrupt it is never touched";
     pending.names_the_call_that_waits: Core Sequential,
-        "a pending call says which call waits, how many answers it takes, until when and what is shown",
+        "a pending call says which call waits, for whom, also if only a newer version knows that, how many answers it \
+         takes, until when and what is shown",
         "an answer would be handed to a call that nobody made",
         "PendingCall: the call that waits; who owes the answer; how many answers it takes";
     submit.items_are_kept_as_they_were_sent: Core Sequential,
-        "messages, signals and answers are read as they were sent: kind, how they count, what they settle",
+        "messages, signals, answers, and what only a newer version knows, are read as they were sent: kind, how they \
+         count, what they settle",
         "a refusal would be read as one approval of many, a quiet note as urgent",
         "StoredItem::kind: what it is";
     messages.ranges_may_overlap_and_be_none: Core Sequential,
@@ -445,6 +447,18 @@ async fn names_the_call_that_waits(t: Bench) -> CaseResult {
     ensure_eq!((&open.id, &open.call, open.kind), (&new.id, &new.call, new.kind), "id, call and kind");
     ensure_eq!((open.needed, open.deadline, &open.body), (3, deadline, &new.body), "answers, deadline, body");
     ensure_eq!((open.answered, open.last_answer), (0, InboxSeq(0)), "answers so far");
+    let kinds = [PendingKind::ClientTool, PendingKind::Other(id("newer_kind"))];
+    for (kind, name) in kinds.iter().zip(["q", "r"]) {
+        let new = NewPending { kind: kind.clone(), ..approval(name) };
+        t.commit(&fence, Commit { open: vec![new], ..commit() }).await?;
+    }
+    for kind in kinds {
+        let of_kind =
+            PendingQuery { kind: Some(kind.clone()), ..PendingQuery::all(fence.key.tenant.clone()) };
+        let listed = t.store.list_pending(&of_kind).await?.items;
+        let found: Vec<_> = listed.into_iter().map(|call| call.kind).collect();
+        ensure_eq!(found, [kind], "kinds of the calls that are listed by their kind");
+    }
     Ok(())
 }
 
@@ -457,6 +471,8 @@ async fn items_are_kept_as_they_were_sent(t: Bench) -> CaseResult {
     for wake in [Wake::Now, Wake::Count, Wake::Quiet] {
         sent.push(message_that(&format!("message-{wake:?}"), wake));
         sent.push(signal_that(&format!("signal-{wake:?}"), wake));
+        let newer = ItemKind::Other { name: id("newer-kind"), wake };
+        sent.push(InboxItem { kind: newer, ..message(&format!("newer-{wake:?}")) });
     }
     let settles = ItemKind::Answer { pending: id("q"), settles: true };
     sent.push(answer(&claim.fence, "p", "approval"));

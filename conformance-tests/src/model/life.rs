@@ -85,7 +85,7 @@ impl Life {
         let known = known.map(|earlier| (earlier.stored.seq, earlier.digest));
         let mut answers = self.asked.iter_mut().find(|asked| match &item.kind {
             ItemKind::Answer { pending, .. } => asked.open && asked.call.id == *pending,
-            ItemKind::Message { .. } | ItemKind::Signal { .. } => false,
+            ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => false,
         });
         let pending = answers.as_ref().map(|asked| PendingFacts::from(&asked.call));
         let arrival = self.row.accept(item, known, pending, now)?;

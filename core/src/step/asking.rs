@@ -140,7 +140,8 @@ impl StepIterator {
             RunsOn::Server => PendingKind::Approval,
             RunsOn::Client => PendingKind::ClientTool,
         };
-        self.emit(Event::Asked { call: call.id.clone(), tool: asked, kind, pending: id.clone(), reason });
+        let (of, pending) = (call.id.clone(), id.clone());
+        self.emit(Event::Asked { call: of, tool: asked, kind: kind.clone(), pending, reason });
         self.mind.draft.open.push(NewPending { id, call: call.id.clone(), kind, needed, deadline, body });
     }
 }

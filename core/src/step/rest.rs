@@ -192,6 +192,8 @@ impl StepIterator {
             ItemKind::Signal { .. } => mailbox::replaces(item).is_some_and(|of| waiting.contains(&of)),
             ItemKind::Answer { pending, .. } => batch
                 .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
+            // Whoever knows it takes it.
+            ItemKind::Other { .. } => true,
         };
         let (kept, rest): (Vec<StoredItem>, Vec<StoredItem>) =
             std::mem::take(&mut self.mind.inbox).into_iter().partition(wanted);
@@ -207,7 +209,9 @@ impl StepIterator {
     /// worker when it did before.
     pub(super) fn pass_on(&mut self) {
         let wakes = |item: &StoredItem| match &item.kind {
-            ItemKind::Message { wake } | ItemKind::Signal { wake } => *wake != Wake::Quiet,
+            ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
+                *wake != Wake::Quiet
+            }
             ItemKind::Answer { .. } => false,
         };
         let alarm = match &self.mind.machine.state {

@@ -197,7 +197,8 @@ impl<P: Place> Teller<P> {
                 continue;
             }
             let body: PendingBody = pending.body.parse().unwrap();
-            let payload = match pending.kind {
+            let payload = match &pending.kind {
+                PendingKind::Other(name) => panic!("nobody asks for {name}"),
                 PendingKind::ClientTool => Payload::json(&ClientAnswer::done("42")).unwrap(),
                 PendingKind::Approval => {
                     let arguments = scenario::decide(body.tool.as_str(), &body.arguments);

@@ -2,13 +2,15 @@
 //!
 //! Requirements: B06, B10, B11, B41, B44, B48, B49, C40, U07, U08.
 
+use holdover_core::ids::{InboxSeq, KindName};
 use holdover_core::machine::DoneReason;
 use holdover_core::mailbox::{MessagePolicy, QueueChange, WhileAsking};
 use holdover_core::message::{Message, ResultStatus};
-use holdover_core::store::{InterruptKind, MessageRange, SessionStatus};
+use holdover_core::payload::Payload;
+use holdover_core::store::{InterruptKind, ItemKind, MessageRange, SessionStatus, StateStore, Wake};
 use holdover_core::tool::ToolError;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, now};
 use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
@@ -385,4 +387,26 @@ fn b11_a_note_wakes_nobody_stops_nothing_and_is_told_with_whatever_comes_next() 
         run.model(text("nothing"));
         check::at_rest(&bench);
     }
+}
+
+/// What only a newer version knows is left to it, and keeps nobody busy, whether a turn is taken up beside it or not.
+#[test]
+fn an_item_of_a_newer_version_is_left_where_it_is() {
+    let bench = Bench::new();
+    let newer = || ItemKind::Other { name: KindName::new("newer").unwrap(), wake: Wake::Now };
+    let deliver = || assert!(bench.deliver_bytes(newer(), None, Payload::new("whatever it says")).is_in());
+    deliver();
+    assert!(bench.is_due());
+    assert!(bench.run().is_over(), "there is nothing to take up");
+    assert!(!bench.is_due());
+    bench.say("go");
+    let mut run = bench.run();
+    deliver();
+    run.news();
+    run.model(text("done"));
+    assert_eq!(said(&bench), ["go"]);
+    assert!(!bench.is_due());
+    let left = now(bench.store.read_inbox(&bench.key, InboxSeq(0), 10)).unwrap().items;
+    assert_eq!(left.iter().map(|item| item.kind.clone()).collect::<Vec<_>>(), [newer(), newer()]);
+    check::at_rest(&bench);
 }

@@ -64,8 +64,8 @@ fn c42_u12_at_the_limit_a_person_is_asked_and_grants_as_many_steps_again() {
     let pending = bench.asked();
     let body: PendingBody = pending.body.parse().unwrap();
     assert_eq!(
-        (pending.kind, body.tool.as_str(), body.arguments.as_str()),
-        (PendingKind::Approval, "more_steps", r#"{"steps":2}"#)
+        (&pending.kind, body.tool.as_str(), body.arguments.as_str()),
+        (&PendingKind::Approval, "more_steps", r#"{"steps":2}"#)
     );
     let why = "the turn has taken as many steps as it may (2): may it take 2 more?";
     assert_eq!((body.prompt.as_deref(), last_notice(&bench)), (Some(why), why.to_owned()));

@@ -320,7 +320,7 @@ impl Runtime {
                 ItemKind::Answer { pending, .. } => {
                     Err(RuntimeError::AlreadyAnswered { key: key.clone(), pending })
                 }
-                ItemKind::Message { .. } | ItemKind::Signal { .. } => {
+                ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => {
                     Err(RuntimeError::NotFound { key: key.clone() })
                 }
             },

@@ -39,7 +39,7 @@ pub fn list_pending(sessions: &Sessions, query: &PendingQuery) -> Result<Page<Pe
         .values()
         .filter(|record| of_session(&record.row.key))
         .flat_map(|record| &record.pending)
-        .filter(|pending| query.kind.is_none_or(|kind| kind == pending.kind))
+        .filter(|pending| query.kind.as_ref().is_none_or(|kind| *kind == pending.kind))
         .map(|pending| {
             let no_deadline = pending.deadline.is_none();
             let place = (no_deadline, pending.deadline, pending.key.id.clone(), pending.id.clone());

@@ -130,11 +130,12 @@ pub(super) fn row(kind: Kind, of: &SessionRow, light: bool, mut p: Packed) -> Re
             let (key, name) = (p.id("key")?, p.text_or_null().unwrap_or_default());
             let (wake, pending) = (p.word("wake", wake_named)?, p.id_or_null("pending")?);
             let kind = match (name.as_str(), pending) {
-                ("message", None) => ItemKind::Message { wake },
-                ("signal", None) => ItemKind::Signal { wake },
-                ("answer", Some(pending)) => ItemKind::Answer { pending, settles },
-                (other, _) => return Err(p.corrupt("kind", format_args!("unknown word {other:?}"))),
+                ("answer", Some(pending)) => Some(ItemKind::Answer { pending, settles }),
+                (name, None) => ItemKind::from_wire(name, wake),
+                (_, Some(_)) => None,
             };
+            let no_kind = || format!("{name:?} is none, or does not go with the other columns");
+            let kind = kind.ok_or_else(|| p.corrupt("kind", no_kind()))?;
             let (content, payload) = (p.digest("content")?, payload(&mut p)?);
             Row::Item { item: StoredItem { seq, key, kind, payload, at }, wake, content }
         }

@@ -153,7 +153,7 @@ fn items(sql: &mut Sql<'_>, rows: &[&Row]) {
     let items: Vec<(&StoredItem, Wake, &Digest)> =
         each!(rows, Row::Item { item, wake, content } => (item, *wake, content)).collect();
     let answer = |item: &StoredItem| match &item.kind {
-        ItemKind::Message { .. } | ItemKind::Signal { .. } => (None, false),
+        ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => (None, false),
         ItemKind::Answer { pending, settles } => (Some(pending.to_string()), *settles),
     };
     let mut values = vec![

@@ -169,7 +169,7 @@ impl Call for Pending {
         let deadline = sql.bind(deadline);
         let after_session = sql.bind(after.map_or("", |place| place.session.as_str()));
         let after_id = sql.bind(after.map_or("", |place| place.id.as_str()));
-        let kind = sql.bind(query.kind.map(|kind| kind.as_str()));
+        let kind = sql.bind(query.kind.as_ref().map(|kind| kind.as_str()));
         let (limit, bytes) = (sql.bind(int(self.limit as u64)), sql.bind(int(self.bytes as u64)));
         let looked_at = if query.kind.is_some() { LOOKED_AT_MAX } else { int(self.limit as u64) };
         let walk = sql.bind(looked_at);

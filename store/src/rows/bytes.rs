@@ -172,7 +172,7 @@ pub fn encode_row(row: &Row) -> Vec<u8> {
         Row::Pending { order, call } => {
             let counts = (call.needed, call.answered, call.last_answer);
             let head =
-                (order, call.incarnation, &call.call, call.kind, counts, call.deadline, call.opened_at);
+                (order, call.incarnation, &call.call, &call.kind, counts, call.deadline, call.opened_at);
             seal(&head, Some(&call.body))
         }
         Row::Run(run) => {

@@ -114,7 +114,7 @@ pub trait Snapshot {
             }
             let row = self.row(&key, &Row::pending(&place.id))?;
             let Some(Row::Pending { call, .. }) = row else { return Ok(None) };
-            Ok(query.kind.is_none_or(|kind| kind == call.kind).then_some((place, call)))
+            Ok(query.kind.as_ref().is_none_or(|kind| *kind == call.kind).then_some((place, call)))
         };
         let entries = self.entries(Index::Pending, &pending_range(&query.tenant, after))?;
         let found = entries.map(|entry| Ok(PendingPlace::of_entry(Index::Pending, &entry?)));

@@ -59,10 +59,14 @@ impl SessionRow {
             return Err(if same { Delivery::Duplicate { seq } } else { Delivery::Conflict { seq } });
         }
         let (wake, answered) = match &item.kind {
-            ItemKind::Message { .. } | ItemKind::Signal { .. } if self.status == SessionStatus::Aborted => {
+            ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. }
+                if self.status == SessionStatus::Aborted =>
+            {
                 return Err(Delivery::Aborted);
             }
-            ItemKind::Message { wake } | ItemKind::Signal { wake } => (*wake, None),
+            ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
+                (*wake, None)
+            }
             ItemKind::Answer { settles, .. } => {
                 let answered = take_slot(pending, *settles, now)?;
                 let complete = pending.is_some_and(|pending| answered >= pending.needed);

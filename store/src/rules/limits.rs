@@ -56,9 +56,20 @@ impl<'a> Limits<'a> {
         Ok(())
     }
 
-    /// Refuses a delivery that is too large.
+    /// Refuses a delivery that is too large, or of a kind that is known under the name of one that is not.
     pub fn delivery(mut self, item: &InboxItem) -> Result<(), StoreError> {
+        self.kind("kind", &item.kind)?;
         self.take("payload", &item.payload)
+    }
+
+    fn kind(&self, field: &str, kind: &ItemKind) -> Result<(), StoreError> {
+        match kind.is_itself() {
+            true => Ok(()),
+            false => Err(StoreError::invalid(
+                self.operation,
+                format!("{field}: {} is no other kind", kind.as_str()),
+            )),
+        }
     }
 
     /// Refuses items that come with a claim or a move and are too large, or are answers.
@@ -69,6 +80,7 @@ impl<'a> Limits<'a> {
                     format!("items {}: an answer is delivered, it does not come with a move", item.key);
                 return Err(StoreError::invalid(self.operation, detail));
             }
+            self.kind("items", &item.kind)?;
             self.take("items", &item.payload)?;
         }
         Ok(())

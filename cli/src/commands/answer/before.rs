@@ -108,7 +108,10 @@ async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Op
                         }
                     }));
                 }
-                ItemKind::Answer { .. } | ItemKind::Message { .. } | ItemKind::Signal { .. } => {}
+                ItemKind::Answer { .. }
+                | ItemKind::Message { .. }
+                | ItemKind::Signal { .. }
+                | ItemKind::Other { .. } => {}
             }
         }
         after = page.next;

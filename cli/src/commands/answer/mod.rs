@@ -225,7 +225,7 @@ async fn deliver(front: &Front, asked: &Asked, word: &Word) -> Result<Said, Fail
         }
         Some(Err(RuntimeError::OtherAnswer { found, asked: given, .. })) => Err(refused(
             asked,
-            &format!("waits for {}, not for {}", words::pending(found), words::pending(given)),
+            &format!("waits for {}, not for {}", words::pending(&found), words::pending(&given)),
         )),
         Some(Err(error)) => Err(error.into()),
     }

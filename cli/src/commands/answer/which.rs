@@ -158,12 +158,12 @@ fn only_call<'a>(
     let waiting: Vec<&PendingCall> =
         open.iter().filter(|pending| pending.answered < pending.needed).collect();
     let fitting: Vec<&PendingCall> = waiting.iter().copied().filter(|pending| pending.kind == kind).collect();
-    let what = words::pending(kind);
+    let what = words::pending(&kind);
     let why = match (fitting.as_slice(), waiting.first()) {
         ([only], _) => return Ok(only),
         ([], None) => format!("no call waits for {what}"),
         ([], Some(other)) => {
-            format!("no call waits for {what}; call {} waits for {}", other.call, words::pending(other.kind))
+            format!("no call waits for {what}; call {} waits for {}", other.call, words::pending(&other.kind))
         }
         (calls, _) => {
             let names: Vec<&str> = calls.iter().map(|pending| pending.call.as_str()).collect();

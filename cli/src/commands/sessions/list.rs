@@ -155,9 +155,11 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
     loop {
         let page = front.store.list_pending(&query).await?;
         for call in &page.items {
-            match call.kind {
+            match &call.kind {
                 PendingKind::Approval => approvals += 1,
                 PendingKind::ClientTool => answers += 1,
+                // It is listed among the calls that wait.
+                PendingKind::Other(_) => {}
             }
         }
         match page.next {

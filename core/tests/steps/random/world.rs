@@ -202,7 +202,7 @@ impl<'b> World<'b> {
         }
         let asked = &pending[which % pending.len()];
         self.decisions += 1;
-        match (asked.kind, approve, edit) {
+        match (&asked.kind, approve, edit) {
             (PendingKind::ClientTool, ..) => self.bench.answer(asked, "42"),
             (PendingKind::Approval, false, _) => self.bench.deny(asked),
             // Where two must approve, one does not do it for both; where one may, the other tries in vain.
@@ -210,6 +210,7 @@ impl<'b> World<'b> {
                 self.bench.approve_as(if self.decisions.is_multiple_of(2) { "ann" } else { "bob" }, asked)
             }
             (PendingKind::Approval, true, Some(arguments)) => self.bench.edit(asked, arguments),
+            (PendingKind::Other(name), ..) => panic!("nobody asks for {name}"),
         };
     }
 

@@ -57,7 +57,7 @@ pub(super) fn wants<'a>(items: impl IntoIterator<Item = &'a InboxItem> + Clone) 
 fn answers(item: &InboxItem) -> Option<RowKey> {
     match &item.kind {
         ItemKind::Answer { pending, .. } => Some(Row::pending(pending)),
-        ItemKind::Message { .. } | ItemKind::Signal { .. } => None,
+        ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => None,
     }
 }
 

@@ -46,7 +46,7 @@ pub(in super::super) fn place<P: Place>(bytes: &[u8], operation: &'static str) -
 pub(in super::super) fn is_asked(call: &PendingCall, query: &PendingQuery) -> bool {
     call.key.tenant == query.tenant
         && query.session.as_ref().is_none_or(|id| *id == call.key.id)
-        && query.kind.is_none_or(|kind| kind == call.kind)
+        && query.kind.as_ref().is_none_or(|kind| *kind == call.kind)
 }
 
 /// The page of `rows`, each with its place. `goes_on` says whether there may be more behind the last of them that goes

@@ -1,7 +1,7 @@
 //! What comes from outside: deliveries and interrupts.
 
 use super::*;
-use crate::ids::{InterruptId, ItemKey, PendingId};
+use crate::ids::{InterruptId, ItemKey, KindName, PendingId};
 use crate::{Delivery, InterruptCheck, InterruptOutcome};
 
 fn item(kind: ItemKind, incarnation: Option<Incarnation>) -> InboxItem {
@@ -100,7 +100,8 @@ fn what_is_accepted_gets_the_next_place_and_is_counted() {
         (Wake::Count, Unseen { counted: 1, urgent: false }),
         (Wake::Quiet, Unseen::default()),
     ] {
-        for kind in [ItemKind::Message { wake }, ItemKind::Signal { wake }] {
+        let newer = ItemKind::Other { name: KindName::new("newer").unwrap(), wake };
+        for kind in [ItemKind::Message { wake }, ItemKind::Signal { wake }, newer] {
             let mut row = before.clone();
             let arrival = row.accept(&item(kind, None), None, None, at(5));
             assert_eq!(arrival, Ok(Arrival { seq: InboxSeq(5), wake, answered: None }));

@@ -1,7 +1,7 @@
 //! Sizes, and arguments without a meaning.
 
 use super::*;
-use crate::ids::{CallId, InterruptId, ItemKey, PendingId};
+use crate::ids::{CallId, InterruptId, ItemKey, KindName, PendingId};
 use crate::{
     Capabilities, ClaimOne, CommitSurvives, DeltaBatch, Interrupt, NewFork, NewMessage, NewPending, NewState,
     OutcomeKind, PendingKind, RunEnd, SharedBy, StoreError, StoreErrorKind,
@@ -183,6 +183,32 @@ fn labels_have_a_number_and_texts_a_length() {
     assert_eq!(ask([(text(256), text(256))].into_iter().collect()), None);
     assert_eq!(ask([(text(257), text(0))].into_iter().collect()), Some(StoreErrorKind::TooLarge));
     assert_eq!(ask([(text(1), text(257))].into_iter().collect()), Some(StoreErrorKind::TooLarge));
+}
+
+/// Two ways to say one thing would be compared as two things.
+#[test]
+fn a_kind_that_is_known_is_not_named_as_another() {
+    let small = small();
+    let refused = Some(StoreErrorKind::InvalidArgument);
+    for (name, expect) in [("message", refused), ("signal", refused), ("answer", refused), ("newer", None)] {
+        let other = ItemKind::Other { name: KindName::new(name).unwrap(), wake: Wake::Quiet };
+        let item = InboxItem { kind: other, ..said(1) };
+        assert_eq!(kind(Limits::of(&small, "test").delivery(&item)), expect, "{name}");
+        assert_eq!(kind(Limits::of(&small, "test").items(&[item])), expect, "{name}");
+    }
+    for (name, expect) in [("approval", refused), ("client_tool", refused), ("newer", None)] {
+        let mut commit = full([0; 6]);
+        commit.open[0].kind = PendingKind::Other(KindName::new(name).unwrap());
+        assert_eq!(kind(commit.check(&small)), expect, "{name}");
+        assert_eq!(PendingKind::from_wire(name).unwrap() == commit.open[0].kind, expect.is_none(), "{name}");
+    }
+    for name in ["", "two words", "a\nb"] {
+        assert_eq!(
+            (PendingKind::from_wire(name), ItemKind::from_wire(name, Wake::Now)),
+            (None, None),
+            "{name:?}"
+        );
+    }
 }
 
 #[test]

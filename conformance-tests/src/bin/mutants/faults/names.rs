@@ -50,7 +50,7 @@ fn pending_of(
         let key = &record.row.key;
         key.tenant == query.tenant && key.id != *wanted && alike(wanted.as_str(), key.id.as_str())
     });
-    let of_kind = |call: &&PendingCall| query.kind.is_none_or(|kind| kind == call.kind);
+    let of_kind = |call: &&PendingCall| query.kind.as_ref().is_none_or(|kind| *kind == call.kind);
     page.items.extend(others.flat_map(|record| &record.pending).filter(of_kind).cloned());
     Ok(page)
 }

@@ -3,7 +3,7 @@
 use holdover_store::ids::Version;
 use holdover_store::{
     CasOutcome, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, ForkOutcome, ItemKind,
-    MessageRange, Release, SessionStatus, StagedResult, Start, Wake,
+    MessageRange, PendingKind, Release, SessionStatus, StagedResult, Start, Wake,
 };
 use holdover_store_memory::parts::Record;
 
@@ -131,6 +131,30 @@ pub(super) static MUTANTS: &[Mutant] = &[
             *kind = ItemKind::Message { wake: *wake };
         }
     }),
+    kinds!(
+        "newer-kinds-are-signals",
+        "a kind of item that only a newer version knows is kept as a signal",
+        |kind| {
+            if let ItemKind::Other { wake, .. } = kind {
+                *kind = ItemKind::Signal { wake: *wake };
+            }
+        }
+    ),
+    Mutant {
+        name: "newer-kinds-are-approvals",
+        broken: "a call that waits for somebody whom only a newer version knows is kept as one that waits for approval",
+        fault: Fault {
+            commit: |tx, fence, mut commit| {
+                for open in &mut commit.open {
+                    if let PendingKind::Other(_) = open.kind {
+                        open.kind = PendingKind::Approval;
+                    }
+                }
+                sound::commit(tx, fence, commit)
+            },
+            ..SOUND
+        },
+    },
     claim_answers!(
         "held-names-the-asker",
         "whoever is refused is told that the session is its own",
