@@ -236,10 +236,15 @@ pub(super) static MUTANTS: &[Mutant] = &[
         fault: Fault {
             deliver: |tx, key, mut item| {
                 match &mut item.kind {
-                    ItemKind::Message { wake } | ItemKind::Signal { wake } if *wake == Wake::Quiet => {
+                    ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. }
+                        if *wake == Wake::Quiet =>
+                    {
                         *wake = Wake::Now
                     }
-                    ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Answer { .. } => {}
+                    ItemKind::Message { .. }
+                    | ItemKind::Signal { .. }
+                    | ItemKind::Answer { .. }
+                    | ItemKind::Other { .. } => {}
                 }
                 sound::deliver(tx, key, item)
             },

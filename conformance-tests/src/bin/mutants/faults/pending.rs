@@ -16,7 +16,7 @@ fn answered<'a>(record: &'a mut Record, item: &InboxItem) -> Option<&'a mut Pend
 fn asked(item: &InboxItem) -> Option<&PendingId> {
     match &item.kind {
         ItemKind::Answer { pending, .. } => Some(pending),
-        ItemKind::Message { .. } | ItemKind::Signal { .. } => None,
+        ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => None,
     }
 }
 
