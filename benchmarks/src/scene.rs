@@ -89,9 +89,9 @@ impl Model for Scripted {
     }
 }
 
-/// The answers and the results of a turn, one after the other, for nobody.
+/// The answers and the results of a turn, one after the other, for nobody. As there, the last answer has no call.
 pub(crate) async fn plain(turn: &Turn) {
-    for step in 1..=turn.steps {
+    for step in 1..=turn.steps + 1 {
         if !turn.thinks.is_zero() {
             tokio::time::sleep(turn.thinks).await;
         }

@@ -195,7 +195,7 @@ impl Caller {
         (limit >= grace.min(most)).then_some(limit)
     }
 
-    fn statement_max(&self, call: &impl Call) -> Duration {
+    pub(crate) fn statement_max(&self, call: &impl Call) -> Duration {
         if call.is_long() { self.options.statement_timeout * LONG } else { self.options.statement_max() }
     }
 
@@ -226,7 +226,7 @@ impl Caller {
 }
 
 /// How many times longer than others this call may take.
-fn times(call: &impl Call) -> u32 {
+pub(crate) fn times(call: &impl Call) -> u32 {
     if call.is_long() { LONG } else { 1 }
 }
 

@@ -19,8 +19,10 @@ use crate::sql::{Names, Schema};
 /// A connection that has been idle for so long is asked whether it is still there before it is used.
 pub(crate) const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
 
+/// What begins and fails to, or is given up, leaves a transaction that the driver does not count.
+const END: &str = "ROLLBACK";
 /// As `DISCARD ALL`, but that statements stay prepared, which the driver counts on.
-const RESET: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
+const RESET: &str = "ROLLBACK; CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
      SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 
 /// How long is asked for the reason.
@@ -130,14 +132,11 @@ fn pool(options: &PostgresOptions, connections: u32, server: &Arc<Server>) -> Pg
 fn lent(options: &PostgresOptions, server: &Arc<Server>) -> PgPool {
     let pool = pool(options, options.transactions_max, server);
     // Behind a pooler no session is the caller's.
-    let resets = !options.transaction_pooler;
+    let reset = if options.transaction_pooler { END } else { RESET };
     let pool = pool.after_release(move |conn, _| {
         Box::pin(async move {
-            if !resets {
-                return Ok(true);
-            }
             // One that does not answer is closed.
-            match tokio::time::timeout(GRACE, conn.execute(sqlx::raw_sql(RESET))).await {
+            match tokio::time::timeout(GRACE, conn.execute(sqlx::raw_sql(reset))).await {
                 Ok(reset) => reset.map(|_| true),
                 Err(_) => Ok(false),
             }

@@ -70,7 +70,7 @@ impl PostgresOptions {
     pub const PAYLOAD_BYTES_MAX: usize = 64 * MIB;
     /// The largest write, all payloads together, unless a lower limit is set.
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
-    /// How many connections one handle opens at most.
+    /// How many connections one handle opens at most, beside those of [transactions](Self::TRANSACTIONS_MAX).
     pub const CONNECTIONS_MAX: u32 = 8;
     /// How many transactions of the caller's are open at once in one handle.
     pub const TRANSACTIONS_MAX: u32 = 4;

@@ -3,6 +3,7 @@
 use holdover_store::StoreError;
 use holdover_store::rows::RowStore;
 
+use crate::call::GRACE;
 use crate::open::{self, Opened};
 use crate::options::PostgresOptions;
 use crate::rows::PgRows;
@@ -71,12 +72,13 @@ impl PostgresStore {
         PostgresTransaction::begin(&self.rows).await
     }
 
-    /// Closes the connections of all clones, each when its call has ended. Later calls answer that the store
-    /// was closed.
+    /// Closes the connections of all clones, each when its call has ended, or its transaction, which is waited for only for a
+    /// while. Later calls answer that the store was closed.
     pub async fn close(&self) {
         self.opened().hints.close().await;
         self.opened().caller.pool.close().await;
-        self.opened().lent.close().await;
+        // Whoever holds a transaction may be the one who waits here.
+        let _ = tokio::time::timeout(GRACE, self.opened().lent.close()).await;
     }
 
     /// Whether there is no other clone of it.

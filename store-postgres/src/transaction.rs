@@ -3,20 +3,21 @@
 use std::fmt;
 use std::ops::DerefMut;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use holdover_store::ids::SessionKey;
 use holdover_store::rows::{Found, RowStore, Transaction, Verdict, Want, Write};
-use holdover_store::{Retry, StateStore, StoreError};
+use holdover_store::{Retry, StateStore, StoreError, StoreErrorKind};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Postgres};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-use crate::call::{Call, GRACE};
+use crate::call::{Call, Caller, GRACE, times};
 use crate::error::Fault;
 use crate::rows::PgRows;
-use crate::sql::{Names, Sql};
+use crate::sql::Sql;
 
 /// Where the transaction goes back to if a write in it is not applied. It says so if there is no transaction any more.
 const ENTER: &str = "SAVEPOINT holdover";
@@ -29,10 +30,13 @@ const LEAVE: &str = "ROLLBACK TO SAVEPOINT holdover";
 /// writes nothing, because a fence is old or the write was there before, nothing of the caller's is left either. So a step
 /// that is begun again after a crash has either happened with its result, or has not happened.
 ///
-/// It is undone when it is dropped, and by the server when nothing is asked of it for longer than a statement may take.
+/// It is undone when it is dropped, when a call in it is dropped, and by the server when nothing is asked of it for longer
+/// than a statement may take.
 pub struct PostgresTransaction {
     /// None once it has ended.
     open: Mutex<Option<Open>>,
+    /// Whether it may have been committed, though nobody was told so.
+    unknown: AtomicBool,
     store: RowStore<PgRows>,
 }
 
@@ -46,16 +50,17 @@ impl PostgresTransaction {
     pub(crate) async fn begin(store: &RowStore<PgRows>) -> Result<Self, StoreError> {
         let opened = &store.rows().0;
         let (caller, mut lost) = (&opened.caller, opened.lent.options().get_max_connections());
-        let begin = caller.options.begin_for_caller();
-        let begin =
-            if caller.options.transaction_pooler { caller.server.only_if_same(&begin) } else { begin };
         loop {
-            let began = opened.lent.begin_with(AssertSqlSafe(begin.clone()));
+            let begin = caller.options.begin_for_caller();
+            // As the server was met last: by this very call, if its connection is a new one.
+            let begin =
+                if caller.options.transaction_pooler { caller.server.only_if_same(&begin) } else { begin };
+            let began = opened.lent.begin_with(AssertSqlSafe(begin));
             let bound = caller.options.wait_max + GRACE;
             let fault = match timeout(bound, began).await {
                 Ok(Ok(transaction)) => {
                     let open = Mutex::new(Some(Open { transaction, entered: false }));
-                    return Ok(Self { open, store: store.clone() });
+                    return Ok(Self { open, unknown: AtomicBool::new(false), store: store.clone() });
                 }
                 Ok(Err(error)) => caller.unconnected(error),
                 Err(_) => Fault::Silent,
@@ -65,21 +70,30 @@ impl PostgresTransaction {
                 return Err(fault.of("begin", None, false));
             }
             lost -= 1;
+            if fault.is_outdated()
+                && let Ok(Ok(conn)) = timeout(bound, opened.lent.acquire()).await
+            {
+                // In the place of one that is closed another is made, and asks the server what it is now.
+                drop(conn.detach());
+            }
         }
     }
 
     /// The connection, in the transaction. Statements are planned as Postgres does by itself, and may take as long as the
     /// store's own.
     ///
-    /// The tables of the store are not to be changed on it, nor the transaction to be ended; a transaction within it, a savepoint,
-    /// may. What is set for the session of the connection is reset when it goes back.
+    /// The tables of the store are not to be changed on it, nor the isolation level, nor is the transaction to be ended; a
+    /// transaction within it, a savepoint, is fine if it ends before. What is set for the session of the connection is reset when it
+    /// goes back; behind a pooler nothing may be set for it, and queries must not be
+    /// [persistent](sqlx::query::Query::persistent).
     ///
     /// # Errors
     /// [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) if the transaction has ended.
     pub fn connection(&mut self) -> Result<&mut PgConnection, StoreError> {
-        match self.open.get_mut() {
+        let Self { open, unknown, .. } = self;
+        match open.get_mut() {
             Some(open) => Ok(open.transaction.deref_mut()),
-            None => Err(over("connection")),
+            None => Err(over(unknown, "connection")),
         }
     }
 
@@ -90,16 +104,21 @@ impl PostgresTransaction {
     pub async fn roll_back(self) -> Result<(), StoreError> {
         match self.open.into_inner() {
             Some(open) => {
-                let undone = open.transaction.rollback().await;
-                undone.map_err(|error| Fault::from(error).of("roll_back", None, false))
+                let undone = timeout(GRACE, open.transaction.rollback()).await;
+                let undone = undone.map_err(|_| Fault::Silent).and_then(|undone| undone.map_err(Fault::from));
+                undone.map_err(|fault| fault.of("roll_back", None, false))
             }
             None => Ok(()),
         }
     }
 
     /// The store in which one thing can be written: in this transaction, which is committed with it. What is asked of it and
-    /// writes nothing leaves the transaction open, until the store is dropped; then it is undone. After its write the store answers
-    /// that the transaction has ended. It can be put behind [layers](holdover_store::layer) like any other.
+    /// writes nothing leaves the transaction open, until the store is dropped; then it is undone. It can be put behind
+    /// [layers](holdover_store::layer) like any other.
+    ///
+    /// Its first write of any kind is the one: to renew a lease, to append deltas or to take an interrupt, too. After it the
+    /// store answers that the transaction has ended, or, if that is not known, that the outcome is unknown: then begin anew and
+    /// do all of it again, with the same operation.
     #[must_use]
     pub fn into_store(self) -> Arc<dyn StateStore> {
         let store = self.store.clone();
@@ -114,29 +133,26 @@ impl PostgresTransaction {
     ) -> Result<C::Outcome, StoreError> {
         let (operation, key, writes) = (call.operation(), call.key().cloned(), call.writes());
         let mut place = self.open.lock().await;
-        let Some(open) = place.take() else { return Err(over(operation)) };
+        let Some(open) = place.take() else { return Err(over(&self.unknown, operation)) };
         let caller = self.store.rows().0.caller.clone();
-        let options = caller.options.clone();
         let made = tokio::spawn(async move {
-            let within = call.within().unwrap_or(options.operation_timeout);
-            let enter = format!("{}; {ENTER}", options.set_local(options.statement_max().min(within)));
-            let made = async { open.make(&call, &caller.names, &enter, ends).await };
-            match timeout(within + GRACE, made).await {
-                Ok(made) => made.map_err(|fault| fault.of(operation, call.key(), call.writes())),
-                Err(_) => Err(Fault::Silent.of(operation, call.key(), call.writes())),
-            }
+            let within = call.within().unwrap_or(caller.options.operation_timeout * times(&call));
+            let set = caller.options.set_local(caller.statement_max(&call).min(within));
+            let made = open.make(&call, &caller, &set, ends);
+            let made = timeout(within + GRACE, made).await.unwrap_or(Err(Fault::Silent));
+            made.map_err(|fault| fault.of(operation, call.key(), writes))
         });
-        let (outcome, open) = made.await.unwrap_or_else(|_| {
-            let error = StoreError::new(
-                holdover_store::StoreErrorKind::Unavailable,
-                operation,
-                "the runtime ended before the answer came",
-            );
+        let made = made.await.unwrap_or_else(|_| {
+            let detail = "the runtime ended before the answer came";
+            let error = StoreError::new(StoreErrorKind::Unavailable, operation, detail);
             let error = error.retry(if writes { Retry::OutcomeUnknown } else { Retry::Later });
             Err(match key {
                 Some(key) => error.on(&key),
                 None => error,
             })
+        });
+        let (outcome, open) = made.inspect_err(|error| {
+            self.unknown.store(error.retry == Retry::OutcomeUnknown, Ordering::Relaxed);
         })?;
         *place = open;
         Ok(outcome)
@@ -148,36 +164,39 @@ impl Open {
     async fn make<C: Call>(
         mut self,
         call: &C,
-        names: &Names,
-        enter: &str,
+        caller: &Caller,
+        set: &str,
         ends: impl Fn(&C::Outcome) -> bool,
     ) -> Result<(C::Outcome, Option<Self>), Fault> {
         if !self.entered {
-            self.execute(enter.to_owned()).await?;
+            self.execute(format!("{set}; {ENTER}")).await?;
             self.entered = true;
+        } else if call.writes() {
+            self.execute(set.to_owned()).await?;
         }
-        match self.send(call, names).await {
-            Ok(rows) => {
-                let outcome = call.answer(&rows)?;
-                if ends(&outcome) {
-                    self.transaction.commit().await?;
-                    return Ok((outcome, None));
-                }
-                Ok((outcome, Some(self)))
+        let answered = self.send(call, caller).await.and_then(|rows| call.answer(&rows));
+        let outcome = match answered {
+            Ok(outcome) if ends(&outcome) => {
+                self.transaction.commit().await?;
+                return Ok((outcome, None));
             }
-            Err(fault) => {
-                let Some(outcome) = call.is_answered_by(&fault) else { return Err(fault) };
-                self.execute(LEAVE.to_owned()).await?;
-                Ok((outcome, Some(self)))
-            }
+            Ok(outcome) => outcome,
+            Err(fault) => call.is_answered_by(&fault).ok_or(fault)?,
+        };
+        if call.writes() {
+            // What it has locked is free again.
+            self.execute(LEAVE.to_owned()).await?;
         }
+        Ok((outcome, Some(self)))
     }
 
-    async fn send<C: Call>(&mut self, call: &C, names: &Names) -> Result<Vec<PgRow>, Fault> {
-        let mut sql = Sql::new(names);
+    async fn send<C: Call>(&mut self, call: &C, caller: &Caller) -> Result<Vec<PgRow>, Fault> {
+        let mut sql = Sql::new(&caller.names);
         call.statement(&mut sql);
         let (text, values) = sql.finish()?;
-        let query = sqlx::query_with(AssertSqlSafe(text), values);
+        // Behind a pooler nothing is prepared.
+        let query =
+            sqlx::query_with(AssertSqlSafe(text), values).persistent(!caller.options.transaction_pooler);
         Ok(query.fetch_all(&mut *self.transaction).await?)
     }
 
@@ -209,7 +228,12 @@ impl Transaction for PostgresTransaction {
     }
 }
 
-/// Nothing is done in it any more.
-fn over(operation: &'static str) -> StoreError {
+/// Nothing is done any more in a transaction that has ended.
+fn over(unknown: &AtomicBool, operation: &'static str) -> StoreError {
+    if unknown.load(Ordering::Relaxed) {
+        let detail = "the transaction has ended, and whether it was committed is not known";
+        let error = StoreError::new(StoreErrorKind::Unavailable, operation, detail);
+        return error.retry(Retry::OutcomeUnknown);
+    }
     StoreError::invalid(operation, "the transaction has ended: it was committed, or failed, before")
 }

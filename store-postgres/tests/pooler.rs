@@ -50,3 +50,33 @@ async fn each_statement_is_the_one_that_was_asked_for() {
         work.unwrap();
     }
 }
+
+/// A transaction of the caller's, too, is one connection's until it ends, and leaves nothing behind on it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_of_the_callers_is_committed_with_its_write() {
+    const TIMES: u64 = 12;
+    let launcher = Launcher::new().unwrap();
+    let postgres = launcher.postgres(&[]).unwrap();
+    let pooler = launcher.pgbouncer(&postgres).unwrap();
+    let options = options(&pooler.url()).transaction_pooler(true);
+    let mut admin = support::Admin::at(&postgres.url()).await;
+    admin.run("CREATE TABLE account (cents bigint); INSERT INTO account VALUES (0)").await;
+    let stores =
+        [PostgresStore::open(options.clone()).await.unwrap(), PostgresStore::open(options).await.unwrap()];
+    let claim = running(&stores[0], "s").await;
+    for round in 1..=TIMES {
+        for (store, commits) in stores.iter().zip([true, false]) {
+            let mut transaction = store.begin().await.unwrap();
+            let pay = sqlx::query("UPDATE account SET cents = cents + 1").persistent(false);
+            pay.execute(transaction.connection().unwrap()).await.unwrap();
+            if commits {
+                let saved = transaction.into_store().commit(&claim.fence, commit(round)).await.unwrap();
+                assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+            }
+        }
+    }
+    assert_eq!(admin.number("SELECT cents FROM account").await, i64::try_from(TIMES).unwrap());
+    for store in stores {
+        store.close().await;
+    }
+}

@@ -66,6 +66,11 @@ async fn run(transaction: &mut PostgresTransaction, sql: &str) -> Result<u64, sq
     run.map(|done| done.rows_affected())
 }
 
+async fn setting(transaction: &mut PostgresTransaction, name: &str) -> String {
+    let asked = sqlx::query_scalar("SELECT current_setting($1)").bind(name.to_owned());
+    asked.fetch_one(transaction.connection().unwrap()).await.unwrap()
+}
+
 fn committed(outcome: CommitOutcome) {
     assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
 }
@@ -178,12 +183,36 @@ async fn any_one_write_commits_it() {
     site.store.close().await;
 }
 
+/// What was asked and wrote nothing holds nobody up.
+#[tokio::test(flavor = "multi_thread")]
+async fn holds_no_session_that_it_does_not_write() {
+    let mut site = Site::new().await;
+    let claim = running(&site.store, "s").await;
+    let item = InboxItem {
+        key: id("once"),
+        kind: ItemKind::Message { wake: Wake::Quiet },
+        incarnation: None,
+        payload: Payload::new("once"),
+    };
+    let first = site.store.deliver(&claim.fence.key, item.clone()).await.unwrap();
+    let within = site.paid().await.into_store();
+    let again = within.deliver(&claim.fence.key, item).await.unwrap();
+    assert!(
+        matches!((&first, &again), (Delivery::Accepted { seq }, Delivery::Duplicate { seq: of }) if seq == of)
+    );
+    committed(site.store.commit(&claim.fence, commit(1)).await.unwrap());
+    committed(within.commit(&claim.fence, commit(2)).await.unwrap());
+    assert_eq!((site.cents().await, site.messages(&claim.fence).await), (500, 2));
+    site.store.close().await;
+}
+
 /// Its code may set what it likes, and begin transactions within: the next transaction begins as the first did.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_set_in_it_is_reset() {
     let mut site = Site::with(options(Server::shared().url()).transactions_max(1)).await;
     let claim = running(&site.store, "s").await;
     let mut transaction = site.paid().await;
+    let limit = setting(&mut transaction, "statement_timeout").await;
     let sets = "SET search_path = nowhere; SET synchronous_commit = off; SET statement_timeout = 0; \
         SET enable_seqscan = off; CREATE TEMP TABLE mine (a int); SELECT pg_advisory_lock(77)";
     run(&mut transaction, sets).await.unwrap();
@@ -205,13 +234,14 @@ async fn what_is_set_in_it_is_reset() {
     let synced = site.admin.number(&format!("SELECT cents FROM {} WHERE id = 8", site.account)).await;
     assert_eq!(synced, 1, "what the caller sets does not make the store's commit less durable");
     let mut next = site.store.begin().await.unwrap();
-    for (setting, is) in
-        [("search_path", "\"$user\", public"), ("synchronous_commit", "on"), ("enable_seqscan", "on")]
-    {
-        let sql = format!("SELECT current_setting('{setting}')");
-        let found: String =
-            sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).fetch_one(next.connection().unwrap()).await.unwrap();
-        assert_eq!(found, is, "{setting}");
+    let were = [
+        ("search_path", "\"$user\", public"),
+        ("synchronous_commit", "on"),
+        ("enable_seqscan", "on"),
+        ("statement_timeout", limit.as_str()),
+    ];
+    for (name, was) in were {
+        assert_eq!(setting(&mut next, name).await, was, "{name}");
     }
     run(&mut next, "SELECT FROM mine").await.unwrap_err();
     drop(next);

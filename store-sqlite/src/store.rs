@@ -122,7 +122,8 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`Unavailable`](StoreErrorKind::Unavailable) if another process held the file for longer than
-    /// [`operation_timeout`](SqliteOptions::operation_timeout), or the store was closed.
+    /// [`operation_timeout`](SqliteOptions::operation_timeout), or the store was closed. Behind the writes and the transactions
+    /// of this process it waits for its turn.
     pub async fn begin(&self) -> Result<SqliteTransaction, StoreError> {
         SqliteTransaction::begin(&self.store).await
     }

@@ -26,20 +26,32 @@ use crate::writer::{Answer, Counters, Message, Writer};
 /// nothing, because a fence is old or the write was there before, nothing of the caller's is left either. So a step that
 /// is begun again after a crash has either happened with its result, or has not happened.
 ///
-/// While it is open nobody else writes the file, in no process. It is undone when it is dropped, and when it has been
-/// open for longer than [`operation_timeout`](crate::SqliteOptions::operation_timeout); then what it is asked says so.
+/// While it is open nobody else writes the file, in no process: not the caller either, by another handle. It is undone when it
+/// is dropped, and when it has been open for longer than
+/// [`operation_timeout`](crate::SqliteOptions::operation_timeout), which also ends a statement that is still at work then;
+/// what it is asked afterwards says so. Only code of the caller's that does not come back holds it, and all writers, for ever.
 pub struct SqliteTransaction {
     commands: Sender<Command>,
-    /// Why it has ended, once it has.
-    ended: Arc<OnceLock<Fault>>,
+    /// How it has ended, once it has.
+    ended: Arc<OnceLock<Ended>>,
     store: RowStore<SqliteRows>,
+}
+
+/// How a transaction has ended.
+#[derive(Debug)]
+enum Ended {
+    /// Nothing of it is left, and why.
+    Undone(String),
+    Committed,
+    /// The COMMIT failed; it may have landed.
+    Unknown,
 }
 
 /// The connection, lent to a transaction.
 pub(crate) struct Loan {
     opened: oneshot::Sender<Result<(), StoreError>>,
     commands: Receiver<Command>,
-    ended: Arc<OnceLock<Fault>>,
+    ended: Arc<OnceLock<Ended>>,
 }
 
 /// What is done with a connection that is lent.
@@ -77,13 +89,15 @@ impl SqliteTransaction {
     /// Runs `work` in the transaction, on the thread that writes, and answers what it answers. A panic of it is the caller's
     /// again, and undoes the transaction.
     ///
-    /// It reads everything in the file, and writes the caller's own tables there, whose names do not begin with
-    /// `holdover_`: all others that Holdover will ever make do. To change the store's own tables, to end the transaction, to attach
-    /// another file or to set a pragma is refused by SQLite as not authorized. Foreign keys are not enforced on this connection.
+    /// It reads everything in the file, and writes the caller's own tables there. Do not begin their names with `holdover_`:
+    /// the tables that the store may get in future do. To change the store's own tables, to end the transaction, to attach
+    /// another file, to make something temporary or to set a pragma is refused by SQLite as not authorized. Foreign keys are not
+    /// enforced on this connection, and its own settings are to be left as they are.
     ///
     /// # Errors
     /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the transaction has ended: it was open for too long, or
-    /// SQLite undid it over an error of its statements. Nothing of it is left; it may be begun anew.
+    /// SQLite undid it over an error of its statements. Nothing of it is left; it may be begun anew. This is answered by the
+    /// call after the one in which that happened; what `work` itself was told is its own answer.
     pub async fn run<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&Connection) -> T + Send + 'static,
@@ -95,8 +109,12 @@ impl SqliteTransaction {
     }
 
     /// The store in which one thing can be written: in this transaction, which is committed with it. What is asked of it and
-    /// writes nothing leaves the transaction open, until the store is dropped; then it is undone. After its write the store answers
-    /// that the transaction has ended. It can be put behind [layers](holdover_store::layer) like any other.
+    /// writes nothing leaves the transaction open, until the store is dropped; then it is undone. It can be put behind
+    /// [layers](holdover_store::layer) like any other.
+    ///
+    /// Its first write of any kind is the one: to renew a lease, to append deltas or to take an interrupt, too. After it the
+    /// store answers that the transaction was committed, or, if that is not known, that the outcome is unknown: then begin anew and
+    /// do all of it again, with the same operation.
     #[must_use]
     pub fn into_store(self) -> Arc<dyn StateStore> {
         let store = self.store.clone();
@@ -114,8 +132,8 @@ impl SqliteTransaction {
             // Whatever it leaves half done in the file is undone.
             let answer = catch_unwind(AssertUnwindSafe(|| work(conn)));
             let done = if answer.is_ok() { Done::Whole } else { Done::Panicked };
-            // Fails when nobody waits any more.
-            let _ = reply.send(answer);
+            // Fails when nobody waits any more. Then it is dropped here, by code of the caller's.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(reply.send(answer))));
             done
         });
         self.commands.send(command(work)).map_err(|_| self.over(operation))?;
@@ -124,7 +142,17 @@ impl SqliteTransaction {
 
     /// Nothing is done in it any more.
     fn over(&self, operation: &'static str) -> StoreError {
-        self.ended.get().cloned().unwrap_or(Fault::Closed).of(operation, None)
+        match self.ended.get() {
+            Some(Ended::Undone(why)) => Fault::Undone(why.clone()).of(operation, None),
+            Some(Ended::Committed) => StoreError::invalid(
+                operation,
+                "the transaction has ended: it was committed with a write before",
+            ),
+            Some(Ended::Unknown) => Fault::Undone("whether it was committed is not known".into())
+                .of(operation, None)
+                .retry(Retry::OutcomeUnknown),
+            None => Fault::Closed.of(operation, None),
+        }
     }
 }
 
@@ -178,14 +206,25 @@ impl Writer {
         }
         let most = self.connector.busy_timeout();
         let until = Instant::now() + most;
-        let undone = |why: String| drop(ended.set(Fault::Undone(why)));
+        let undone = |why: &str| drop(ended.set(Ended::Undone(why.to_owned())));
         loop {
-            match commands.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            let asked = commands.recv_timeout(until.saturating_duration_since(Instant::now()));
+            if Instant::now() >= until {
+                // What was asked too late is dropped after this is known.
+                undone(&format!("it was open for {:.1} s", most.as_secs_f64()));
+                return self.roll_back(conn);
+            }
+            match asked {
                 Ok(Command::Run(work)) => {
-                    let done = self.connector.guard().while_lent(|| work(&conn));
+                    let (done, stands) = self.connector.guard().while_lent(&conn, until, || work(&conn));
                     if done == Done::Panicked {
-                        undone("code in it panicked".into());
+                        undone("code in it panicked");
                         return self.roll_back(conn);
+                    }
+                    if !stands {
+                        // Over what error is known to the caller's code alone: the connection may be of no use any more.
+                        undone("SQLite undid it over a statement in it");
+                        return drop(conn);
                     }
                 }
                 Ok(Command::Read(work)) => {
@@ -195,26 +234,23 @@ impl Writer {
                     Ok(verdict @ Verdict::Applied { .. }) => {
                         Counters::add(&self.counters.writes, 1);
                         let answer = self.commit_write(conn, &write, verdict);
-                        undone("it was committed, or failed to be, with the write before".into());
+                        let _ = ended.set(match &answer {
+                            Ok(_) => Ended::Committed,
+                            Err(error) if error.retry == Retry::OutcomeUnknown => Ended::Unknown,
+                            Err(error) => Ended::Undone(error.to_string()),
+                        });
                         // Fails when nobody waits any more, which changes nothing.
                         return drop(reply.send(answer));
                     }
                     Ok(verdict) => drop(reply.send(Ok(verdict))),
                     Err(fault) => {
-                        undone("a write in it failed".into());
+                        undone("a write in it failed");
                         self.keep(conn, &fault);
                         return drop(reply.send(Err(fault.of("", Some(&write.key)))));
                     }
                 },
-                Err(RecvTimeoutError::Timeout) => {
-                    undone(format!("it was open for {:.1} s", most.as_secs_f64()));
-                    return self.roll_back(conn);
-                }
                 Err(RecvTimeoutError::Disconnected) => return self.roll_back(conn),
-            }
-            if conn.is_autocommit() {
-                undone("SQLite undid it over an error of a statement in it".into());
-                return self.roll_back(conn);
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }

@@ -55,7 +55,7 @@ async fn is_there_with_the_commit_in_one_sync() {
     assert_eq!((cents(&folder), messages(&store, &claim.fence.key).await), (500, vec!["paid".to_owned()]));
     // It was for one write.
     let error = within.commit(&claim.fence, saying("d", "again")).await.unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::Unavailable, "{error}");
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::InvalidArgument, Retry::Never), "{error}");
     assert!(error.to_string().contains("it was committed"), "{error}");
     // The run goes on as before, with what was held of its session before.
     receipt(store.commit(&claim.fence, saying("d", "more")).await.unwrap());
@@ -148,7 +148,7 @@ async fn others_wait_until_it_ends() {
 async fn that_stays_open_is_undone_and_says_so() {
     let folder = Folder::new();
     drop(store_with_accounts(&folder).await);
-    let options = folder.options().operation_timeout(Duration::from_millis(50));
+    let options = folder.options().operation_timeout(Duration::from_secs(1));
     let store = SqliteStore::open(options).await.unwrap();
     let claim = claimed(&store, "s").await;
     let mut transaction = paid(&store).await;
@@ -186,6 +186,8 @@ async fn cannot_be_ended_by_its_code_nor_touch_what_is_not_its_own() {
         "CREATE INDEX app_index ON message (at)",
         "CREATE TRIGGER app_trigger AFTER INSERT ON message BEGIN UPDATE app_account SET cents = 0; END",
         "CREATE TABLE Holdover_new (a)",
+        "CREATE TEMP TABLE item (id)",
+        "CREATE TEMP VIEW session AS SELECT 1",
     ];
     for sql in refused {
         let answer = transaction.run(move |conn| conn.execute(sql, [])).await.unwrap();
@@ -193,6 +195,7 @@ async fn cannot_be_ended_by_its_code_nor_touch_what_is_not_its_own() {
         assert_eq!(code, Some(ErrorCode::AuthorizationForStatementDenied), "{sql}: {answer:?}");
     }
     let allowed = [
+        "PRAGMA TABLE_INFO(session)",
         "SAVEPOINT mine",
         "UPDATE app_account SET cents = 0",
         "ROLLBACK TO mine",
@@ -213,6 +216,72 @@ async fn cannot_be_ended_by_its_code_nor_touch_what_is_not_its_own() {
     let noted = Connection::open(folder.file()).unwrap();
     let noted: String = noted.query_row("SELECT text FROM app_note", [], |row| row.get(0)).unwrap();
     assert_eq!(noted, "s");
+}
+
+/// What SQLite does by itself, and what the store has prepared, no guard of names sees: nothing is committed all the same, not
+/// even by a transaction that would begin in the place of the one that is gone.
+#[tokio::test]
+async fn that_is_ended_behind_the_back_of_the_guard_leaves_nothing() {
+    type Ends = fn(&Connection);
+    let ends: [(&str, Ends); 3] = [
+        ("a conflict", |conn| {
+            conn.execute("INSERT OR ROLLBACK INTO app_account VALUES (7, 0)", []).unwrap_err();
+        }),
+        ("a conflict, and another transaction", |conn| {
+            conn.execute("INSERT OR ROLLBACK INTO app_account VALUES (7, 0)", []).unwrap_err();
+            conn.execute_batch("SAVEPOINT mine; UPDATE app_account SET cents = 1").unwrap();
+        }),
+        ("a statement of the store", |conn| {
+            conn.prepare_cached("COMMIT").unwrap().execute([]).unwrap_err();
+        }),
+    ];
+    for (what, end) in ends {
+        let folder = Folder::new();
+        let store = store_with_accounts(&folder).await;
+        let claim = claimed(&store, "s").await;
+        let mut transaction = paid(&store).await;
+        let later = "UPDATE app_account SET cents = cents - 1";
+        transaction.run(move |conn| (end(conn), conn.execute(later, []).is_ok())).await.unwrap();
+        let error = transaction.run(pay).await.unwrap_err();
+        assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Later), "{what}: {error}");
+        let within = transaction.into_store();
+        let error = within.commit(&claim.fence, saying("c", "late")).await.unwrap_err();
+        assert!(error.to_string().contains("SQLite undid it"), "{what}: {error}");
+        receipt(store.commit(&claim.fence, saying("c", "goes on")).await.unwrap());
+        assert_eq!((cents(&folder), messages(&store, &claim.fence.key).await.len()), (1000, 1), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_statement_of_it_ends_when_its_time_is_over() {
+    let folder = Folder::new();
+    drop(store_with_accounts(&folder).await);
+    let options = folder.options().operation_timeout(Duration::from_secs(1));
+    let store = SqliteStore::open(options).await.unwrap();
+    let mut transaction = paid(&store).await;
+    let endless = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000000000000) \
+         SELECT sum(n) FROM c";
+    let counted = transaction.run(|conn| conn.query_row(endless, [], |row| row.get::<_, i64>(0))).await;
+    let code = counted.unwrap().unwrap_err().sqlite_error_code();
+    assert_eq!(code, Some(ErrorCode::OperationInterrupted));
+    let error = transaction.run(pay).await.unwrap_err();
+    assert!(error.to_string().contains("open for"), "{error}");
+    let claim = claimed(&store, "s").await;
+    receipt(store.commit(&claim.fence, saying("c", "goes on")).await.unwrap());
+    assert_eq!(cents(&folder), 1000);
+}
+
+#[tokio::test]
+async fn whoever_follows_the_session_is_told() {
+    let folder = Folder::new();
+    let store = store_with_accounts(&folder).await;
+    let claim = claimed(&store, "s").await;
+    let watch = Watch::Session(claim.fence.key.clone());
+    let mut told = std::pin::pin!(store.wait_for_change(watch, Duration::from_secs(600)));
+    let early = std::future::poll_fn(|cx| std::task::Poll::Ready(told.as_mut().poll(cx))).await;
+    assert!(early.is_pending(), "nothing has changed");
+    receipt(paid_once(&store, &claim).await);
+    tokio::time::timeout(Duration::from_secs(60), told).await.expect("it is told").unwrap();
 }
 
 /// The names that the guard knows are those of the file.

@@ -44,9 +44,12 @@ pub enum ItemKind {
         /// Whether this answer alone ends the asking, however many more are needed (a refusal does).
         settles: bool,
     },
-    /// Something that a newer version knows. It is kept and shown as it is, and no run of this version takes it.
+    /// Something that a newer version knows. It is kept and shown as it is, and no run of this version takes it: while it
+    /// is there, its session has something unread.
+    #[serde(untagged)]
     Other {
         /// What that version calls it.
+        #[serde(rename = "kind")]
         name: KindName,
         /// How it counts.
         wake: Wake,

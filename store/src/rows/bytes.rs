@@ -207,6 +207,9 @@ pub fn decode_row(of: &SessionKey, key: &RowKey, bytes: &[u8]) -> Result<Row, In
         }
         Kind::Item => {
             let ((key, kind, wake, content, at), body): (ItemHead, _) = open(bytes)?;
+            if !kind.is_itself() {
+                return Err(InvalidRow(format!("kind: {} has other fields", kind.as_str())));
+            }
             let item = StoredItem { seq: InboxSeq(number), key, kind, payload: payload(body)?, at };
             Row::Item { item, wake, content }
         }

@@ -16,7 +16,7 @@ use crate::{
 
 /// An open transaction of a backend, in which code of the caller's may have written.
 ///
-/// It ends when a write is applied in it, when an answer is an error, or when it is dropped. Only a write that was applied
+/// It ends when a write is applied in it, when an answer is an error, or when it is dropped; it may end when a call in it is dropped. Only a write that was applied
 /// leaves anything: its own rows, and all that was written in the transaction before it.
 #[async_trait]
 pub trait Transaction: Send + Sync + 'static {
@@ -99,11 +99,11 @@ impl<R: Rows, T: Transaction> Rows for Within<R, T> {
 
     async fn resting(
         &self,
-        rule: &RetentionRule,
-        after: Option<&SessionPlace>,
-        limit: usize,
+        _: &RetentionRule,
+        _: Option<&SessionPlace>,
+        _: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
-        self.rows.resting(rule, after, limit).await
+        Err(StoreError::invalid("purge", "a transaction is committed with one write"))
     }
 
     /// None: to forget them takes writes of its own.

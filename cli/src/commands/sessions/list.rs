@@ -151,20 +151,24 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
     }
     let key = session.key.clone();
     let mut query = PendingQuery { session: Some(key.id), ..PendingQuery::all(key.tenant) };
-    let (mut approvals, mut answers) = (0, 0);
+    let (mut approvals, mut answers, mut newer) = (0, 0, None);
     loop {
         let page = front.store.list_pending(&query).await?;
         for call in &page.items {
             match &call.kind {
                 PendingKind::Approval => approvals += 1,
                 PendingKind::ClientTool => answers += 1,
-                // It is listed among the calls that wait.
-                PendingKind::Other(_) => {}
+                kind @ PendingKind::Other(_) => newer = Some(kind.clone()),
             }
         }
         match page.next {
             Some(next) => query.page.after = Some(next),
-            None => return Ok(words::waits_for(approvals, answers, session.alarm)),
+            None => {
+                return Ok(match &newer {
+                    Some(kind) if approvals + answers == 0 => format!("waits for {}", words::pending(kind)),
+                    Some(_) | None => words::waits_for(approvals, answers, session.alarm),
+                });
+            }
         }
     }
 }

@@ -202,6 +202,12 @@ fn a_kind_that_is_known_is_not_named_as_another() {
         assert_eq!(kind(commit.check(&small)), expect, "{name}");
         assert_eq!(PendingKind::from_wire(name).unwrap() == commit.open[0].kind, expect.is_none(), "{name}");
     }
+    // As a newer version writes it that has a variant of that name.
+    let json = r#"{"kind":"newer","wake":"quiet"}"#;
+    let newer = ItemKind::Other { name: KindName::new("newer").unwrap(), wake: Wake::Quiet };
+    assert_eq!(serde_json::from_str::<ItemKind>(json).unwrap(), newer);
+    assert_eq!(serde_json::to_string(&newer).unwrap(), json);
+    assert_eq!(serde_json::from_str::<PendingKind>(r#""newer""#).unwrap().as_str(), "newer");
     for name in ["", "two words", "a\nb"] {
         assert_eq!(
             (PendingKind::from_wire(name), ItemKind::from_wire(name, Wake::Now)),
