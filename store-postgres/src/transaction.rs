@@ -114,7 +114,7 @@ impl PostgresTransaction {
 
     /// The store in which one thing can be written: in this transaction, which is committed with it. What is asked of it and
     /// writes nothing leaves the transaction open, until the store is dropped; then it is undone. It can be put behind
-    /// [layers](holdover_store::layer) like any other.
+    /// [layers](holdover_store::Layer) like any other.
     ///
     /// Its first write of any kind is the one: to renew a lease, to append deltas or to take an interrupt, too. After it the
     /// store answers that the transaction has ended, or, if that is not known, that the outcome is unknown: then begin anew and

@@ -16,7 +16,7 @@ use crate::fixture::{
     message, message_that, new_fork, new_session, promote, range, result, signal_that, soft, staging, state,
     suspended,
 };
-use crate::snapshot::{all_items, walk_messages};
+use crate::snapshot::{all_items, walk_messages, walk_pending};
 
 cases! {
     session.create_existing_names_the_life_that_is_there: Core Sequential,
@@ -455,7 +455,7 @@ async fn names_the_call_that_waits(t: Bench) -> CaseResult {
     for kind in kinds {
         let of_kind =
             PendingQuery { kind: Some(kind.clone()), ..PendingQuery::all(fence.key.tenant.clone()) };
-        let listed = t.store.list_pending(&of_kind).await?.items;
+        let listed = walk_pending(&t.store, of_kind).await?;
         let found: Vec<_> = listed.into_iter().map(|call| call.kind).collect();
         ensure_eq!(found, [kind], "kinds of the calls that are listed by their kind");
     }

@@ -11,6 +11,7 @@ const NO_LIFE: Incarnation = Incarnation(uuid::Uuid::nil());
 
 /// How a script ended.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each write, and it is looked at once")]
 pub(crate) enum Outcome {
     /// Applied; so many entries and fields are new or gone.
     Applied(u64),

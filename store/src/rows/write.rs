@@ -167,6 +167,7 @@ impl Write {
 
 /// How a write ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each write, and it is looked at once")]
 pub enum Verdict {
     /// It is applied.
     Applied {
