@@ -134,6 +134,8 @@ impl PostgresTransaction {
         let (operation, key, writes) = (call.operation(), call.key().cloned(), call.writes());
         let mut place = self.open.lock().await;
         let Some(open) = place.take() else { return Err(over(&self.unknown, operation)) };
+        // Also if nobody waits for the answer.
+        self.unknown.store(writes, Ordering::Relaxed);
         let caller = self.store.rows().0.caller.clone();
         let made = tokio::spawn(async move {
             let within = call.within().unwrap_or(caller.options.operation_timeout * times(&call));
@@ -151,9 +153,9 @@ impl PostgresTransaction {
                 None => error,
             })
         });
-        let (outcome, open) = made.inspect_err(|error| {
-            self.unknown.store(error.retry == Retry::OutcomeUnknown, Ordering::Relaxed);
-        })?;
+        let unknown = made.as_ref().is_err_and(|error| error.retry == Retry::OutcomeUnknown);
+        self.unknown.store(unknown, Ordering::Relaxed);
+        let (outcome, open) = made?;
         *place = open;
         Ok(outcome)
     }
