@@ -406,6 +406,7 @@ macro_rules! __each_conformance_case {
                 core of_a_staging,
                 core of_a_commit,
                 core of_the_reason_of_an_interrupt,
+                core of_a_lease,
             }
             error {
                 core names_the_operation_the_session_and_the_field,

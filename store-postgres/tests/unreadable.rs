@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use holdover_store::ids::*;
@@ -10,8 +11,8 @@ use holdover_store::payload::Payload;
 use holdover_store::time::Timestamp;
 use holdover_store::{
     ClaimDue, ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind,
-    Labels, NewPending, NewSession, PendingKind, Queues, Release, Retry, SessionStatus, StagedResult,
-    StateStore, StoreErrorKind, Wake,
+    Labels, NewPending, NewSession, PendingKind, PendingQuery, Queues, Release, Retry, SessionStatus,
+    StagedResult, StateStore, StoreErrorKind, Wake,
 };
 use holdover_store_postgres::PostgresStore;
 use holdover_store_postgres::conformance::Server;
@@ -142,6 +143,42 @@ async fn what_cannot_be_read_is_not_claimed_and_costs_no_other_its_claim() {
             let removed = store.delete_session(&key(name), Deletion::FORCE).await.unwrap();
             assert_eq!(removed, DeleteOutcome::Deleted);
         }
+    }
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_pending_call_that_cannot_be_read_costs_no_other_its_place_in_the_list() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let names = ["a", "b", "c", "d"];
+    for name in names {
+        whole(&store, name).await;
+    }
+    for (bad, damage) in [("b", "incarnation = '\\x00'"), ("c", "digest = ''")] {
+        admin.run(&format!("UPDATE {schema}.pending SET {damage} WHERE session = '{bad}'")).await;
+    }
+    for kind in [None, Some(PendingKind::Approval)] {
+        for limit in 1..=5 {
+            let mut query = PendingQuery { kind: kind.clone(), ..PendingQuery::all(key("a").tenant) };
+            query.page.limit = NonZeroU32::new(limit);
+            let mut listed = Vec::new();
+            loop {
+                let page = store.list_pending(&query).await.unwrap();
+                listed.extend(page.items.into_iter().map(|call| call.key.id.to_string()));
+                query.page.after = page.next;
+                if query.page.after.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(listed, ["a", "d"], "{limit} a page, {kind:?}");
+        }
+    }
+    for name in names {
+        let removed = store.delete_session(&key(name), Deletion::FORCE).await.unwrap();
+        assert_eq!(removed, DeleteOutcome::Deleted);
     }
     store.close().await;
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use holdover_store::ids::SessionKey;
 use holdover_store::{Retry, StoreError, StoreErrorKind};
 
+use crate::migration::NEWEST;
+
 const BUSY: i32 = 5;
 const LOCKED: i32 = 6;
 const NOMEM: i32 = 7;
@@ -30,6 +32,8 @@ pub(crate) enum Fault {
     Corrupt(String),
     /// The caller asked for something without a meaning.
     Invalid(String),
+    /// A newer version has raised the schema, to this one.
+    Newer(i64),
     /// The database could not be opened again after a failure.
     Unreachable(String),
     /// The file was written although this user, who can take no part in its locks, looked at it as one that nobody writes.
@@ -109,6 +113,7 @@ impl Fault {
             }
             Self::Corrupt(_)
             | Self::Invalid(_)
+            | Self::Newer(_)
             | Self::Unreachable(_)
             | Self::Thawed
             | Self::Undone(_)
@@ -121,6 +126,7 @@ impl Fault {
             Self::Sql(error) => error.code(),
             Self::Corrupt(_)
             | Self::Invalid(_)
+            | Self::Newer(_)
             | Self::Unreachable(_)
             | Self::Thawed
             | Self::Undone(_)
@@ -139,6 +145,13 @@ impl Fault {
             Self::Sql(error) => StoreError::new(error.kind(), operation, "").because(error),
             Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
             Self::Invalid(detail) => StoreError::invalid(operation, detail),
+            Self::Newer(schema) => StoreError::new(
+                StoreErrorKind::Newer,
+                operation,
+                format!(
+                    "a newer version has raised the schema to {schema}, this program knows up to {NEWEST}"
+                ),
+            ),
             Self::Unreachable(detail) => StoreError::new(StoreErrorKind::Unavailable, operation, detail),
             Self::Undone(why) => StoreError::new(
                 StoreErrorKind::Unavailable,

@@ -29,6 +29,8 @@ const MARK_AS_OURS: &str = "PRAGMA application_id = 1215261796";
 const READ_MARKS: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
      (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)";
 
+const READ_VERSION: &str = "PRAGMA user_version";
+
 struct Step {
     schema: &'static str,
     mark: &'static str,
@@ -80,6 +82,16 @@ pub(crate) fn inspect(conn: &Connection, file: &str) -> Result<Schema, StoreErro
             let detail = format!("{file}: is an SQLite database of something else");
             Err(StoreError::new(StoreErrorKind::Corrupt, "open", detail))
         }
+    }
+}
+
+/// Refuses to go on where a newer version has raised the schema since the file was opened. Asked within each transaction, which
+/// then sees the schema that was asked for.
+pub(crate) fn check(conn: &Connection) -> Result<(), Fault> {
+    let version = conn.prepare_cached(READ_VERSION)?.query_row([], |row| row.get::<_, i64>(0))?;
+    match usize::try_from(version) {
+        Ok(version) if version <= NEWEST => Ok(()),
+        Ok(_) | Err(_) => Err(Fault::Newer(version)),
     }
 }
 

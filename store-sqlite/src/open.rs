@@ -50,6 +50,7 @@ pub(crate) struct Connector {
 /// What [`Connector::open`] found.
 pub(crate) struct Opened {
     pub(crate) writer: Connection,
+    pub(crate) page_bytes: u64,
     pub(crate) capabilities: Capabilities,
 }
 
@@ -107,7 +108,11 @@ impl Connector {
     /// Connects, checks, migrates, and reads back what the promises rest on.
     pub(crate) fn open(&self) -> Result<Opened, StoreError> {
         let name = self.place.file.display().to_string();
-        let writer = self.connect(!self.options.as_it_is)?;
+        if !self.options.as_it_is {
+            rights::make(&self.place.file)
+                .map_err(|error| self.refuse("it cannot be made".into()).because(error))?;
+        }
+        let writer = self.connect()?;
         let library = self.text(&writer, READ_LIBRARY)?;
         if !is_sound(&library) {
             let [major, minor, patch] = VERSION_MIN;
@@ -129,12 +134,13 @@ impl Connector {
         }
         let mut settings = self.read_settings(&writer, &library)?;
         settings.push(("schema".into(), migration::NEWEST.to_string()));
-        Ok(Opened { writer, capabilities: self.capabilities(&library, settings) })
+        let page_bytes = u64::try_from(self.number(&writer, READ_PAGE_SIZE)?).unwrap_or_default();
+        Ok(Opened { writer, page_bytes, capabilities: self.capabilities(&library, settings) })
     }
 
     /// The writer connection again, after it failed.
     pub(crate) fn reopen(&self) -> Result<Connection, StoreError> {
-        let writer = self.connect(false)?;
+        let writer = self.connect()?;
         self.bound_file(&writer)?;
         self.sync_recovered(&writer)?;
         Ok(writer)
@@ -142,7 +148,7 @@ impl Connector {
 
     /// A connection that only reads.
     pub(crate) fn connect_reader(&self) -> Result<Connection, Fault> {
-        let conn = self.connect_as(false)?;
+        let conn = self.connect_plain()?;
         conn.execute_batch("PRAGMA query_only = ON")?;
         Ok(conn)
     }
@@ -154,13 +160,13 @@ impl Connector {
     }
 
     /// A connection that writes.
-    fn connect(&self, create: bool) -> Result<Connection, StoreError> {
-        let conn = self.connect_as(create).map_err(|fault| self.fault(fault))?;
+    fn connect(&self) -> Result<Connection, StoreError> {
+        let conn = self.connect_plain().map_err(|fault| self.fault(fault))?;
         self.guard.watch(&conn).map_err(|error| self.failed(error))?;
         Ok(conn)
     }
 
-    fn connect_as(&self, create: bool) -> Result<Connection, Fault> {
+    fn connect_plain(&self) -> Result<Connection, Fault> {
         // The connection is used by one thread at a time.
         let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = if let Look::Frozen(_) = self.look {
@@ -168,19 +174,16 @@ impl Connector {
             Connection::open_with_flags(immutable(&self.place.file), flags)?
         } else {
             flags |= OpenFlags::SQLITE_OPEN_READ_WRITE;
-            if create {
-                flags |= OpenFlags::SQLITE_OPEN_CREATE;
-            }
             Connection::open_with_flags(&self.place.file, flags)?
         };
         conn.busy_timeout(self.options.busy_timeout)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
         // Checkpoints are the writer's own, between transactions. Elsewhere than on Linux an fsync alone may stop in the
-        // drive's cache. A pragma takes no bound values; these are words and numbers made here.
+        // drive's cache. What is deleted is overwritten. A pragma takes no bound values; these are words and numbers made here.
         conn.execute_batch(&format!(
             "PRAGMA page_size = {PAGE_BYTES}; PRAGMA foreign_keys = OFF; PRAGMA synchronous = {}; \
              PRAGMA wal_autocheckpoint = 0; PRAGMA mmap_size = 0; PRAGMA fullfsync = ON; \
-             PRAGMA checkpoint_fullfsync = ON",
+             PRAGMA checkpoint_fullfsync = ON; PRAGMA secure_delete = ON",
             self.options.synchronous.as_str()
         ))?;
         if tracing::enabled!(target: STATEMENTS, tracing::Level::TRACE) {

@@ -70,7 +70,7 @@ impl SqliteOptions {
     pub const PAYLOAD_BYTES_MAX: usize = 64 * MIB;
     /// The largest write, all payloads together, unless a lower limit is set.
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
-    /// The size of the write-ahead log at which it is written back and truncated.
+    /// How many bytes the write-ahead log holds when it is written back and begun anew.
     pub const WAL_BYTES_MAX: u64 = 8 * MIB as u64;
     /// How long one call waits for other processes that hold the database.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -147,7 +147,9 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets the size of the write-ahead log at which it is written back and truncated.
+    /// Sets how many bytes of commits the write-ahead log holds before it is written back and begun anew. Its file keeps about
+    /// that size until the last handle is closed, which removes it; it is longer while a reader of another program
+    /// holds on to an old view.
     #[must_use]
     pub fn wal_bytes_max(mut self, bytes: u64) -> Self {
         self.wal_bytes_max = bytes;

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
 use crate::error::Fault;
+use crate::migration;
 use crate::open::Connector;
 
 /// Sees what was committed when its first read began.
@@ -60,7 +61,7 @@ impl Readers {
             None => self.connector.connect_reader()?,
         };
         conn.prepare_cached(BEGIN)?.execute([])?;
-        let found = read(&conn);
+        let found = migration::check(&conn).and_then(|()| read(&conn));
         let ended = conn.prepare_cached(END).and_then(|mut end| end.execute([])).is_ok();
         let tainted = found.as_ref().is_err_and(Fault::taints_connection);
         if ended && !tainted && conn.is_autocommit() && !self.turns.is_closed() {

@@ -1,12 +1,16 @@
 //! What this user may do with a database file, and how one is looked at that cannot be written.
 
-use std::fs::{Metadata, metadata};
+use std::fs::{Metadata, OpenOptions, metadata};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+
+/// The rights of a new file: it holds what people have said.
+const OWN: u32 = 0o600;
 
 /// Why this user cannot write the database at `path`, if that is so. Writing it takes its log and the log's index, too:
 /// where they are not there, its folder must be writable. Of a file that is not there nothing is said.
@@ -20,6 +24,15 @@ pub fn unwritable(path: &Path) -> Option<String> {
         let refused = access(&place, Access::WRITE_OK).err().filter(|error| *error != Errno::NOENT)?;
         Some(format!("{}: {}", place.display(), io::Error::from(refused)))
     })
+}
+
+/// Makes an empty file that only its owner may read and write, if there is none. SQLite gives the log and its index the rights
+/// of the file, now and later.
+pub(crate) fn make(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(OWN).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// The write-ahead log beside the database.

@@ -272,24 +272,29 @@ pub(crate) fn pending(
             Value::from(place.id.as_str().to_owned()),
         ]);
     }
-    sql.push_str(" ORDER BY endless, deadline, session, id LIMIT ?");
-    values.push(Value::from(i64::try_from(limit).unwrap_or(i64::MAX)));
+    // Without a limit: which rows count is known once they are read.
+    sql.push_str(" ORDER BY endless, deadline, session, id");
     let mut statement = conn.prepare(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
     let (mut rows, mut read) = (Vec::new(), 0);
-    while let Some(row) = found.next()? {
-        let mut c = Columns::of(row);
-        let key = SessionKey::new(c.id()?, c.id()?);
-        let call = read::pending(&mut c, key, false)?;
-        read += call.body.len();
-        rows.push(call);
-        if read >= bytes {
-            break;
+    while rows.len() < limit && read < bytes {
+        let Some(row) = found.next()? else { return Ok(Scanned { rows, next: None }) };
+        match pending_call(&mut Columns::of(row)) {
+            Ok(call) => {
+                read += call.body.len();
+                rows.push(call);
+            }
+            Err(Fault::Corrupt(detail)) => tracing::warn!(detail, "a list leaves out what cannot be read"),
+            Err(fault) => return Err(fault),
         }
     }
-    let ended = rows.len() < limit && read < bytes;
-    let next = rows.last().filter(|_| !ended).map(PendingPlace::of);
+    let next = rows.last().map(PendingPlace::of);
     Ok(Scanned { rows, next })
+}
+
+fn pending_call(c: &mut Columns<'_>) -> Result<PendingCall, Fault> {
+    let key = SessionKey::new(c.id()?, c.id()?);
+    read::pending(c, key, false)
 }
 
 /// Sessions that rest and in which nothing waits, longest unchanged first.

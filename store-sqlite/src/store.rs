@@ -9,6 +9,7 @@ use holdover_store::{StoreError, StoreErrorKind};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::hints;
+use crate::log::Log;
 use crate::open::{Connector, Opened};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
@@ -63,22 +64,20 @@ impl SqliteStore {
         let counters = Arc::new(Counters::default());
         let (writes, queue) = mpsc::channel(QUEUE_MAX);
         let mut writer = Writer {
-            wal_file: connector.wal_file(),
+            log: Log::new(connector.wal_file(), wal_bytes_max),
             connector: Arc::clone(&connector),
             conn: None,
             synchronous,
             clock: clock.clone(),
             hints: hints.clone(),
             counters: counters.clone(),
-            wal_bytes_max,
-            checkpoint_at: wal_bytes_max,
         };
         let failed = |why: String| StoreError::new(StoreErrorKind::Unavailable, "open", why);
         let (opened, opening) = oneshot::channel();
         let thread = std::thread::Builder::new().name("holdover-sqlite".into());
         let serve = move || {
-            let found = writer.connector.open().map(|Opened { writer: conn, capabilities }| {
-                writer.conn = Some(conn);
+            let found = writer.connector.open().map(|Opened { writer: conn, page_bytes, capabilities }| {
+                (writer.conn, writer.log.page_bytes) = (Some(conn), page_bytes);
                 capabilities
             });
             let goes_on = found.is_ok();

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::apply;
 use crate::error::Fault;
+use crate::log;
 use crate::rows::{SqliteRows, found};
 use crate::writer::{Answer, Counters, Message, Writer};
 
@@ -233,6 +234,9 @@ impl Writer {
                 Ok(Command::Apply(write, reply)) => match apply::apply(&conn, &*self.clock, &write) {
                     Ok(verdict @ Verdict::Applied { .. }) => {
                         Counters::add(&self.counters.writes, 1);
+                        if log::erases(&write) {
+                            self.log.empty_soon();
+                        }
                         let answer = self.commit_write(conn, &write, verdict);
                         let _ = ended.set(match &answer {
                             Ok(_) => Ended::Committed,

@@ -5,10 +5,8 @@
 //! on one thread. A group that fails as a whole is repeated one by one. A COMMIT that fails may have landed: then the
 //! outcome of every write in its group is unknown.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use holdover_store::Retry;
 use holdover_store::StoreError;
@@ -21,6 +19,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::apply;
 use crate::error::Fault;
+use crate::log::{self, Log};
+use crate::migration;
 use crate::open::Connector;
 use crate::options::Synchronous;
 use crate::transaction::Loan;
@@ -31,14 +31,11 @@ pub(crate) const QUEUE_MAX: usize = 256;
 const GROUP_JOBS_MAX: usize = 256;
 /// So many bytes do.
 const GROUP_BYTES_MAX: usize = 32 << 20;
-/// How long a checkpoint waits for readers.
-const CHECKPOINT_WAIT: Duration = Duration::from_millis(100);
 
 /// Waits for the write lock of other processes; from then on nobody else writes.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
-const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// How a write is answered.
 pub(crate) type Answer = Result<Verdict, StoreError>;
@@ -71,6 +68,13 @@ impl Task {
         match self {
             Self::Apply(write) => write.bytes(),
             Self::Remove(..) => 0,
+        }
+    }
+
+    fn erases(&self) -> bool {
+        match self {
+            Self::Apply(write) => log::erases(write),
+            Self::Remove(..) => true,
         }
     }
 
@@ -136,10 +140,7 @@ pub(crate) struct Writer {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hints: Arc<Waiters>,
     pub(crate) counters: Arc<Counters>,
-    pub(crate) wal_file: PathBuf,
-    pub(crate) wal_bytes_max: u64,
-    /// The size of the log at which the next checkpoint is tried.
-    pub(crate) checkpoint_at: u64,
+    pub(crate) log: Log,
 }
 
 /// How an attempt at a group ended.
@@ -163,7 +164,7 @@ impl Writer {
                 Some(Message::Write(job)) => job,
                 Some(Message::Lend(loan)) => {
                     self.lend(loan);
-                    self.checkpoint_if_large();
+                    self.keep_log_short(queue.is_empty());
                     continue;
                 }
                 Some(Message::Close(done)) => {
@@ -187,8 +188,11 @@ impl Writer {
                     Err(_) => break,
                 }
             }
+            if group.iter().any(|job| job.task.erases()) {
+                self.log.empty_soon();
+            }
             self.run(group);
-            self.checkpoint_if_large();
+            self.keep_log_short(carried.is_none() && queue.is_empty());
         }
         queue.close();
         while let Ok(message) = queue.try_recv() {
@@ -292,7 +296,7 @@ impl Writer {
         };
         // Without it, it would commit otherwise than it should.
         self.choose_sync(&conn, provisional)?;
-        match execute(&conn, BEGIN) {
+        match execute(&conn, BEGIN).and_then(|()| migration::check(&conn)) {
             Ok(()) => Ok(conn),
             Err(fault) => {
                 self.keep(conn, &fault);
@@ -342,42 +346,20 @@ impl Writer {
         }
     }
 
-    /// Keeps the log bounded. While readers hold an old view of it, it cannot be truncated; then the next
-    /// try comes when it has grown by as much again.
-    fn checkpoint_if_large(&mut self) {
-        let size = std::fs::metadata(&self.wal_file).map_or(0, |log| log.len());
-        if size < self.checkpoint_at {
-            return;
-        }
+    /// Keeps the log short. `idle`: nobody waits.
+    fn keep_log_short(&mut self, idle: bool) {
         let Some(conn) = self.conn.take() else { return };
-        let later = size.saturating_add(self.wal_bytes_max);
-        self.checkpoint_at = match self.checkpoint(&conn) {
-            Ok(true) => {
-                Counters::add(&self.counters.checkpoints, 1);
-                self.wal_bytes_max
+        match self.log.keep_short(&conn, idle, self.connector.busy_timeout()) {
+            Ok(begun_anew) => {
+                Counters::add(&self.counters.checkpoints, usize::from(begun_anew));
+                self.conn = Some(conn);
             }
-            Ok(false) => later,
             Err(fault) => {
                 tracing::warn!(?fault, "the write-ahead log could not be written back");
-                self.checkpoint_at = later;
-                if fault.taints_connection() {
-                    return;
+                if !fault.taints_connection() {
+                    self.conn = Some(conn);
                 }
-                later
             }
-        };
-        self.conn = Some(conn);
-    }
-
-    /// Whether the log was truncated.
-    fn checkpoint(&self, conn: &Connection) -> Result<bool, Fault> {
-        conn.busy_timeout(CHECKPOINT_WAIT)?;
-        let truncated = conn.query_row(CHECKPOINT, [], |row| row.get::<_, i64>(0));
-        conn.busy_timeout(self.connector.busy_timeout())?;
-        match truncated.map_err(Fault::from) {
-            Ok(busy) => Ok(busy == 0),
-            Err(fault) if fault.is_busy() => Ok(false),
-            Err(fault) => Err(fault),
         }
     }
 }

@@ -127,6 +127,42 @@ async fn a_due_session_that_cannot_be_read_holds_up_nobody() {
 }
 
 #[tokio::test]
+async fn a_pending_call_that_cannot_be_read_costs_no_other_its_place_in_the_list() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    for id in ["a", "b", "c", "d"] {
+        let claim = claimed(&store, id).await;
+        let open = NewPending {
+            id: PendingId::new("p").unwrap(),
+            call: CallId::new("call").unwrap(),
+            kind: PendingKind::Approval,
+            needed: 1,
+            deadline: None,
+            body: Payload::new("may I?"),
+        };
+        let parked = Commit { open: vec![open], release: to(SessionStatus::Suspended), ..commit("c1") };
+        receipt(store.commit(&claim.fence, parked).await.unwrap());
+    }
+    folder.sql("UPDATE pending SET incarnation = x'00' WHERE session = 'b'").await;
+    folder.sql("UPDATE pending SET digest = x'00' WHERE session = 'c'").await;
+    for limit in [1, 2, 4] {
+        let mut query = PendingQuery::all(key("a").tenant);
+        query.page.limit = std::num::NonZeroU32::new(limit);
+        let mut listed = Vec::new();
+        loop {
+            let page = store.list_pending(&query).await.unwrap();
+            listed.extend(page.items.into_iter().map(|call| call.key.id.to_string()));
+            query.page.after = page.next;
+            if query.page.after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, ["a", "d"], "{limit} a page");
+    }
+    corrupt(store.claim_session(&key("b"), claim_one("r")).await, &key("b"), "incarnation");
+}
+
+#[tokio::test]
 async fn a_name_that_is_no_text_holds_up_nobody() {
     let folder = Folder::new();
     let store = folder.store().await;

@@ -214,3 +214,29 @@ async fn child_opens_and_creates_a_session() {
     claimed(&store, &std::env::var("HOLDOVER_TEST_SESSION").unwrap()).await;
     store.close().await;
 }
+
+#[tokio::test]
+async fn once_a_newer_version_has_raised_the_schema_an_older_process_touches_nothing() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let claim = claimed(&store, "s").await;
+    let key = &claim.fence.key;
+    let newer = |error: StoreError| {
+        assert_eq!((error.kind, error.retry), (StoreErrorKind::Newer, Retry::Never), "{error}");
+        assert!(error.detail.contains("raised the schema"), "{error}");
+    };
+    let raise = sqlx::AssertSqlSafe("PRAGMA user_version = 1000");
+    let mut raw = folder.raw().await;
+    let version: i64 = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut raw).await.unwrap();
+    sqlx::raw_sql(raise).execute(&mut raw).await.unwrap();
+    newer(store.commit(&claim.fence, saying("c1", "said")).await.unwrap_err());
+    newer(store.renew_lease(&claim.fence, LEASE).await.unwrap_err());
+    newer(store.deliver(key, message("m", "said")).await.unwrap_err());
+    newer(store.load_session(key).await.unwrap_err());
+    newer(store.claim_due(claim_due(&["r"])).await.unwrap_err());
+    newer(store.begin().await.map(|_| ()).unwrap_err());
+    let back = sqlx::AssertSqlSafe(format!("PRAGMA user_version = {version}"));
+    sqlx::raw_sql(back).execute(&mut raw).await.unwrap();
+    assert_eq!(store.load_session(key).await.unwrap().unwrap(), claim.session, "untouched");
+    receipt(store.commit(&claim.fence, saying("c1", "said")).await.unwrap());
+}

@@ -6,6 +6,11 @@ use super::{Delivery, InboxItem, Interrupt, PendingCall, Session, SessionStatus,
 use crate::ids::{Epoch, Fence, InboxSeq, QueueLabel, RunId, StateFormat, TenantId, Version, WorkerId};
 use crate::time::Timestamp;
 
+/// The longest lease: ten years. For longer nobody is meant to hold a session, and its end would be an instant that not
+/// every store can keep. A claim or a renewal for longer is an
+/// [`InvalidArgument`](super::StoreErrorKind::InvalidArgument) and changes nothing.
+pub const LEASE_MAX: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
+
 /// A claim of one named session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimOne {
@@ -13,7 +18,7 @@ pub struct ClaimOne {
     pub run: RunId,
     /// Who claims.
     pub worker: WorkerId,
-    /// For how long.
+    /// For how long; at most [`LEASE_MAX`].
     pub lease: Duration,
     /// Claim only at this version.
     pub expected_version: Option<Version>,
@@ -47,7 +52,7 @@ pub struct ClaimDue {
     pub runs: Vec<RunId>,
     /// Who claims.
     pub worker: WorkerId,
-    /// For how long.
+    /// For how long; at most [`LEASE_MAX`].
     pub lease: Duration,
     /// Which queues are served. A session that nobody runs and that has an interrupt waiting is due in
     /// every queue.

@@ -40,7 +40,7 @@ use async_trait::async_trait;
 
 pub use capabilities::{Capabilities, CommitSurvives, SharedBy};
 pub use checkpoint::{Checkpoint, CheckpointQuery};
-pub use claim::{Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, Queues};
+pub use claim::{Claim, ClaimDue, ClaimOne, ClaimOutcome, LEASE_MAX, LeaseOutcome, Queues};
 pub use commit::{
     Applied, Commit, CommitOutcome, NewMessage, NewState, OutcomeKind, Receipt, Release, RunEnd,
     StageOutcome, Staged, StagedResult, Staging,
@@ -225,7 +225,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// [`NotFound`](StoreErrorKind::NotFound).
     async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError>;
 
-    /// Lists open pending calls across the sessions of a tenant, soonest deadline first.
+    /// Lists open pending calls across the sessions of a tenant, soonest deadline first. One that cannot be read is left
+    /// out and logged.
     async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError>;
 
     /// Lists the checkpoints of a session, newest first. An unknown session is

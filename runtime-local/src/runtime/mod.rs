@@ -85,6 +85,8 @@ use crate::source::AgentSource;
 
 /// A shorter lease would be over before it was granted.
 const LEASE_MIN: Duration = Duration::from_secs(1);
+/// So long the session of a process that died stays untouched at most.
+const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many agents are remembered by definition, so that their schemas are compiled once.
 const AGENTS_KEPT: usize = 256;
@@ -94,7 +96,8 @@ const AGENTS_KEPT: usize = 256;
 pub struct RuntimeOptions {
     /// Who we are in leases and run records; drawn if none.
     pub worker: Option<WorkerId>,
-    /// How long a claim holds before others may try; a second at least. Renewed while a run lives.
+    /// How long a claim holds before others may try; a second at least, a day at most: what lies outside is brought there.
+    /// Renewed while a run lives.
     pub lease: Duration,
     /// A model that says nothing for longer is given up ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)),
     /// unless it has a bound of its own ([`stall_timeout`](holdover_core::model::Model::stall_timeout)).
@@ -162,7 +165,7 @@ struct Shared {
 impl Runtime {
     /// A runtime on `store`, with the agents of `source`. Either may be shared: an `Arc` of it will do.
     pub fn new(store: impl StateStore, source: impl AgentSource, mut options: RuntimeOptions) -> Self {
-        options.lease = options.lease.max(LEASE_MIN);
+        options.lease = options.lease.clamp(LEASE_MIN, LEASE_MAX);
         let worker = options.worker.clone().unwrap_or_else(draw_worker);
         let program = options.program.clone().map_or_else(named::own_program, named::fitting);
         let shared = Shared {

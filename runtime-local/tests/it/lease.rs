@@ -13,12 +13,12 @@ use holdover_core::time::Timestamp;
 use holdover_core::tool::{
     Bound, EffectClass, ResourceProfile, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
 };
-use holdover_runtime_local::{Runtime, WorkerOptions};
+use holdover_runtime_local::{Agents, Runtime, RuntimeOptions, WorkerOptions};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use crate::bench::{agent, finish, runtime, say, settle, store, store_now, worker};
-use crate::script::Script;
+use crate::bench::{agent, finish, options, runtime, say, settle, store, store_now, worker};
+use crate::script::{Say, Script};
 use crate::stub_store::{LATE, stumbling};
 use crate::tools::{Fake, spec};
 
@@ -40,6 +40,21 @@ async fn a_stale_fence_that_a_renewal_hears_of_ends_the_run_in_the_middle_of_a_c
     let outcome = run.first_outcome().await.unwrap().unwrap();
     assert_eq!(outcome.kind(), OutcomeKind::Lost);
     assert!(began.elapsed() <= 2 * RENEWS_EVERY, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_a_second_at_least_and_a_day_at_most() {
+    for (asked, granted) in [(Duration::ZERO, 1), (Duration::MAX, 24 * 60 * 60)] {
+        let model = Script::new(|_| Say::Nothing);
+        let agent = Arc::new(agent(&model).build().unwrap());
+        let store = store();
+        let agents = Arc::new(Agents::new().with(Arc::clone(&agent)));
+        let options = RuntimeOptions { lease: asked, ..options() };
+        let runtime = Runtime::new(Arc::new(store.clone()), agents, options);
+        let run = runtime.execute(say(&agent, "go")).await.unwrap();
+        let lease = store.load_session(run.key()).await.unwrap().unwrap().lease.unwrap();
+        assert_eq!(lease.granted_ms, granted * 1_000, "{asked:?}");
+    }
 }
 
 /// Takes its time to make its call ready, and writes down what it was asked to do.

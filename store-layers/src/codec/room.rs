@@ -45,7 +45,7 @@ pub(super) fn check(
             };
             Limits::of(&room(1 + new.items.len() + claimed), operation).creation(new)
         }
-        Request::Claim(_, claim) => Limits::of(&room(claim.items.len()), operation).items(&claim.items),
+        Request::Claim(_, claim) => Limits::of(&room(claim.items.len()), operation).claim(claim),
         Request::Move(_, cas) => Limits::of(&room(cas.items.len()), operation).items(&cas.items),
         Request::Stage(_, staging) => Limits::of(&room(staging.results.len()), operation).staging(staging),
         Request::Commit(_, commit) => commit.check(&room(commit.payloads().count())),

@@ -1,6 +1,8 @@
 //! Walks along indexes, across sessions.
 
-use holdover_store::ids::{PendingId, SessionId, SessionKey};
+use std::collections::BTreeMap;
+
+use holdover_store::ids::{SessionId, SessionKey};
 use holdover_store::rows::{Kind, PendingPlace, Row, Scanned, SessionPlace};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
@@ -108,7 +110,7 @@ impl Call for Sessions {
     }
 
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
-        let mut found: std::collections::BTreeMap<i64, SessionSummary> = std::collections::BTreeMap::new();
+        let mut found: BTreeMap<i64, SessionSummary> = BTreeMap::new();
         let mut looked_at = None;
         for row in rows {
             let mut c = Columns::of(row);
@@ -171,8 +173,7 @@ impl Call for Pending {
         let after_id = sql.bind(after.map_or("", |place| place.id.as_str()));
         let kind = sql.bind(query.kind.as_ref().map(|kind| kind.as_str()));
         let (limit, bytes) = (sql.bind(int(self.limit as u64)), sql.bind(int(self.bytes as u64)));
-        let looked_at = if query.kind.is_some() { LOOKED_AT_MAX } else { int(self.limit as u64) };
-        let walk = sql.bind(looked_at);
+        let walk = sql.bind(self.walk());
         let whose = match &query.session {
             None => format!("p.tenant = {tenant}"),
             Some(session) => {
@@ -200,7 +201,9 @@ impl Call for Pending {
                  x.payload FROM f JOIN {schema}pending x ON x.sid = f.sid AND x.id = f.id WHERE f.before < {bytes} \
              UNION ALL \
              SELECT w.nth, 1, ARRAY[w.endless::int::bigint, w.deadline], ARRAY[w.session, w.id]::text[], NULL, NULL, NULL \
-                 FROM w WHERE w.nth = {walk}",
+                 FROM w WHERE w.nth = {walk} OR w.nth IN (SELECT f.nth FROM f WHERE f.before < {bytes}) \
+             UNION ALL \
+             SELECT min(f.nth), 2, NULL, NULL, NULL, NULL, NULL FROM f WHERE f.before >= {bytes} HAVING count(*) > 0",
             numbers = t.numbers,
             texts = t.texts,
             bytes_ = t.bytes,
@@ -208,30 +211,67 @@ impl Call for Pending {
     }
 
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
-        let mut found = std::collections::BTreeMap::new();
-        let mut looked_at = None;
+        let (mut found, mut places) = (BTreeMap::new(), BTreeMap::new());
+        let (mut last, mut is_cut, mut goes_on) = (None, false, false);
         for row in rows {
             let mut c = Columns::of(row);
             let (nth, want): (i64, i32) = (c.take()?, c.take()?);
-            let mut packed = Packed::read(&mut c, "pending")?;
-            if want == 0 {
-                let session: SessionId = packed.last_id("session")?;
-                let key = SessionKey::new(self.query.tenant.clone(), session);
-                if let Row::Pending { call, .. } = pending(key, packed)? {
-                    found.insert(nth, call);
+            match want {
+                0 => {
+                    last = last.max(Some(nth));
+                    found.insert(nth, self.call(&mut c));
                 }
-            } else {
-                let (endless, deadline) = (packed.flag("endless")?, packed.at("deadline")?);
-                let (session, id): (SessionId, PendingId) = (packed.id("session")?, packed.id("id")?);
-                looked_at = Some(PendingPlace { endless, deadline, session, id });
+                1 => {
+                    goes_on |= nth == self.walk();
+                    drop(place(&mut c).map(|place| places.insert(nth, place)));
+                }
+                _ => is_cut = true,
             }
         }
-        let rows: Vec<PendingCall> = found.into_values().collect();
-        let read: usize = rows.iter().map(|call| call.body.len()).sum();
-        let full = rows.last().filter(|_| rows.len() >= self.limit || read >= self.bytes);
-        let next = full.map(PendingPlace::of).or(looked_at);
-        Ok(Scanned { rows, next })
+        // A full page ends at its last row; one that is not full, where the walk has ended.
+        let full = is_cut || found.len() >= self.limit;
+        let ends_at = if full { last } else { goes_on.then(|| self.walk()) };
+        // Where a place cannot be read, the walk goes on behind the one before it.
+        let next = ends_at.map(|nth| places.range(..=nth).next_back().map(|(_, place)| place.clone()));
+        if next == Some(None) {
+            return Err(Fault::Corrupt("pending: where these calls stand cannot be read".into()));
+        }
+        let mut rows = Vec::with_capacity(found.len());
+        for call in found.into_values() {
+            match call {
+                Ok(call) => rows.push(call),
+                Err(Fault::Corrupt(detail)) => {
+                    tracing::warn!(detail, "a list leaves out what cannot be read")
+                }
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(Scanned { rows, next: next.flatten() })
     }
+}
+
+impl Pending {
+    /// How many calls one statement looks at.
+    fn walk(&self) -> i64 {
+        if self.query.kind.is_some() { LOOKED_AT_MAX } else { int(self.limit as u64) }
+    }
+
+    fn call(&self, c: &mut Columns<'_>) -> Result<PendingCall, Fault> {
+        let mut packed = Packed::read(c, "pending")?;
+        let key = SessionKey::new(self.query.tenant.clone(), packed.last_id("session")?);
+        if let Row::Pending { call, .. } = pending(key, packed)? {
+            Ok(call)
+        } else {
+            Err(Fault::Corrupt("pending: it is another row".into()))
+        }
+    }
+}
+
+/// Where a call stands in the list of its tenant.
+fn place(c: &mut Columns<'_>) -> Result<PendingPlace, Fault> {
+    let mut packed = Packed::read(c, "pending")?;
+    let (endless, deadline) = (packed.flag("endless")?, packed.at("deadline")?);
+    Ok(PendingPlace { endless, deadline, session: packed.id("session")?, id: packed.id("id")? })
 }
 
 /// Sessions that rest, longest unchanged first.
@@ -283,7 +323,7 @@ impl Call for Resting {
     }
 
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
-        let mut found = std::collections::BTreeMap::new();
+        let mut found = BTreeMap::new();
         let mut looked_at = None;
         for row in rows {
             let mut c = Columns::of(row);

@@ -6,7 +6,7 @@ use super::facts::Facts;
 use super::read::Want;
 use super::row::{Kind, Row};
 use super::write::{Op, Prefix, Slot, Token, Write};
-use crate::ids::SessionKey;
+use crate::ids::{Fence, SessionKey};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 use crate::{StoreError, Tombstone};
@@ -18,6 +18,11 @@ pub(super) trait Ask: Sync {
 
     /// What must be known beside the slot.
     fn wants(&self) -> Vec<Want>;
+
+    /// The fence of the run that asks.
+    fn fence(&self) -> Option<&Fence> {
+        None
+    }
 
     /// Whether the key is supposed to be free, so that nothing is read before the first try.
     fn supposes_absent(&self) -> bool {

@@ -15,6 +15,7 @@
 mod ask;
 mod bytes;
 mod facts;
+mod granted;
 mod held;
 mod index;
 mod ops;
@@ -104,7 +105,8 @@ pub trait Rows: Send + Sync + 'static {
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError>;
 
     /// Open pending calls of a tenant, soonest deadline first, after `after`. Those that are not of the session or kind
-    /// that the query names may be left out. About `limit` of them, and no more once their bodies have `bytes`.
+    /// that the query names may be left out. About `limit` of them, and no more once their bodies have `bytes`. A call that
+    /// cannot be read, though its place can, is left out, too, and the log says so: it holds up nobody else.
     async fn pending(
         &self,
         query: &PendingQuery,

@@ -43,6 +43,7 @@ impl<R: Rows> StateStore for RowStore<R> {
         let (mut outcome, now) = self.ask(OPERATION, &new.key, &ops::create::Create(&new)).await?;
         if let CreateOutcome::Created { claim, .. } = &mut outcome {
             *claim = claim.take().filter(|claim| claim.lease_ends > now);
+            claim.iter().for_each(|claim| self.grant(claim));
         }
         Ok(outcome)
     }
@@ -110,17 +111,19 @@ impl<R: Rows> StateStore for RowStore<R> {
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError> {
         const OPERATION: &str = "claim_session";
         let capabilities = self.capabilities();
-        Limits::of(&capabilities, OPERATION).items(&claim.items).map_err(|error| error.on(key))?;
+        Limits::of(&capabilities, OPERATION).claim(&claim).map_err(|error| error.on(key))?;
         let (outcome, now) = self.ask(OPERATION, key, &ops::claim::ClaimSession(&claim)).await?;
-        if let ClaimOutcome::Claimed(claim) = &outcome
-            && claim.lease_ends <= now
-        {
-            return Ok(ClaimOutcome::LeaseEnded);
+        if let ClaimOutcome::Claimed(claim) = &outcome {
+            if claim.lease_ends <= now {
+                return Ok(ClaimOutcome::LeaseEnded);
+            }
+            self.grant(claim);
         }
         Ok(outcome)
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        Limits::of(&self.capabilities(), "claim_due").lease(claim.lease)?;
         if claim.runs.is_empty() {
             return Ok(Vec::new());
         }
@@ -143,7 +146,9 @@ impl<R: Rows> StateStore for RowStore<R> {
     }
 
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
-        Ok(self.ask("renew_lease", &fence.key, &ops::lease::Renew { fence, lease }).await?.0)
+        const OPERATION: &str = "renew_lease";
+        Limits::of(&self.capabilities(), OPERATION).lease(lease).map_err(|error| error.on(&fence.key))?;
+        Ok(self.ask(OPERATION, &fence.key, &ops::lease::Renew { fence, lease }).await?.0)
     }
 
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::ask::{Ask, Decision, Draft};
 use super::facts::Facts;
+use super::granted::Granted;
 use super::held::{Held, Turn};
 use super::patience::Patience;
 use super::read::{Found, Want};
@@ -29,11 +30,16 @@ const LOOKS_MAX: usize = 16;
 pub struct RowStore<R> {
     rows: Arc<R>,
     held: Arc<Held>,
+    granted: Arc<Granted>,
 }
 
 impl<R> Clone for RowStore<R> {
     fn clone(&self) -> Self {
-        Self { rows: Arc::clone(&self.rows), held: Arc::clone(&self.held) }
+        Self {
+            rows: Arc::clone(&self.rows),
+            held: Arc::clone(&self.held),
+            granted: Arc::clone(&self.granted),
+        }
     }
 }
 
@@ -46,13 +52,23 @@ impl<R: std::fmt::Debug> std::fmt::Debug for RowStore<R> {
 impl<R: Rows> RowStore<R> {
     /// The store over these rows.
     pub fn new(rows: R) -> Self {
-        Self { rows: Arc::new(rows), held: Arc::default() }
+        Self { rows: Arc::new(rows), held: Arc::default(), granted: Arc::default() }
     }
 
     /// Another handle on the same rows that shares nothing of what this one holds, as another process has one.
     #[must_use]
     pub fn peer(&self) -> Self {
-        Self { rows: Arc::clone(&self.rows), held: Arc::default() }
+        Self { rows: Arc::clone(&self.rows), held: Arc::default(), granted: Arc::default() }
+    }
+
+    /// A handle on other rows of the same sessions: it holds nothing, and knows whom this one granted what.
+    pub(super) fn on<S: Rows>(&self, rows: S) -> RowStore<S> {
+        RowStore { rows: Arc::new(rows), held: Arc::default(), granted: Arc::clone(&self.granted) }
+    }
+
+    /// Remembers whose a fence is.
+    pub(super) fn grant(&self, claim: &Claim) {
+        self.granted.remember(claim);
     }
 
     /// The rows.
@@ -99,7 +115,12 @@ impl<R: Rows> RowStore<R> {
                     Facts::found(found?, &wants)
                 }
             };
-            let (draft, outcome) = match ask.decide(&facts) {
+            // Whoever has lost its epoch to another finds nothing of its own.
+            let lost =
+                ask.fence().zip(facts.row()).is_some_and(|(fence, row)| self.granted.to_another(fence, row));
+            let decision =
+                if lost { ask.decide(&Facts::supposed_absent(facts.now)) } else { ask.decide(&facts) };
+            let (draft, outcome) = match decision {
                 Decision::Answer(outcome) if facts.fresh => {
                     let now = self.by_now(facts.now, asked);
                     turn.hold(facts);
@@ -232,6 +253,7 @@ impl<R: Rows> RowStore<R> {
             match verdict {
                 Ok(Verdict::Applied { now, place }) => {
                     if claim.lease_ends > self.by_now(now, sent) {
+                        self.grant(&claim);
                         claims.push(claim);
                     }
                     if let Some(mut turn) = self.held.free_turn(&write.key) {

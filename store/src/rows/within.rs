@@ -38,7 +38,7 @@ impl<R: Rows> RowStore<R> {
     /// The store in which one thing can be written: inside `transaction`, and with it. It holds nothing of what this one
     /// holds.
     pub fn within<T: Transaction>(&self, transaction: T) -> RowStore<Within<R, T>> {
-        RowStore::new(Within { rows: self.shared(), transaction })
+        self.on(Within { rows: self.shared(), transaction })
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is refused before a store is asked: sizes, and arguments without a meaning (INV-38).
 
+use std::time::Duration;
+
 use crate::payload::Payload;
 use crate::{
-    Capabilities, Commit, DeltaBatch, InboxItem, Interrupt, ItemKind, Labels, NewFork, NewSession, Staging,
-    Start, StoreError, StoreErrorKind,
+    Capabilities, ClaimOne, Commit, DeltaBatch, InboxItem, Interrupt, ItemKind, LEASE_MAX, Labels, NewFork,
+    NewSession, Staging, Start, StoreError, StoreErrorKind,
 };
 
 /// The limits of one call, as the store's capabilities declare them. They are the same for every write:
@@ -12,6 +14,8 @@ use crate::{
 ///   as encoded text may leave it less, but at least half of that);
 /// - all payloads of the call together have at most `commit_bytes_max` bytes. Counted is what the call carries, not
 ///   what it names: neither a staged result that a commit promotes nor the prefix that a fork copies.
+///
+/// A lease is at most [`LEASE_MAX`] long.
 ///
 /// Larger calls are [`TooLarge`](StoreErrorKind::TooLarge), calls without a meaning are an
 /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed, and the
@@ -86,6 +90,22 @@ impl<'a> Limits<'a> {
         Ok(())
     }
 
+    /// Refuses a claim for too long, or with items that are too large or cannot come with it.
+    pub fn claim(&mut self, claim: &ClaimOne) -> Result<(), StoreError> {
+        self.lease(claim.lease)?;
+        self.items(&claim.items)
+    }
+
+    /// Refuses a lease that is longer than [`LEASE_MAX`].
+    pub fn lease(&self, lease: Duration) -> Result<(), StoreError> {
+        if lease <= LEASE_MAX {
+            return Ok(());
+        }
+        let (ms, most) = (lease.as_millis(), LEASE_MAX.as_millis());
+        let detail = format!("lease: it is {ms} ms long, at most {most} ms are allowed");
+        Err(StoreError::invalid(self.operation, detail))
+    }
+
     /// Refuses results that are too large, one by one or together.
     pub fn staging(mut self, staging: &Staging) -> Result<(), StoreError> {
         staging.results.iter().try_for_each(|result| self.take("results", &result.payload))
@@ -115,7 +135,7 @@ impl<'a> Limits<'a> {
         let foreign = |item: &InboxItem| item.incarnation.is_some_and(|named| named != new.incarnation);
         let claimed = match &new.start {
             Start::Claimed(claim) => {
-                self.items(&claim.items)?;
+                self.claim(claim)?;
                 claim.items.as_slice()
             }
             Start::WithItems | Start::At(_) => &[],

@@ -34,7 +34,15 @@ pub(crate) fn check_create(new: &NewSession) -> Answer<()> {
 }
 
 pub(crate) fn check_claim(claim: &ClaimOne) -> Answer<()> {
-    limits("claim_session").items(&claim.items)
+    limits("claim_session").claim(claim)
+}
+
+pub(crate) fn check_due(claim: &ClaimDue) -> Answer<()> {
+    limits("claim_due").lease(claim.lease)
+}
+
+pub(crate) fn check_renewal(lease: Duration) -> Answer<()> {
+    limits("renew_lease").lease(lease)
 }
 
 pub(crate) fn check_cas(cas: &StatusCas) -> Answer<()> {

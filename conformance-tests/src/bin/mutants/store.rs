@@ -306,6 +306,7 @@ impl StateStore for Broken {
     }
 
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError> {
+        (self.fault().check_due)(&claim)?;
         let mut claims = Vec::new();
         for claim in self.run("claim_due", |tx| (self.fault().claim_due)(tx, claim)).await {
             if !self.is_over("claim_due", &claim).await {
@@ -325,6 +326,7 @@ impl StateStore for Broken {
     }
 
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError> {
+        (self.fault().check_renewal)(lease).map_err(|error| error.on(&fence.key))?;
         Ok(self.run("renew_lease", |tx| (self.fault().renew)(tx, fence, lease)).await)
     }
 

@@ -23,6 +23,10 @@ pub(in super::super) struct CommitRun<'a> {
 impl Ask for CommitRun<'_> {
     type Outcome = CommitOutcome;
 
+    fn fence(&self) -> Option<&Fence> {
+        Some(self.fence)
+    }
+
     fn wants(&self) -> Vec<Want> {
         let (calls, closed) = (self.calls(), self.closed());
         let mut wants = Vec::new();

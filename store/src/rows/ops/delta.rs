@@ -17,6 +17,10 @@ pub(in super::super) struct AppendDeltas<'a> {
 impl Ask for AppendDeltas<'_> {
     type Outcome = DeltaOutcome;
 
+    fn fence(&self) -> Option<&Fence> {
+        Some(self.fence)
+    }
+
     fn wants(&self) -> Vec<Want> {
         Vec::new()
     }

@@ -37,6 +37,10 @@ pub(in super::super) struct TakeInterrupt<'a>(pub(in super::super) &'a Fence);
 impl Ask for TakeInterrupt<'_> {
     type Outcome = InterruptCheck;
 
+    fn fence(&self) -> Option<&Fence> {
+        Some(self.0)
+    }
+
     fn wants(&self) -> Vec<Want> {
         Vec::new()
     }

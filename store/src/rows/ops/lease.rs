@@ -17,6 +17,10 @@ pub(in super::super) struct Renew<'a> {
 impl Ask for Renew<'_> {
     type Outcome = LeaseOutcome;
 
+    fn fence(&self) -> Option<&Fence> {
+        Some(self.fence)
+    }
+
     fn wants(&self) -> Vec<Want> {
         Vec::new()
     }

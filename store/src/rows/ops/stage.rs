@@ -22,6 +22,10 @@ impl Stage<'_> {
 impl Ask for Stage<'_> {
     type Outcome = StageOutcome;
 
+    fn fence(&self) -> Option<&Fence> {
+        Some(self.fence)
+    }
+
     fn wants(&self) -> Vec<Want> {
         vec![Want::names(Kind::Staged, names(&self.calls()))]
     }

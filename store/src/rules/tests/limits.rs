@@ -3,8 +3,8 @@
 use super::*;
 use crate::ids::{CallId, InterruptId, ItemKey, KindName, PendingId};
 use crate::{
-    Capabilities, ClaimOne, CommitSurvives, DeltaBatch, Interrupt, NewFork, NewMessage, NewPending, NewState,
-    OutcomeKind, PendingKind, RunEnd, SharedBy, StoreError, StoreErrorKind,
+    Capabilities, ClaimOne, CommitSurvives, DeltaBatch, Interrupt, LEASE_MAX, NewFork, NewMessage,
+    NewPending, NewState, OutcomeKind, PendingKind, RunEnd, SharedBy, StoreError, StoreErrorKind,
 };
 
 /// Ten bytes a payload, 25 a call.
@@ -149,6 +149,24 @@ fn every_payload_of_a_call_has_a_limit_and_so_have_all_together() {
             incarnation: None,
         })
     });
+}
+
+#[test]
+fn a_lease_is_at_most_as_long_as_every_store_can_keep() {
+    let small = small();
+    for (lease, expect) in [
+        (Duration::ZERO, None),
+        (LEASE_MAX, None),
+        (LEASE_MAX + Duration::from_nanos(1), Some(StoreErrorKind::InvalidArgument)),
+        (Duration::MAX, Some(StoreErrorKind::InvalidArgument)),
+    ] {
+        let Start::Claimed(claim) = claiming(vec![]) else { panic!("it is claimed") };
+        let claim = ClaimOne { lease, ..claim };
+        assert_eq!(kind(Limits::of(&small, "test").lease(lease)), expect, "{lease:?}");
+        assert_eq!(kind(Limits::of(&small, "test").claim(&claim)), expect, "{lease:?}");
+        let new = NewSession { start: Start::Claimed(claim), ..new(1, &[]) };
+        assert_eq!(kind(Limits::of(&small, "test").creation(&new)), expect, "{lease:?}");
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! How much one write may bring.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use holdover_store::rules::Limits;
-use holdover_store::{Capabilities, ClaimOne, Commit, Interrupt, NewSession, Start};
+use holdover_store::{Capabilities, ClaimOne, Commit, Interrupt, LEASE_MAX, NewSession, Start};
 
 use crate::fault::{Fault, Mutant, SOUND};
 use crate::sound;
@@ -105,6 +106,46 @@ pub(super) static MUTANTS: &[Mutant] = &[
             check_reason: |interrupt| {
                 let twice = Interrupt { reason: interrupt.reason.repeat(2), ..interrupt.clone() };
                 sound::check_reason(&twice)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "claims-for-any-time",
+        broken: "a session may be claimed for longer than the longest lease",
+        fault: Fault { check_claim: |claim| sound::limits("claim_session").items(&claim.items), ..SOUND },
+    },
+    Mutant {
+        name: "creations-for-any-time",
+        broken: "a session may be created for longer than the longest lease",
+        fault: Fault {
+            check_create: |new| {
+                let mut new = new.clone();
+                if let Start::Claimed(claim) = &mut new.start {
+                    claim.lease = claim.lease.min(LEASE_MAX);
+                }
+                sound::check_create(&new)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "due-for-any-time",
+        broken: "what is due may be claimed for longer than the longest lease",
+        fault: Fault { check_due: |_| Ok(()), ..SOUND },
+    },
+    Mutant {
+        name: "renewals-for-any-time",
+        broken: "a lease may be renewed for longer than the longest",
+        fault: Fault { check_renewal: |_| Ok(()), ..SOUND },
+    },
+    Mutant {
+        name: "lease-refused-at-its-longest",
+        broken: "the longest lease is refused",
+        fault: Fault {
+            check_claim: |claim| {
+                let longer = claim.lease.saturating_add(Duration::from_millis(1));
+                sound::check_claim(&ClaimOne { lease: longer, ..claim.clone() })
             },
             ..SOUND
         },
