@@ -188,6 +188,7 @@ macro_rules! __each_conformance_case {
                 distributed stale_epoch_commit_rejected_and_no_effect,
                 distributed every_mutating_op_is_fenced,
                 core longer_than_24_days_is_kept,
+                core longest_is_kept_and_a_longer_one_refused,
                 distributed names_its_newest_holder,
                 distributed commits_extend_by_what_was_renewed,
             }
@@ -406,7 +407,6 @@ macro_rules! __each_conformance_case {
                 core of_a_staging,
                 core of_a_commit,
                 core of_the_reason_of_an_interrupt,
-                core of_a_lease,
             }
             error {
                 core names_the_operation_the_session_and_the_field,

@@ -1,24 +1,19 @@
 //! How much one write may bring: the rule is the same for each.
 
 use std::fmt::Debug;
-use std::time::Duration;
 
 use holdover_store::ids::SessionKey;
 use holdover_store::payload::Payload;
-use holdover_store::time::Timestamp;
 use holdover_store::{
-    CasOutcome, ClaimDue, ClaimOne, ClaimOutcome, Commit, CreateOutcome, InboxItem, Interrupt,
-    InterruptCheck, InterruptOutcome, LEASE_MAX, LeaseOutcome, NewFork, NewMessage, NewPending, NewSession,
-    NewState, OutcomeKind, Retry, RunEnd, SessionStatus, StagedResult, Staging, Start, StateStore, StatusCas,
-    StoreError, StoreErrorKind, Wake,
+    CasOutcome, ClaimOne, ClaimOutcome, Commit, CreateOutcome, InboxItem, Interrupt, InterruptCheck,
+    InterruptOutcome, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, Retry, RunEnd,
+    SessionStatus, StagedResult, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind, Wake,
 };
 
 use crate::bench::Bench;
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    abort, approval, checkpoint, commit, id, message, message_that, new_fork, new_session, promote,
-};
+use crate::fixture::{abort, approval, checkpoint, commit, id, message_that, new_fork, new_session, promote};
 
 cases! {
     limit.of_a_creation: Core Property,
@@ -49,10 +44,6 @@ cases! {
         "the reason of an interrupt has at most as many bytes as a payload",
         "a text from outside would be of any size, and come with every claim",
         "rules::Limits: each payload has at most payload_bytes_max bytes, and so has the reason of an interrupt";
-    limit.of_a_lease: Core Sequential,
-        "a lease of ten years is granted and kept, and one that is a millisecond longer is refused",
-        "a session would be held until an instant that the store cannot read any more, and be lost with it",
-        "LEASE_MAX: a claim or a renewal for longer is an InvalidArgument and changes nothing";
 }
 
 /// Payloads that together have as many bytes as one write may bring.
@@ -269,56 +260,4 @@ async fn of_the_reason_of_an_interrupt(t: Bench) -> CaseResult {
     let (given, read) = (kept.reason.len(), found.reason.len());
     ensure!(found.reason == kept.reason, "expected a reason of {given} bytes", found = "another of {read}");
     Ok(())
-}
-
-async fn of_a_lease(t: Bench) -> CaseResult {
-    let beyond = LEASE_MAX + Duration::from_millis(1);
-    let one = |lease| ClaimOne { lease, ..t.claim_one() };
-    let refused = |answer: Option<StoreError>, operation: &str, key: Option<&SessionKey>| {
-        let found =
-            answer.as_ref().map(|error| (error.kind, error.retry, error.operation, error.key.as_deref()));
-        let expected = Some((StoreErrorKind::InvalidArgument, Retry::Never, operation, key));
-        ensure_eq!(found, expected, "the error of a lease that is too long, of {operation}");
-        Ok(())
-    };
-    let granted = async |name: &str, now: Timestamp, ends: Timestamp| -> CaseResult {
-        let lease = t.load(&crate::fixture::key(name)).await?.lease;
-        let found = lease.map(|lease| (lease.ends, u128::from(lease.granted_ms)));
-        ensure_eq!(ends, now.after(LEASE_MAX), "the end of the longest lease, of {name}");
-        ensure_eq!(found, Some((ends, LEASE_MAX.as_millis())), "the longest lease of {name}, read back");
-        Ok(())
-    };
-
-    let new = |lease| NewSession { start: Start::Claimed(one(lease)), ..new_session("creation") };
-    let key = new(beyond).key;
-    refused(t.store.create_session(new(beyond)).await.err(), "create_session", Some(&key))?;
-    ensure_eq!(t.store.load_session(&key).await?, None, "the session that was not created");
-    let created = t.store.create_session(new(LEASE_MAX)).await?;
-    let claim = want!(created, CreateOutcome::Created { claim: Some(claim), .. } => claim);
-    granted("creation", claim.now, claim.lease_ends).await?;
-
-    let key = t.create("claim").await?;
-    let before = t.snapshot(&key).await?;
-    refused(t.store.claim_session(&key, one(beyond)).await.err(), "claim_session", Some(&key))?;
-    ensure_eq!(t.snapshot(&key).await?, before, "the session after the refusal of its claim");
-    let claim = want!(
-        t.store.claim_session(&key, one(LEASE_MAX)).await?, ClaimOutcome::Claimed(claim) => claim
-    );
-    granted("claim", claim.now, claim.lease_ends).await?;
-
-    t.store.create_session(NewSession { items: vec![message("m")], ..new_session("due") }).await?;
-    let due = |lease| ClaimDue { lease, ..t.due(1) };
-    refused(t.store.claim_due(due(beyond)).await.err(), "claim_due", None)?;
-    let claims = t.store.claim_due(due(LEASE_MAX)).await?;
-    ensure_eq!(claims.len(), 1, "sessions that are due after the refusal");
-    granted("due", claims[0].now, claims[0].lease_ends).await?;
-
-    let claim = t.running("renewal").await?;
-    let key = &claim.fence.key;
-    let before = t.snapshot(key).await?;
-    refused(t.store.renew_lease(&claim.fence, beyond).await.err(), "renew_lease", Some(key))?;
-    ensure_eq!(t.snapshot(key).await?, before, "the session after the refusal of a renewal");
-    let renewed = t.store.renew_lease(&claim.fence, LEASE_MAX).await?;
-    let receipt = want!(renewed, LeaseOutcome::Renewed(receipt) => receipt);
-    granted("renewal", receipt.now, receipt.lease_ends).await
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{Epoch, StateFormat};
+use holdover_store::ids::{Epoch, SessionKey, StateFormat};
 use holdover_store::time::Timestamp;
 use holdover_store::{
     ClaimDue, ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeltaOutcome, EventCursor, InboxItem, ItemKind,
-    LeaseOutcome, NewPending, NewSession, NewState, Start, StateStore, StreamId, Wake,
+    LEASE_MAX, LeaseOutcome, NewPending, NewSession, NewState, Retry, Start, StateStore, StoreError,
+    StoreErrorKind, StreamId, Wake,
 };
 
 use crate::bench::Bench;
@@ -22,6 +23,10 @@ cases! {
         "a lease of more milliseconds than 31 or 32 bits hold ends when it was asked to",
         "a lease that wraps around ends at once, and another worker takes a live run over",
         "ClaimOne::lease: for how long; Lease::granted_ms has 64 bits";
+    lease.longest_is_kept_and_a_longer_one_refused: Core Sequential,
+        "a lease of ten years is granted and kept, and one that is a millisecond longer is refused",
+        "a session would be held until an instant that the store cannot read any more, and be lost with it",
+        "LEASE_MAX: a claim or a renewal for longer is an InvalidArgument and changes nothing";
     pending.takes_any_number_of_answers: Core Property,
         "a call that needs more answers than 8, 16 or 31 bits hold is not settled by one",
         "one person's word would be enough where thousands were asked for",
@@ -191,4 +196,56 @@ async fn stream_of_any_number(t: Bench) -> CaseResult {
     let page = read(&t.store, key, &EventCursor::START, 9).await?;
     ensure_eq!(page.stream, None, "the stream after the commit of its message");
     Ok(())
+}
+
+async fn longest_is_kept_and_a_longer_one_refused(t: Bench) -> CaseResult {
+    let beyond = LEASE_MAX + Duration::from_millis(1);
+    let one = |lease| ClaimOne { lease, ..t.claim_one() };
+    let refused = |answer: Option<StoreError>, operation: &str, key: Option<&SessionKey>| {
+        let found =
+            answer.as_ref().map(|error| (error.kind, error.retry, error.operation, error.key.as_deref()));
+        let expected = Some((StoreErrorKind::InvalidArgument, Retry::Never, operation, key));
+        ensure_eq!(found, expected, "the error of a lease that is too long, of {operation}");
+        Ok(())
+    };
+    let granted = async |name: &str, now: Timestamp, ends: Timestamp| -> CaseResult {
+        let lease = t.load(&crate::fixture::key(name)).await?.lease;
+        let found = lease.map(|lease| (lease.ends, u128::from(lease.granted_ms)));
+        ensure_eq!(ends, now.after(LEASE_MAX), "the end of the longest lease, of {name}");
+        ensure_eq!(found, Some((ends, LEASE_MAX.as_millis())), "the longest lease of {name}, read back");
+        Ok(())
+    };
+
+    let new = |lease| NewSession { start: Start::Claimed(one(lease)), ..new_session("creation") };
+    let key = new(beyond).key;
+    refused(t.store.create_session(new(beyond)).await.err(), "create_session", Some(&key))?;
+    ensure_eq!(t.store.load_session(&key).await?, None, "the session that was not created");
+    let created = t.store.create_session(new(LEASE_MAX)).await?;
+    let claim = want!(created, CreateOutcome::Created { claim: Some(claim), .. } => claim);
+    granted("creation", claim.now, claim.lease_ends).await?;
+
+    let key = t.create("claim").await?;
+    let before = t.snapshot(&key).await?;
+    refused(t.store.claim_session(&key, one(beyond)).await.err(), "claim_session", Some(&key))?;
+    ensure_eq!(t.snapshot(&key).await?, before, "the session after the refusal of its claim");
+    let claim = want!(
+        t.store.claim_session(&key, one(LEASE_MAX)).await?, ClaimOutcome::Claimed(claim) => claim
+    );
+    granted("claim", claim.now, claim.lease_ends).await?;
+
+    t.store.create_session(NewSession { items: vec![message("m")], ..new_session("due") }).await?;
+    let due = |lease| ClaimDue { lease, ..t.due(1) };
+    refused(t.store.claim_due(due(beyond)).await.err(), "claim_due", None)?;
+    let claims = t.store.claim_due(due(LEASE_MAX)).await?;
+    ensure_eq!(claims.len(), 1, "sessions that are due after the refusal");
+    granted("due", claims[0].now, claims[0].lease_ends).await?;
+
+    let claim = t.running("renewal").await?;
+    let key = &claim.fence.key;
+    let before = t.snapshot(key).await?;
+    refused(t.store.renew_lease(&claim.fence, beyond).await.err(), "renew_lease", Some(key))?;
+    ensure_eq!(t.snapshot(key).await?, before, "the session after the refusal of a renewal");
+    let renewed = t.store.renew_lease(&claim.fence, LEASE_MAX).await?;
+    let receipt = want!(renewed, LeaseOutcome::Renewed(receipt) => receipt);
+    granted("renewal", receipt.now, receipt.lease_ends).await
 }

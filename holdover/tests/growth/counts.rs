@@ -13,10 +13,10 @@ use crate::watch::{Cost, Watched};
 const DELTAS: &str = "append_deltas";
 
 /// Statements of one batch of deltas.
-const STREAMED: usize = 4;
+const STREAMED: usize = 5;
 
 /// The answer that ends the turn: one commit, which ends the run as well.
-const ENDING: usize = 10;
+const ENDING: usize = 11;
 
 const STEPS: u64 = 505;
 /// The steps that are held against what their kind costs: each kind early, and each kind late.

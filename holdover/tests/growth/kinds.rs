@@ -27,14 +27,14 @@ impl Step {
 /// By place: the kinds of steps take turns.
 pub(crate) const KINDS: [Step; 5] = [
     // Two durable points: the intent with its start mark, then the result with what follows from it.
-    // Statements, 7 and 8: begin, update the row if its token stands, put the state, drop start marks, append the
+    // Statements, 8 and 9: begin, ask whether the schema is still the same, update the row if its token stands, put the state, drop start marks, append the
     // message, append the events, commit; the second keeps a checkpoint.
     Step { asks: &["send"], words: 0, calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1630 },
     // The same two: its intent too is durable before it is sent.
     Step { asks: &["put"], words: 0, calls: &[(COMMIT, 2)], statements: SEND, beside_max: 1670 },
     // One durable point: answer, results and steering together.
     Step { asks: &["look"], words: 0, calls: &[(COMMIT, 1)], statements: LOOK, beside_max: 1155 },
-    // Two, and one staging: the first result is durable before its sibling is back. The staging is 4
+    // Two, and one staging: the first result is durable before its sibling is back. The staging is 5
     // statements; promoting what it staged is one more removal.
     Step {
         asks: &["send", "put"],
@@ -47,9 +47,9 @@ pub(crate) const KINDS: [Step; 5] = [
     // so before and after, and the message removes it.
     Step { asks: &["send"], words: 12, calls: &[(COMMIT, 2)], statements: SEND + 3, beside_max: 1560 },
 ];
-const SEND: usize = 15;
-const LOOK: usize = 9;
-const BOTH: usize = 21;
+const SEND: usize = 17;
+const LOOK: usize = 10;
+const BOTH: usize = 24;
 
 /// Which kind a step is of.
 pub(crate) fn place(step: u64) -> usize {
