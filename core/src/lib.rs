@@ -18,6 +18,7 @@ pub mod handoff;
 pub mod hook;
 pub mod ids;
 pub mod image;
+pub mod list;
 pub mod machine;
 pub mod mailbox;
 pub mod message;

@@ -1,0 +1,244 @@
+//! A list that grows at its end and is handed on without being copied.
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::ops::{Index, Range};
+use std::sync::Arc;
+
+/// How many items one chunk holds.
+const CHUNK: usize = 32;
+
+/// A list in chunks, which its clones share.
+///
+/// To clone it costs the same however long it is. To push copies what is shared: at most one chunk, and once a chunk is
+/// full the pointers to all chunks. A clone never changes when its origin does.
+///
+/// ```
+/// use holdover_core::list::SharedList;
+///
+/// let mut list = SharedList::from(["one", "two"]);
+/// let before = list.clone();
+/// list.push("three");
+/// assert_eq!(list.iter().rev().copied().collect::<Vec<_>>(), ["three", "two", "one"]);
+/// assert_eq!((list.len(), list[2], before.last()), (3, "three", Some(&"two")));
+/// ```
+pub struct SharedList<T> {
+    /// Each of them is full.
+    full: Arc<Vec<Arc<Vec<T>>>>,
+    /// What comes after them; less than a chunk.
+    tail: Arc<Vec<T>>,
+}
+
+impl<T> SharedList<T> {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many items it has.
+    pub fn len(&self) -> usize {
+        self.full.len() * CHUNK + self.tail.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The item at this place, from 0.
+    pub fn get(&self, at: usize) -> Option<&T> {
+        let chunk = self.full.get(at / CHUNK).unwrap_or(&self.tail);
+        if at < self.len() { chunk.get(at % CHUNK) } else { None }
+    }
+
+    /// The first item.
+    pub fn first(&self) -> Option<&T> {
+        self.get(0)
+    }
+
+    /// The last item.
+    pub fn last(&self) -> Option<&T> {
+        self.len().checked_sub(1).and_then(|at| self.get(at))
+    }
+
+    /// The items in order. It can be read from both ends.
+    pub fn iter(&self) -> Iter<'_, T> {
+        self.range(0..self.len())
+    }
+
+    /// The items at these places, as far as there are any.
+    pub fn range(&self, places: Range<usize>) -> Iter<'_, T> {
+        let end = places.end.min(self.len());
+        Iter { list: self, places: places.start.min(end)..end }
+    }
+
+    /// The place of the first item of which `is_before` does not hold. Of those before it must hold, of those after it
+    /// must not.
+    pub fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if self.get(middle).is_some_and(&mut is_before) { from = middle + 1 } else { to = middle }
+        }
+        from
+    }
+}
+
+impl<T: Clone> SharedList<T> {
+    /// Appends an item.
+    pub fn push(&mut self, item: T) {
+        match Arc::get_mut(&mut self.tail) {
+            Some(tail) => tail.push(item),
+            None => {
+                let mut tail = Vec::with_capacity(CHUNK);
+                tail.extend_from_slice(&self.tail);
+                tail.push(item);
+                self.tail = Arc::new(tail);
+            }
+        }
+        if self.tail.len() == CHUNK {
+            Arc::make_mut(&mut self.full).push(std::mem::take(&mut self.tail));
+        }
+    }
+
+    /// Keeps the first `len` items. A list that has no more stays as it is.
+    pub fn truncate(&mut self, len: usize) {
+        if len >= self.len() {
+            return;
+        }
+        if len < self.full.len() * CHUNK {
+            self.tail = self.full.get(len / CHUNK).map(Arc::clone).unwrap_or_default();
+            Arc::make_mut(&mut self.full).truncate(len / CHUNK);
+        }
+        Arc::make_mut(&mut self.tail).truncate(len % CHUNK);
+    }
+
+    /// Takes the last item off.
+    pub fn pop(&mut self) -> Option<T> {
+        let last = self.last().cloned()?;
+        self.truncate(self.len() - 1);
+        Some(last)
+    }
+
+    /// Puts another item in this place. Panics if there is none.
+    pub fn set(&mut self, at: usize, item: T) {
+        let len = self.len();
+        assert!(at < len, "place {at} of a list of {len}");
+        let tail = &mut self.tail;
+        let chunk =
+            if at / CHUNK < self.full.len() { &mut Arc::make_mut(&mut self.full)[at / CHUNK] } else { tail };
+        Arc::make_mut(chunk)[at % CHUNK] = item;
+    }
+}
+
+impl<T> Clone for SharedList<T> {
+    fn clone(&self) -> Self {
+        Self { full: Arc::clone(&self.full), tail: Arc::clone(&self.tail) }
+    }
+}
+
+impl<T> Default for SharedList<T> {
+    fn default() -> Self {
+        Self { full: Arc::default(), tail: Arc::default() }
+    }
+}
+
+impl<T: PartialEq> PartialEq for SharedList<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other)
+    }
+}
+
+impl<T: Eq> Eq for SharedList<T> {}
+
+impl<T: fmt::Debug> fmt::Debug for SharedList<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl<T> Index<usize> for SharedList<T> {
+    type Output = T;
+
+    fn index(&self, at: usize) -> &T {
+        let chunk = self.full.get(at / CHUNK);
+        chunk.map_or_else(|| &self.tail[at - self.full.len() * CHUNK], |chunk| &chunk[at % CHUNK])
+    }
+}
+
+impl<T: Clone> Extend<T> for SharedList<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        items.into_iter().for_each(|item| self.push(item));
+    }
+}
+
+impl<T: Clone> FromIterator<T> for SharedList<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let mut list = Self::new();
+        list.extend(items);
+        list
+    }
+}
+
+impl<T: Clone> From<Vec<T>> for SharedList<T> {
+    fn from(items: Vec<T>) -> Self {
+        items.into_iter().collect()
+    }
+}
+
+impl<T: Clone, const N: usize> From<[T; N]> for SharedList<T> {
+    fn from(items: [T; N]) -> Self {
+        items.into_iter().collect()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a SharedList<T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+/// The items of a [`SharedList`], in order.
+#[derive(Debug)]
+pub struct Iter<'a, T> {
+    list: &'a SharedList<T>,
+    places: Range<usize>,
+}
+
+impl<T> Clone for Iter<'_, T> {
+    fn clone(&self) -> Self {
+        Self { list: self.list, places: self.places.clone() }
+    }
+}
+
+impl<'a, T> Iterator for Iter<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        self.places.next().and_then(|at| self.list.get(at))
+    }
+
+    fn nth(&mut self, many: usize) -> Option<&'a T> {
+        self.places.nth(many).and_then(|at| self.list.get(at))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.places.size_hint()
+    }
+}
+
+impl<'a, T> DoubleEndedIterator for Iter<'a, T> {
+    fn next_back(&mut self) -> Option<&'a T> {
+        self.places.next_back().and_then(|at| self.list.get(at))
+    }
+}
+
+impl<T> ExactSizeIterator for Iter<'_, T> {}
+
+impl<T> FusedIterator for Iter<'_, T> {}
+
+#[cfg(test)]
+mod tests;
