@@ -6,6 +6,7 @@
 mod clearing;
 mod cutting;
 mod extract;
+mod seen;
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use crate::agent::Compaction;
 use crate::ids::{MessageSeq, SessionKey};
 use crate::image::{IMAGE_TOKENS, Images, images_of};
+use crate::list::SharedList;
 use crate::message::{Message, ToolResult, UserMessage};
 use crate::model::{ModelRequest, ModelTool};
 
@@ -24,6 +26,7 @@ pub use clearing::{
 };
 pub use cutting::{PART_CHARS, REFUSALS_MAX, Shorter, cut, dead_end, kept_long, not_summarised};
 pub use extract::{EXTRACT_MARKER, EXTRACT_SECTIONS, cut_for_handoff, request_for_handoff};
+pub use seen::Seen;
 
 /// What a summary begins with as the model sees it.
 pub const SUMMARY_MARKER: &str = "[Summary of the conversation so far]";
@@ -155,7 +158,7 @@ pub fn request(
     ModelRequest {
         session: session.clone(),
         system: Arc::from(system),
-        messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
+        messages: SharedList::from([Arc::new(Message::User(UserMessage::new(text)))]),
         tools: Arc::<[ModelTool]>::from([]),
         max_output_tokens: cap,
         step,

@@ -1,5 +1,7 @@
 //! Pictures in a transcript: what people and tools show a model (requirement A51).
 
+mod bound;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,7 +9,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Message, ToolResult, UserMessage};
+use crate::message::Message;
+
+pub(crate) use bound::Pictures;
+#[cfg(test)]
+pub(crate) use bound::tests as bound_tests;
 
 /// The largest picture, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 1 << 20;
@@ -265,56 +271,10 @@ impl Room {
     }
 }
 
-/// What a model is shown of these messages: of all their pictures the newest, as many as [`IMAGES_MAX`] and
-/// [`IMAGES_BYTES_MAX`] let through, and of the others a word that they are there.
-pub fn within_bound(messages: &mut [Arc<Message>]) {
-    let mut room = Room::default();
-    for message in messages.iter_mut().rev() {
-        let images = images_of(message);
-        if images.is_empty() {
-            continue;
-        }
-        let kept = images.iter().rev().take_while(|image| room.takes(image)).count();
-        if kept < images.0.len() {
-            let (images, word) = (images.newest(kept), left_out(images.0.len() - kept));
-            *message = Arc::new(with(message, images, &word));
-        }
-    }
-}
-
-fn left_out(many: usize) -> String {
-    let pictures = if many == 1 { "a picture is".to_owned() } else { format!("{many} pictures are") };
-    format!("[{pictures} left out here: only the newest are shown]")
-}
-
-/// The same message with these pictures, and a word behind its text.
-fn with(message: &Message, images: Images, word: &str) -> Message {
-    let text = |text: &str| if text.is_empty() { word.to_owned() } else { format!("{text}\n{word}") };
-    match message {
-        Message::User(said) => Message::User(UserMessage { text: text(&said.text), images, ..said.clone() }),
-        Message::Tool(result) => {
-            Message::Tool(ToolResult { content: text(&result.content), images, ..result.clone() })
-        }
-        Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {
-            message.clone()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::bound::tests::png;
     use super::*;
-
-    fn png(bytes: usize) -> Image {
-        let mut data = b"\x89PNG\r\n\x1a\n".to_vec();
-        data.resize(bytes, 0);
-        Image::new(&data).unwrap()
-    }
-
-    fn shows(images: impl IntoIterator<Item = Image>) -> Arc<Message> {
-        let images = Images::of(images).unwrap();
-        Arc::new(Message::User(UserMessage { images, ..UserMessage::new("look") }))
-    }
 
     #[test]
     fn a51_a_picture_is_known_by_its_bytes_and_bounded() {
@@ -341,39 +301,6 @@ mod tests {
         assert_eq!(Image::from_base64(whole.base64()).as_ref(), Ok(&whole));
         assert!(Images::of(vec![whole.clone(); 5]).is_ok());
         assert_eq!(Images::of(vec![whole; 6]), Err(InvalidImage::TooManyBytes(6 << 20)));
-    }
-
-    #[test]
-    fn a51_a_model_is_shown_the_newest_pictures_up_to_the_bound_and_told_of_the_others() {
-        let whole = || png(IMAGE_BYTES_MAX);
-        let mut messages = vec![
-            shows([whole()]),
-            shows([png(100), whole(), whole()]),
-            Arc::new(Message::User(UserMessage::new("and these"))),
-            shows([whole(), whole(), whole()]),
-        ];
-        let before = messages.clone();
-        within_bound(&mut messages);
-        let many: Vec<usize> = messages.iter().map(|message| images_of(message).0.len()).collect();
-        assert_eq!(many, [0, 2, 0, 3], "once one does not fit, nothing older is shown");
-        assert_eq!(text_of(&messages[0]), "look\n[a picture is left out here: only the newest are shown]");
-        assert_eq!(text_of(&messages[1]), "look\n[a picture is left out here: only the newest are shown]");
-        assert_eq!((&messages[2], &messages[3]), (&before[2], &before[3]));
-        let again = messages.clone();
-        within_bound(&mut messages);
-        assert_eq!(messages, again);
-
-        // Small ones are counted.
-        let mut messages = vec![shows(vec![png(100); IMAGES_MAX]), shows([png(100), png(100)])];
-        within_bound(&mut messages);
-        let many: Vec<usize> = messages.iter().map(|message| images_of(message).0.len()).collect();
-        assert_eq!(many, [IMAGES_MAX - 2, 2]);
-        assert_eq!(text_of(&messages[0]), "look\n[2 pictures are left out here: only the newest are shown]");
-    }
-
-    fn text_of(message: &Message) -> &str {
-        let Message::User(said) = message else { panic!("a word of a user") };
-        &said.text
     }
 
     #[test]

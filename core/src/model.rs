@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::error::ErrorInfo;
 use crate::ids::SessionKey;
+use crate::list::SharedList;
 use crate::message::Message;
 use crate::payload::is_default;
 
@@ -55,8 +56,9 @@ pub struct ModelRequest {
     pub session: SessionKey,
     /// The system prompt.
     pub system: Arc<str>,
-    /// The transcript, oldest first. Each call has exactly one result; decisions and notices are left out.
-    pub messages: Vec<Arc<Message>>,
+    /// The transcript, oldest first. Each call has exactly one result; decisions and notices are left out. To clone the list
+    /// copies no message and no pointer to one.
+    pub messages: SharedList<Arc<Message>>,
     /// The tools it may ask for.
     pub tools: Arc<[ModelTool]>,
     /// Output tokens at most.

@@ -10,7 +10,8 @@ use super::{PART_CHARS, RESULT_CHARS_MAX, middle_out};
 use crate::agent::Compaction;
 use crate::error::ErrorInfo;
 use crate::ids::{MessageSeq, SessionKey};
-use crate::message::{Message, ToolResult, UserMessage};
+use crate::list::SharedList;
+use crate::message::{InShort, Message, ToolResult, UserMessage};
 use crate::model::{ModelRequest, ModelTool};
 
 /// What the model is told in place of a result that is cleared.
@@ -54,25 +55,33 @@ pub struct Cleared {
 impl Cleared {
     /// Results up to `up_to` are cleared. How those are shown that were put in short is said by notices among `shown`.
     pub fn of(shown: &[(MessageSeq, Arc<Message>)], up_to: MessageSeq) -> Self {
-        let said = shown.iter().flat_map(|(_, message)| match &**message {
-            Message::Notice(notice) => notice.in_short.as_slice(),
-            Message::User(_)
-            | Message::Assistant(_)
-            | Message::Tool(_)
-            | Message::Decision(_)
-            | Message::Summary(_) => &[],
-        });
-        Self {
-            up_to,
-            in_part: MessageSeq(0),
-            in_short: said.map(|short| (short.of, short.text.clone())).collect(),
-        }
+        let mut cleared = Self::default();
+        cleared.change(up_to, MessageSeq(0), shown.iter().map(|(_, message)| &**message));
+        cleared
     }
 
     /// Of results up to `in_part` no more than [`PART_CHARS`] characters are shown.
     #[must_use]
     pub fn in_part(self, in_part: MessageSeq) -> Self {
         Self { in_part, ..self }
+    }
+
+    /// From now on results up to `up_to` are cleared and those up to `in_part` shown in part, and `more` is shown besides.
+    /// The first place of which something else may be shown than before; none: nothing else is.
+    pub(super) fn change<'a>(
+        &mut self,
+        up_to: MessageSeq,
+        in_part: MessageSeq,
+        more: impl Iterator<Item = &'a Message>,
+    ) -> Option<MessageSeq> {
+        let cleared = (up_to != self.up_to).then(|| up_to.min(self.up_to).next());
+        let partly = (in_part != self.in_part).then(|| in_part.min(self.in_part).next());
+        (self.up_to, self.in_part) = (up_to, in_part);
+        let put_in_short = more.flat_map(in_short).filter_map(|short| {
+            let before = self.in_short.insert(short.of, short.text.clone());
+            (before.as_ref() != Some(&short.text)).then_some(short.of)
+        });
+        put_in_short.chain(cleared).chain(partly).min()
     }
 
     /// Whether a result at this place is cleared.
@@ -88,6 +97,18 @@ impl Cleared {
         }
         let too_long = seq <= self.in_part && result.content.len() > PART_CHARS;
         too_long.then(|| middle_out(&result.content, PART_CHARS))
+    }
+}
+
+/// The results that this message puts in short.
+fn in_short(message: &Message) -> &[InShort] {
+    match message {
+        Message::Notice(notice) => &notice.in_short,
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Tool(_)
+        | Message::Decision(_)
+        | Message::Summary(_) => &[],
     }
 }
 
@@ -140,7 +161,7 @@ pub fn request_for(session: &SessionKey, result: &ToolResult, rules: &Compaction
     ModelRequest {
         session: session.clone(),
         system: Arc::from(system),
-        messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
+        messages: SharedList::from([Arc::new(Message::User(UserMessage::new(text)))]),
         tools: Arc::<[ModelTool]>::from([]),
         max_output_tokens: rules.summary_tokens.min(IN_SHORT_TOKENS),
         step,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{render, summary_cap, told_cap};
 use crate::agent::Compaction;
 use crate::ids::{MessageSeq, SessionKey};
+use crate::list::SharedList;
 use crate::message::{Message, UserMessage};
 use crate::model::{ModelRequest, ModelTool};
 
@@ -55,7 +56,7 @@ pub fn request_for_handoff(
     ModelRequest {
         session: session.clone(),
         system: Arc::from(system),
-        messages: vec![Arc::new(Message::User(UserMessage::new(text)))],
+        messages: SharedList::from([Arc::new(Message::User(UserMessage::new(text)))]),
         tools: Arc::<[ModelTool]>::from([]),
         max_output_tokens: cap,
         step,

@@ -105,8 +105,8 @@ fn a68_a_summary_is_asked_for_in_six_parts_from_what_is_old_alone() {
         ["Current State", "Original Task", "Key Data", "Actions Taken", "Errors & Corrections", "Next Steps"];
     assert_eq!(heads, six);
     assert_eq!((request.tools.len(), request.max_output_tokens, request.step), (0, 500, 7));
-    let [only] = &request.messages[..] else { panic!("one message") };
-    let Message::User(said) = &**only else { panic!("a user message") };
+    assert_eq!(request.messages.len(), 1);
+    let Message::User(said) = &*request.messages[0] else { panic!("a user message") };
     let expected = "SUMMARY OF WHAT CAME BEFORE: text 0\n\nUSER: text 1\n\nAGENT CALLS look (c3-0): {}\n\n\
                     RESULT OF look (c3-0): xxxxxxxxxx\n\n";
     assert_eq!(said.text, expected, "no notice");

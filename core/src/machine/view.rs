@@ -53,7 +53,7 @@ impl View {
     }
 
     /// From now on the summary at `at`, the newest message, stands for all that is shown before `from`.
-    pub(super) fn compact(&mut self, at: MessageSeq, from: MessageSeq, tokens: u64) {
+    pub(crate) fn compact(&mut self, at: MessageSeq, from: MessageSeq, tokens: u64) {
         let shown = Self { summary: None, ..self.clone() }.ranges(MessageSeq(at.0.saturating_sub(1)));
         self.kept = shown
             .into_iter()
@@ -73,7 +73,7 @@ impl View {
     }
 
     /// From now on nothing is shown of what stands after `to` and before `at`, the newest message.
-    pub(super) fn rewind(&mut self, to: MessageSeq, at: MessageSeq, tokens: u64) {
+    pub(crate) fn rewind(&mut self, to: MessageSeq, at: MessageSeq, tokens: u64) {
         let before = MessageSeq(at.0.saturating_sub(1));
         let shown = Self { summary: None, ..self.clone() }.ranges(before);
         self.kept = shown

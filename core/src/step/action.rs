@@ -7,6 +7,7 @@ use crate::custom::CustomState;
 use crate::gate::GateQuestion;
 use crate::hook::StepEnded;
 use crate::ids::{CallId, InboxSeq, MessageSeq, StepNumber, ToolName, TurnNumber};
+use crate::list::SharedList;
 use crate::machine::Teardown;
 use crate::message::Message;
 use crate::mode::Mode;
@@ -215,8 +216,8 @@ pub struct Shown {
     pub ranges: Vec<MessageRange>,
     /// The newest message when the run began: what stands up to here is read from the store, once.
     pub claimed: MessageSeq,
-    /// What of it was added since the run began, committed or not, in the order of the session.
-    pub added: Vec<(MessageSeq, Arc<Message>)>,
+    /// All that was added since the run began, shown or not, committed or not, in the order of the session.
+    pub added: SharedList<(MessageSeq, Arc<Message>)>,
     /// Results of tools up to this message are shown as cleared.
     pub cleared: MessageSeq,
     /// Of results up to this message no more than [`PART_CHARS`](crate::compaction::PART_CHARS) characters are shown.
@@ -237,27 +238,27 @@ impl Shown {
         &'a self,
         read: &'a [(MessageSeq, Arc<Message>)],
     ) -> impl Iterator<Item = &'a (MessageSeq, Arc<Message>)> {
-        let known = |range: MessageRange| {
-            let in_range = move |(seq, _): &&(MessageSeq, Arc<Message>)| range.contains(*seq);
-            read.iter().filter(in_range).chain(in_order(&self.added, range))
-        };
-        self.ranges.iter().copied().flat_map(known)
+        self.ranges.iter().flat_map(move |range| self.messages_in(*range, read))
+    }
+
+    /// Those of these messages that lie in this range.
+    pub(crate) fn messages_in<'a>(
+        &'a self,
+        range: MessageRange,
+        read: &'a [(MessageSeq, Arc<Message>)],
+    ) -> impl Iterator<Item = &'a (MessageSeq, Arc<Message>)> {
+        let in_range = move |(seq, _): &&(MessageSeq, Arc<Message>)| range.contains(*seq);
+        // What was read is looked through only for what may be there.
+        let read = if range.from <= self.claimed { read } else { &[] };
+        let from = self.added.partition_point(|(seq, _)| *seq < range.from);
+        let to = self.added.partition_point(|(seq, _)| *seq <= range.to);
+        read.iter().filter(in_range).chain(self.added.range(from..to))
     }
 
     /// The newest message that is shown.
     pub fn newest(&self) -> MessageSeq {
         self.ranges.iter().map(|range| range.to).max().unwrap_or_default()
     }
-}
-
-/// What lies in this range, of messages that are in the order of the session.
-pub(super) fn in_order(
-    messages: &[(MessageSeq, Arc<Message>)],
-    range: MessageRange,
-) -> &[(MessageSeq, Arc<Message>)] {
-    let from = messages.partition_point(|(seq, _)| *seq < range.from);
-    let to = messages.partition_point(|(seq, _)| *seq <= range.to);
-    messages.get(from..to).unwrap_or_default()
 }
 
 /// A call to be sent.

@@ -11,6 +11,7 @@ use crate::agent::AgentSpec;
 use crate::error::ErrorInfo;
 use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, MessageSeq};
+use crate::list::SharedList;
 use crate::machine::table::{self, TableErrors};
 use crate::machine::{AgentState, Call, CallInput, CallState, Facts, Input, Machine};
 use crate::message::{Message, Notice, ResultStatus, ToolResult};
@@ -111,7 +112,7 @@ impl StepIterator {
             answered_at: None,
             provision_due: false,
             teardown_due: false,
-            added: 0,
+            added: SharedList::new(),
             moved: false,
             machine,
         };
@@ -126,7 +127,6 @@ impl StepIterator {
             usage_before: mind.machine.usage,
             durable: mind.clone(),
             before: None,
-            added: Vec::new(),
             claimed_messages: mind.last_message,
             actions: VecDeque::new(),
             out: BTreeSet::new(),

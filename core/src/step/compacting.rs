@@ -1,8 +1,7 @@
 //! Compaction in a run: when what is old is summarised, and what becomes of it.
 
-use super::action::{Shown, in_order};
 use super::thinking::After;
-use super::{Action, ActionId, StepIterator, Summarised};
+use super::{Action, ActionId, Shown, StepIterator, Summarised};
 use crate::agent::Compaction;
 use crate::compaction::{self, Shorter};
 use crate::error::ErrorInfo;
@@ -206,13 +205,13 @@ impl StepIterator {
     /// What the model is shown.
     pub(super) fn shown(&self) -> Shown {
         let view = &self.mind.machine.view;
-        let ranges = view.ranges(self.mind.last_message);
-        // A long run has added far more than is shown of it.
-        let mut in_turn = ranges.clone();
-        in_turn.sort_unstable_by_key(|range| range.from);
-        let added = &self.added[..self.mind.added];
-        let added = in_turn.into_iter().flat_map(|range| in_order(added, range)).cloned().collect();
-        Shown { ranges, claimed: self.claimed_messages, added, cleared: view.cleared, in_part: view.in_part }
+        Shown {
+            ranges: view.ranges(self.mind.last_message),
+            claimed: self.claimed_messages,
+            added: self.mind.added.clone(),
+            cleared: view.cleared,
+            in_part: view.in_part,
+        }
     }
 }
 

@@ -89,7 +89,7 @@ impl StepIterator {
             Before::Read(messages) => messages,
             Before::Unread | Before::Reading { .. } => &[],
         };
-        let added = self.added[..self.mind.added].iter().map(|(_, message)| message);
+        let added = self.mind.added.iter().map(|(_, message)| message);
         before.iter().chain(added).map(|message| &**message)
     }
 
@@ -125,7 +125,7 @@ impl StepIterator {
 
     /// Whether what was added since the claim is all that counts, together with these messages of before it.
     fn has_window(&self, before: &[Arc<Message>], rules: &LoopDetection) -> bool {
-        let added = self.added[..self.mind.added].iter().map(|(_, message)| message);
+        let added = self.mind.added.iter().map(|(_, message)| message);
         self.claimed_messages == MessageSeq(0)
             || looping::is_whole(before.iter().chain(added).map(|message| &**message), rules)
     }

@@ -2,15 +2,17 @@
 //! again from there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::ActionId;
 use super::hooking::StepHooks;
 use super::shortening::Shortening;
 use crate::event::Event;
 use crate::ids::{CallId, InboxSeq, InterruptId, MessageSeq, PendingId};
+use crate::list::SharedList;
 use crate::machine::Machine;
 use crate::machine::history::HistoryRow;
-use crate::message::ToolResult;
+use crate::message::{Message, ToolResult};
 use crate::payload::Payload;
 use crate::store::{Interrupt, MessageRange, NewMessage, NewPending, StoredItem};
 use crate::time::Timestamp;
@@ -65,8 +67,8 @@ pub(super) struct Mind {
     pub(super) provision_due: bool,
     /// What must be freed once the commit that says so is acknowledged.
     pub(super) teardown_due: bool,
-    /// How many messages of `StepIterator::added` belong to this mind.
-    pub(super) added: usize,
+    /// Messages added since the claim, committed or not.
+    pub(super) added: SharedList<(MessageSeq, Arc<Message>)>,
     /// Whether anything has moved since the claim: if not, a parking run says nothing new.
     pub(super) moved: bool,
 }

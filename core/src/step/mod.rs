@@ -72,7 +72,6 @@ use crate::hook::Moved;
 use crate::ids::{CallId, Fence, MessageSeq, SessionKey, StateFormat, Version};
 use crate::machine::history::HistoryRow;
 use crate::machine::{AgentState, Effect, Facts, Input, Machine, Refused, Usage, transition};
-use crate::message::Message;
 use crate::store::{Receipt, SessionStatus};
 use crate::time::Timestamp;
 
@@ -119,8 +118,6 @@ pub struct StepIterator {
     durable: Mind,
     /// The state before pending calls were closed by what is drafted, and the replies taken since.
     before: Option<(Mind, Vec<Reply>)>,
-    /// Messages added since the claim, committed or not.
-    added: Vec<(MessageSeq, Arc<Message>)>,
     /// What the model may see of the transcript as the claim found it.
     claimed_messages: MessageSeq,
 

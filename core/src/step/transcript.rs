@@ -41,9 +41,7 @@ impl StepIterator {
         let stream = matches!(message, Message::Assistant(_)).then(|| self.stream_id());
         self.emit(Event::Message { seq, role: message.role().to_owned(), stream });
         self.mind.draft.messages.push(stored);
-        self.added.truncate(self.mind.added);
-        self.added.push((seq, Arc::new(message)));
-        self.mind.added = self.added.len();
+        self.mind.added.push((seq, Arc::new(message)));
         seq
     }
 

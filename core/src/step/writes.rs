@@ -283,7 +283,7 @@ impl StepIterator {
         let first = self.mind.last_message.0 + 1 - self.mind.draft.messages.len() as u64;
         for (at, message) in self.mind.draft.messages.iter_mut().enumerate() {
             let place = first + at as u64;
-            let tool = self.added[..self.mind.added].iter().rev().find(|(seq, _)| seq.0 == place);
+            let tool = self.mind.added.iter().rev().find(|(seq, _)| seq.0 == place);
             if let Some(Message::Tool(result)) = tool.map(|(_, message)| message.as_ref())
                 && staged.contains_key(&result.call)
             {

@@ -331,8 +331,8 @@ impl<P: Place> Teller<P> {
                 Reply::Slept { id }
             }
             Action::CallModel { id, call } => {
-                let mut transcript = self.read_transcript(&call.shown.to_read()).await;
-                transcript.extend(call.shown.added.iter().map(|(_, message)| message.as_ref().clone()));
+                let shown = self.shown(&call.shown).await;
+                let transcript: Vec<_> = shown.into_iter().map(|(_, message)| (*message).clone()).collect();
                 assert_no_open_call(&transcript);
                 match scenario::think(&transcript, call.attempt) {
                     Thought::Answers(answer) => Reply::ModelAnswered { id, result: Ok(answer) },

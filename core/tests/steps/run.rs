@@ -216,8 +216,6 @@ impl<'b> Run<'b> {
         let placed: Vec<_> = shown.messages(&read).cloned().collect();
         let named: u64 = shown.ranges.iter().map(|range| range.to.0 + 1 - range.from.0).sum();
         assert_eq!(placed.len() as u64, named, "each message that is shown is there, once");
-        let is_shown = |seq: MessageSeq| shown.ranges.iter().any(|range| range.contains(seq));
-        assert!(shown.added.iter().all(|(seq, _)| is_shown(*seq)), "nothing is handed over beside it");
         placed
     }
 

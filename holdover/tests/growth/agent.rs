@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
+use holdover::core::list::SharedList;
 use holdover::core::message::Message;
 use holdover::{
     Access, Agent, Agents, AnswerPart, Compaction, EffectClass, Execute, Limits, LoopDetection, Model,
@@ -43,7 +44,7 @@ struct Scripted {
     answers: Answers,
     steps: u64,
     hooks: Hooks,
-    shown: Mutex<Vec<Arc<Message>>>,
+    shown: Mutex<SharedList<Arc<Message>>>,
 }
 
 /// What is awaited.
@@ -60,7 +61,7 @@ pub(crate) struct Hooks {
 
 impl Scripted {
     /// What the model was shown once it is shown again as it is: a run makes no message twice.
-    fn see(&self, messages: Vec<Arc<Message>>) -> Result<(), ModelError> {
+    fn see(&self, messages: SharedList<Arc<Message>>) -> Result<(), ModelError> {
         let mut shown = self.shown.lock().unwrap();
         let same = shown.iter().zip(&messages).filter(|(before, now)| Arc::ptr_eq(before, now)).count();
         if same < shown.len() {

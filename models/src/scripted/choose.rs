@@ -29,7 +29,9 @@ pub(super) struct Scene<'a> {
 impl<'a> Scene<'a> {
     pub(super) fn of(request: &'a ModelRequest) -> Self {
         let mut scene = Self { system: &request.system, user: None, nth: 1, results: Vec::new() };
-        for message in &request.messages {
+        let messages = &request.messages;
+        let turn = messages.iter().rposition(|message| matches!(&**message, Message::User(_))).unwrap_or(0);
+        for message in messages.range(turn..messages.len()) {
             match &**message {
                 Message::User(said) => {
                     scene.user = Some(&said.text);

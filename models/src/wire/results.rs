@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use holdover_core::ids::CallId;
+use holdover_core::list::SharedList;
 use holdover_core::message::{Message, ToolResult};
 use holdover_core::model::{ModelError, ModelErrorKind};
 
@@ -11,7 +12,7 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 pub(crate) struct Results<'a>(HashMap<&'a CallId, &'a ToolResult>);
 
 impl<'a> Results<'a> {
-    pub(crate) fn in_transcript(messages: &'a [Arc<Message>]) -> Self {
+    pub(crate) fn in_transcript(messages: &'a SharedList<Arc<Message>>) -> Self {
         let result = |message: &'a Arc<Message>| match &**message {
             Message::Tool(result) => Some((&result.call, result)),
             Message::User(_)

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::AbortHandle;
-use holdover_core::compaction::{self, Cleared};
 use holdover_core::delta::Delta;
 use holdover_core::hook::ModelAsked;
-use holdover_core::ids::{MessageSeq, SessionKey};
-use holdover_core::image::within_bound;
+use holdover_core::ids::SessionKey;
+use holdover_core::list::SharedList;
 use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
@@ -59,7 +58,8 @@ impl Driver {
         let came = Came::new(!agent.hooks().withholds_answers());
         let told = came.clone();
         let handle = self.send(async move {
-            let messages = match transcript.of(&call.shown, &store, &key, &patience).await {
+            let most = agent.spec().limits.result_chars_shown;
+            let messages = match transcript.seen(&call.shown, most, &store, &key, &patience).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {
@@ -123,15 +123,10 @@ fn request(
     session: &SessionKey,
     call: &ModelCall,
     prompt: Option<Arc<str>>,
-    messages: Vec<(MessageSeq, Arc<Message>)>,
+    mut messages: SharedList<Arc<Message>>,
 ) -> ModelRequest {
     let told = agent.told(call.mode);
-    let cleared = Cleared::of(&messages, call.shown.cleared).in_part(call.shown.in_part);
-    let note = call.note.clone().map(|text| Arc::new(Message::User(UserMessage::new(text))));
-    let most = agent.spec().limits.result_chars_shown;
-    let shown = messages.iter().filter_map(|(seq, message)| compaction::shown(*seq, message, &cleared, most));
-    let mut messages: Vec<Arc<Message>> = shown.chain(note).collect();
-    within_bound(&mut messages);
+    messages.extend(call.note.clone().map(|text| Arc::new(Message::User(UserMessage::new(text)))));
     let tools = if call.withheld.is_empty() {
         Arc::clone(&told.tools)
     } else {

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use holdover_core::compaction::Seen;
 use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::list::SharedList;
 use holdover_core::message::Message;
 use holdover_core::step::Shown;
 use holdover_core::store::{MessageRange, StateStore, StateStoreExt, StoreError};
@@ -11,10 +13,11 @@ use crate::error::RuntimeError;
 use crate::outage::Patience;
 use crate::runtime::{GivenUp, until_answered};
 
-/// The messages of the view that was read last.
+/// The messages of the view that was read last, and what the model saw last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Transcript {
     read: Arc<Mutex<Option<View>>>,
+    seen: Arc<Mutex<Seen>>,
     prompt: Arc<Mutex<Option<PlacedPrompt>>>,
 }
 
@@ -47,17 +50,21 @@ impl Transcript {
         key: &SessionKey,
         patience: &Patience,
     ) -> Result<Vec<Placed>, Unread> {
-        let ranges = shown.to_read();
-        let read = match self.known(&ranges) {
-            Some(messages) => messages,
-            None => {
-                let messages = read(&ranges, store, key, patience).await?;
-                let view = View { ranges, messages: Arc::clone(&messages) };
-                *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
-                messages
-            }
-        };
+        let read = self.read(shown, store, key, patience).await?;
         Ok(shown.messages(&read).cloned().collect())
+    }
+
+    /// All that is shown, in order, as a model sees it: of a result no more than `most` characters.
+    pub(super) async fn seen(
+        &self,
+        shown: &Shown,
+        most: usize,
+        store: &Arc<dyn StateStore>,
+        key: &SessionKey,
+        patience: &Patience,
+    ) -> Result<SharedList<Arc<Message>>, Unread> {
+        let read = self.read(shown, store, key, patience).await?;
+        Ok(self.seen.lock().unwrap_or_else(PoisonError::into_inner).update(shown, &read, most))
     }
 
     /// The system prompt that stands at `at`. None: there is none.
@@ -76,7 +83,8 @@ impl Transcript {
         if let Some((_, prompt)) = known.filter(|(known, _)| *known == at) {
             return Ok(Some(prompt));
         }
-        let message = match shown.added.iter().find(|(seq, _)| *seq == at) {
+        let place = shown.added.partition_point(|(seq, _)| *seq < at);
+        let message = match shown.added.get(place).filter(|(seq, _)| *seq == at) {
             Some((_, message)) => Some(Arc::clone(message)),
             None => {
                 let read = read(&[MessageRange::new(at, at)], store, key, patience).await?;
@@ -100,6 +108,24 @@ impl Transcript {
         };
         *self.prompt.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, Arc::clone(&prompt)));
         Ok(Some(prompt))
+    }
+
+    /// What of it stood there before the run.
+    async fn read(
+        &self,
+        shown: &Shown,
+        store: &Arc<dyn StateStore>,
+        key: &SessionKey,
+        patience: &Patience,
+    ) -> Result<Arc<[Placed]>, Unread> {
+        let ranges = shown.to_read();
+        if let Some(messages) = self.known(&ranges) {
+            return Ok(messages);
+        }
+        let messages = read(&ranges, store, key, patience).await?;
+        let view = View { ranges, messages: Arc::clone(&messages) };
+        *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
+        Ok(messages)
     }
 
     fn known(&self, ranges: &[MessageRange]) -> Option<Arc<[Placed]>> {

@@ -12,6 +12,7 @@ use holdover_core::hook::{
     StepEnded, ToolEnded, TurnBegins, TurnEnds,
 };
 use holdover_core::ids::{SessionId, SessionKey, ToolName};
+use holdover_core::list::SharedList;
 use holdover_core::machine::{DoneReason, StateKind};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{ModelAnswer, ModelRequest};
@@ -422,7 +423,7 @@ async fn c36_a_hook_before_the_model_holds_denies_or_tells_it_something_else() {
     let instead = ModelRequest {
         session: SessionKey::new(tenant(), SessionId::new("s").unwrap()),
         system: Arc::from("Say nothing of cards."),
-        messages: Vec::new(),
+        messages: SharedList::new(),
         tools: Arc::from([]),
         max_output_tokens: 9,
         step: 1,
