@@ -4,10 +4,16 @@ use std::sync::Arc;
 
 use holdover::MemoryStore;
 
-use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check};
+use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check, check_late};
 
 #[test]
 fn a_step_in_memory() {
     let open = async || (Arc::new(MemoryStore::new()) as _, async || Counts::new());
     check(open, &[(ALLOCATIONS, 350.0), (ALLOCATED, 75_000.0), (HOPS, 0.0)]);
+}
+
+#[test]
+fn u01_a_late_step_in_memory_costs_what_an_early_one_does() {
+    let open = async || (Arc::new(MemoryStore::new()) as _, async || Counts::new());
+    check_late(open, &[ALLOCATIONS, ALLOCATED]);
 }

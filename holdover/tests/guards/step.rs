@@ -25,6 +25,12 @@ pub(crate) const HOPS: &str = "hops";
 const FEW: u64 = 10;
 const STEPS: u64 = 50;
 
+/// Steps before those that are late.
+const LATE: u64 = 1_200;
+
+/// A late step may cost so many times what an early one does.
+const LATE_MAX: f64 = 1.1;
+
 /// A run renews its lease so often, which costs less than a step; nothing is due in a session that takes less time.
 const RENEWS: Duration = Duration::from_secs(5);
 
@@ -37,7 +43,7 @@ pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
     expected: &[(&'static str, f64)],
 ) {
-    let (costs, took) = cost(open);
+    let (costs, took) = cost(open, FEW);
     let renewals = (took.as_secs() / RENEWS.as_secs()) as f64 / STEPS as f64;
     let names: Vec<_> = costs.keys().collect();
     assert_eq!(names.len(), expected.len(), "{names:?}");
@@ -51,8 +57,29 @@ pub(crate) fn check<Look: AsyncFnMut() -> Counts>(
     }
 }
 
+/// Holds what a step costs late in a session against what one costs early.
+#[track_caller]
+pub(crate) fn check_late<Look: AsyncFnMut() -> Counts>(
+    open: impl AsyncFn() -> (Arc<dyn StateStore>, Look),
+    names: &[&'static str],
+) {
+    let ((early, _), (late, took)) = (cost(&open, FEW), cost(&open, LATE));
+    let renewals = (took.as_secs() / RENEWS.as_secs()) as f64 / STEPS as f64;
+    for name in names {
+        let most = early[name] * (LATE_MAX + renewals);
+        assert!(
+            late[name] <= most,
+            "a step: {} {name} late, {} early; all, in {took:?}: {late:?}",
+            late[name],
+            early[name]
+        );
+    }
+}
+
+/// What each of so many steps costs in a session that has had `before`.
 fn cost<Look: AsyncFnMut() -> Counts>(
     open: impl AsyncFnOnce() -> (Arc<dyn StateStore>, Look),
+    before: u64,
 ) -> (BTreeMap<&'static str, f64>, Duration) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let hops = Arc::<AtomicU64>::default();
@@ -64,9 +91,9 @@ fn cost<Look: AsyncFnMut() -> Counts>(
     runtime.block_on(async {
         let (store, mut look) = open().await;
         work::session(&store, FEW).await;
-        let few = spent(&store, &mut look, &hops, FEW).await;
+        let few = spent(&store, &mut look, &hops, before).await;
         let began = Instant::now();
-        let many = spent(&store, &mut look, &hops, FEW + STEPS).await;
+        let many = spent(&store, &mut look, &hops, before + STEPS).await;
         let took = began.elapsed();
         let of_steps =
             |(name, many): (&'static str, u64)| (name, (many as f64 - few[name] as f64) / STEPS as f64);
