@@ -183,18 +183,16 @@ fn play(before: &[Happens], life: &[Happens]) {
     let (mut seen, mut remembered) = (Seen::default(), vec![session.clone()]);
     for (number, happens) in life.iter().chain([&Happens::Asked]).enumerate() {
         session.live(before.len() + number, happens);
-        match happens {
-            Happens::Forgotten { ago } => {
-                remembered.truncate(remembered.len().saturating_sub(*ago).max(1));
-                session = remembered[remembered.len() - 1].clone();
-            }
-            Happens::Asked => {
-                let shown = session.shown();
-                let expected = made_from_nothing(&shown, &session.read);
-                let messages = seen.update(&shown, &session.read, MOST);
-                assert!(messages.iter().eq(&expected), "{shown:?}:\n{messages:?}\nnot\n{expected:?}");
-            }
-            _ => remembered.push(session.clone()),
+        if let Happens::Forgotten { ago } = happens {
+            remembered.truncate(remembered.len().saturating_sub(*ago).max(1));
+            session = remembered[remembered.len() - 1].clone();
+        } else if matches!(happens, Happens::Asked) {
+            let shown = session.shown();
+            let expected = made_from_nothing(&shown, &session.read);
+            let messages = seen.update(&shown, &session.read, MOST);
+            assert!(messages.iter().eq(&expected), "{shown:?}:\n{messages:?}\nnot\n{expected:?}");
+        } else {
+            remembered.push(session.clone());
         }
     }
 }
