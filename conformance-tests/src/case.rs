@@ -53,7 +53,7 @@ pub enum Capability {
     Forks,
     /// It can remove by age.
     Retention,
-    /// `claim_due` and `purge` keep their order over all sessions, not within each partition alone.
+    /// `claim_due` and `purge` keep their order over all sessions, and tenants their turns, not within each partition alone.
     DueOrder,
     /// The harness can start a program that opens the same data, to be killed.
     ChildProcess,

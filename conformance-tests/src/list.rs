@@ -153,6 +153,7 @@ macro_rules! __each_conformance_case {
                 distributed set_during_commit_is_seen_by_this_or_next_step,
                 distributed exactly_one_taker,
                 core an_aborted_session_has_none,
+                core one_that_comes_again_when_it_is_over_stops_nothing,
             }
             alarm {
                 core turn_end_drops_waiting_soft_interrupt_never_an_abort,
@@ -235,6 +236,7 @@ macro_rules! __each_conformance_case {
                 distributed due_once_however_often_woken,
                 distributed none_only_when_nothing_claimable,
                 due_order starvation_free_under_hot_session,
+                due_order tenants_take_turns,
                 distributed batch_claim_bounded_and_disjoint,
                 distributed recovery_does_not_requeue_live_owner,
                 distributed woken_during_processing_is_not_lost,
@@ -337,6 +339,7 @@ macro_rules! __each_conformance_case {
                 core cursor_walk_equals_full_set,
                 core cursor_stable_under_inserts_and_deletes,
                 core filters_compose,
+                core the_session_of_a_life_is_found_by_it,
                 core created_range_is_half_open,
                 core changed_range_follows_the_last_change,
                 core limit_over_max_is_bounded,

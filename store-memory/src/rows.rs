@@ -1,7 +1,7 @@
 //! The rows, in maps under one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use holdover_store::hints::Waiters;
 use holdover_store::ids::{SessionKey, TenantId};
 use holdover_store::rows::{
-    At, DueQuery, Found, Index, Kind, Op, PendingPlace, Prefix, Row, RowKey, Rows, Scanned, SessionPlace,
-    Slot, Verdict, Want, Which, Write, index_entries, pending_entry,
+    At, Due, DueQuery, Found, Index, Kind, Op, PendingPlace, Prefix, Row, RowKey, Rows, Scanned,
+    SessionPlace, Slot, Verdict, Want, Which, Write, due_along, index_entries, pending_entry,
 };
 use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
@@ -157,6 +157,11 @@ impl Data {
 struct Indexes(BTreeMap<Index, BTreeSet<Vec<u8>>>);
 
 impl Indexes {
+    fn first(&self, index: Index, range: &Range<Vec<u8>>, limit: usize) -> Vec<Vec<u8>> {
+        let entries = self.0.get(&index).into_iter();
+        entries.flat_map(|entries| entries.range(range.clone())).take(limit).cloned().collect()
+    }
+
     fn add_all(&mut self, entries: Vec<(Index, Vec<u8>)>) {
         for (index, entry) in entries {
             self.0.entry(index).or_default().insert(entry);
@@ -318,16 +323,19 @@ impl Rows for MemoryRows {
         &self,
         query: &DueQuery,
         wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
         let data = self.lock();
         let now = self.clock.now();
-        let rung = data.walk(Index::Due, (Bound::Unbounded, Bound::Unbounded), 0);
         let is_due = |kept: &Kept| {
             let row = kept.slot.row.as_ref();
             row.is_some_and(|row| row.is_due(&query.queues, query.newest_format, query.tenant.as_ref(), now))
         };
-        let due = rung.take_while(|(place, _)| place.at <= now).filter(|(_, kept)| is_due(kept));
-        Ok(due.take(query.limit).map(|(place, _)| Ok(data.found(&place.key, wants, now))).collect())
+        let entries = |index, range: &Range<Vec<u8>>, limit| Ok(data.indexes.first(index, range, limit));
+        let find = |key: &SessionKey| {
+            let due = data.sessions.get(key).filter(|kept| is_due(kept));
+            due.map(|_| Ok(data.found(key, wants, now)))
+        };
+        due_along(query, now, entries, find)
     }
 
     async fn sessions(

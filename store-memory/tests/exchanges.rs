@@ -106,7 +106,7 @@ impl Rows for Counted {
         &self,
         query: &DueQuery,
         wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         tokio::task::yield_now().await;
         self.rows.due(query, wants).await

@@ -4,30 +4,19 @@
 mod support;
 
 use std::num::NonZeroU32;
-use std::time::Duration;
 
-use holdover_store::ids::*;
 use holdover_store::payload::Payload;
 use holdover_store::time::Timestamp;
 use holdover_store::{
-    ClaimDue, ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind,
-    Labels, NewPending, NewSession, PendingKind, PendingQuery, Queues, Release, Retry, SessionStatus,
-    StagedResult, StateStore, StoreErrorKind, Wake,
+    ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeleteOutcome, Deletion, InboxItem, ItemKind, Labels,
+    NewPending, NewSession, PendingKind, PendingQuery, Release, Retry, SessionStatus, StagedResult,
+    StateStore, StoreErrorKind, Wake,
 };
 use holdover_store_postgres::PostgresStore;
 use holdover_store_postgres::conformance::Server;
-use support::{Admin, claim_one, commit, id, key, new_session, options, schema_of, unique};
-
-fn due(runs: usize) -> ClaimDue {
-    ClaimDue {
-        runs: (0..runs).map(|_| id(&format!("due-{}", unique()))).collect(),
-        worker: id("worker"),
-        lease: Duration::from_secs(600),
-        queues: Queues::All,
-        newest_format: StateFormat(1),
-        tenant: None,
-    }
-}
+use support::{
+    Admin, claim_one, commit, due, id, insert_waiting, key, new_session, options, schema_of, unique,
+};
 
 fn item(key: &str) -> InboxItem {
     InboxItem {
@@ -202,6 +191,36 @@ async fn many_that_cannot_be_read_cost_no_other_its_claim() {
         assert_eq!(removed, DeleteOutcome::Deleted);
         whole(&store, "good").await;
     }
+    store.close().await;
+}
+
+/// The soonest of a tenant, however many of them, take neither the turn of its next one nor that of others.
+#[tokio::test]
+async fn what_cannot_be_read_takes_nobodys_turn() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let waiting = "SELECT t, t || nth, 'queue', 1, 1000 * nth, NULL \
+         FROM unnest(ARRAY['a', 'b', 'c']) AS t, generate_series(1, 40) AS nth";
+    admin.run(&insert_waiting(&schema, waiting)).await;
+    let broken = [("a", 1), ("b", 35), ("c", 0)];
+    for (tenant, soonest) in broken {
+        let bad = format!("tenant = '{tenant}' AND alarm <= 1000 * {soonest}");
+        admin.run(&format!("UPDATE {schema}.session SET created_by = '' WHERE {bad}")).await;
+    }
+    let mut claimed = Vec::new();
+    for runs in [1, 1, 1, 1, 3, 4, 1] {
+        let claims = store.claim_due(due(runs)).await.unwrap();
+        assert_eq!(claims.len(), runs);
+        claimed.extend(claims.into_iter().map(|claim| claim.fence.key.id.to_string()));
+    }
+    let by_turns = ["a2", "b36", "c1", "a3", "b37", "c2", "a4", "b38", "c3", "a5", "c4", "b39"];
+    assert_eq!(claimed, by_turns);
+    // Nobody waits for what is left but cannot be claimed.
+    let rest = store.claim_due(due(200)).await.unwrap();
+    assert_eq!(rest.len(), 120 - 36 - by_turns.len());
+    assert!(store.claim_due(due(1)).await.unwrap().is_empty());
     store.close().await;
 }
 

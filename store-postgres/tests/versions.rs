@@ -12,7 +12,10 @@ use holdover_store::{
 };
 use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
-use support::{Admin, as_version_2, claim_one, commit, id, key, new_session, options, running, schema_of};
+use support::{
+    Admin, as_version_2, as_version_3, claim_one, commit, due, id, insert_waiting, key, new_session, options,
+    running, schema_of,
+};
 
 /// The variable that names the store to this program as an opener: URL, schema, name of a session.
 const PLACE: &str = "HOLDOVER_OPENER_PLACE";
@@ -85,6 +88,23 @@ async fn what_version_2_left_goes_on_and_its_programs_are_shut_out() {
     let new = NewSession { operation: id("third"), ..new_session("gone") };
     let created = store.create_session(new).await.unwrap();
     assert!(matches!(created, CreateOutcome::Created { .. }), "{created:?}");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn what_is_due_in_version_3_is_due_still() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    admin.run(&as_version_3(&schema)).await;
+    let left = "VALUES ('t', 'second', 'queue', 1, 2000, NULL), ('t', 'later', 'queue', 1, 32503680000000, NULL), \
+         ('t', 'first', 'other', 1, 1000, NULL), ('u', 'newer', 'queue', 2, 1000, NULL), \
+         ('u', 'third', 'queue', 2, 3000, 'stop'), ('v', 'rests', 'queue', 1, NULL, NULL)";
+    admin.run(&insert_waiting(&schema, left)).await;
+    let store = PostgresStore::open(options).await.unwrap();
+    let claimed = store.claim_due(due(9)).await.unwrap();
+    let claimed: Vec<_> = claimed.iter().map(|claim| claim.fence.key.id.as_str()).collect();
+    assert_eq!(claimed, ["first", "second", "third"]);
     store.close().await;
 }
 

@@ -34,8 +34,6 @@ for _, store in ipairs(KEYS) do
   local tag, walks, rows, seen = tag_of(store), {}, {}, {}
   for index = 1, number() do
     local key, low, high, down, most = tag .. ':' .. text(), text(), text(), text() == '1', number()
-    -- Everything up to now.
-    if high == 'now' then high = '(' .. place(now + 1) end
     if down then
       walks[index] = redis.call('ZREVRANGEBYLEX', key, high, low, 'LIMIT', 0, most)
     else

@@ -5,8 +5,8 @@ mod outcome;
 
 use std::collections::HashMap;
 
-use holdover_store::ids::SessionKey;
-use holdover_store::rows::{Kind, Op, Row, Slot, Token, Write};
+use holdover_store::ids::{Incarnation, SessionKey, TenantId};
+use holdover_store::rows::{DueGroup, DuePlace, Kind, Op, Row, Slot, Token, Write};
 use holdover_store::time::Timestamp;
 
 use crate::args::Args;
@@ -363,19 +363,30 @@ pub(crate) fn entries(slot: Option<&Slot>) -> Vec<(String, Vec<u8>)> {
             .into_iter()
             .collect();
     };
-    let mut entries =
-        vec![(format!("sessions:{}", row.key.tenant), place::of_tenant(row.created_at, &row.key.id))];
+    let mut entries = vec![
+        (format!("sessions:{}", row.key.tenant), place::of_tenant(row.created_at, &row.key.id)),
+        life_entry(&row.key, row.incarnation, row.created_at),
+    ];
     if let Some(at) = row.alarm {
-        let alarm = place::of_all(at, &row.key);
-        entries.push(("alarms".into(), alarm.clone()));
-        entries.push((format!("alarms:{}", row.queue), alarm.clone()));
-        // Due in every queue.
-        if row.interrupt.is_some() {
-            entries.push(("interrupted".into(), alarm));
-        }
+        entries.extend(due_entries(&DueGroup::of(row), &DuePlace::new(at, &row.key)));
     }
     if row.quiet() {
         entries.push(("resting".into(), place::of_all(row.updated_at, &row.key)));
     }
     entries
+}
+
+/// Where a session stands by its life.
+pub(crate) fn life_entry(key: &SessionKey, life: Incarnation, created: Timestamp) -> (String, Vec<u8>) {
+    (lives_index(&key.tenant), place::of_life(life, created, &key.id))
+}
+
+/// The sessions of a tenant by their lives. Those that format 1 left without an alarm stand there from their next life on.
+pub(crate) fn lives_index(tenant: &TenantId) -> String {
+    format!("lives:{tenant}")
+}
+
+/// The same of a session that stands at a place of a group.
+pub(crate) fn due_entries(group: &DueGroup, place: &DuePlace) -> [(String, Vec<u8>); 2] {
+    [("due".into(), place::of_due(group, place)), ("turns".into(), place::of_turn(group, place))]
 }

@@ -49,6 +49,12 @@ impl Args {
         self
     }
 
+    /// All of others.
+    pub(crate) fn all(mut self, others: &Self) -> Self {
+        self.0.extend_from_slice(&others.0);
+        self
+    }
+
     /// An instant that the clock is compared with.
     pub(crate) fn bound(self, at: Timestamp) -> Self {
         self.text(clamped(at).to_string())

@@ -26,6 +26,11 @@ impl Keys {
         format!("{{{namespace}}}:meta")
     }
 
+    /// The same of this store.
+    pub(crate) fn of_store(&self) -> String {
+        Self::meta(&self.namespace)
+    }
+
     pub(crate) fn partitions(&self) -> std::ops::Range<u16> {
         0..self.partitions
     }

@@ -15,7 +15,8 @@
 //!   write, by a command that fails where a write would.
 //! - **Partitions.** Sessions are hashed to partitions, whose number is fixed when the store is made. All keys of a
 //!   partition carry one hash tag and lie in one slot of a cluster. A method on one session touches one partition;
-//!   lists, `claim_due` and `purge` visit all of them, in one exchange with each server.
+//!   lists, `claim_due` and `purge` visit all of them, in one exchange with each server; `claim_due` in two if more is
+//!   due than is asked for.
 //! - **Nothing parsed.** Payloads are bytes with their digest, in keys of their own; what a write costs does not
 //!   grow with the session.
 //!
@@ -27,9 +28,9 @@
 //! |---|---|
 //! | `s:LENGTH:TENANTID` | a hash: the row of a session, its `token`, and the lives that were deleted under its key |
 //! | `LIFE:NAME` | what one life of a session holds: `messages`, `events`, `inbox`, `pending`, `runs`, and so on |
-//! | `alarms`, `alarms:QUEUE`, `interrupted` | sorted sets: sessions by alarm |
+//! | `due`, `turns` | sorted sets: sessions with an alarm, by queue and format, then by alarm or by tenant |
 //! | `resting`, `dead` | sorted sets: sessions by their last change, deleted ones by their end |
-//! | `sessions:TENANT`, `pending:TENANT` | sorted sets: the lists of a tenant |
+//! | `sessions:TENANT`, `pending:TENANT`, `lives:TENANT` | sorted sets: the lists of a tenant, and its sessions by their lives |
 //! | `store`, `hints` | the incarnation of the store; the channel of changes |
 //!
 //! # Rows of older versions
@@ -37,6 +38,20 @@
 //! Versions before tokens could write a session without anybody noticing. Their rows are read as they are; the first
 //! write by this version gives a row a token and renames its field `version` to `session_version`. From then on an
 //! older version answers that the row is corrupt. It can still delete it by force, which this version notices.
+//!
+//! # Several versions on one store
+//!
+//! Only workers of versions that know the same format may share a store. The first process of a newer version that opens
+//! the store to write raises its format and replaces its incarnation. From then on no process of an older version reads
+//! or writes anything: each of its calls fails, for good, and it cannot open the store again. From format 2 on the error is
+//! [`Newer`](holdover_store::StoreErrorKind::Newer); a version of format 1 says that the store went back in time. There
+//! is no way back.
+//!
+//! Nobody serves until all sessions are moved, which takes time with the number of sessions that have an alarm. Whoever
+//! opens the store meanwhile helps, and goes on where another process was interrupted.
+//!
+//! Format 2 keeps sessions with an alarm in the indexes `due` and `turns`. Format 1 kept them in `alarms`,
+//! `alarms:QUEUE` and `interrupted`.
 //!
 //! # A slot that moves to another node
 //!
@@ -71,6 +86,7 @@ mod args;
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod due;
 mod ear;
 mod error;
 mod fork;
@@ -78,6 +94,7 @@ mod grants;
 mod hints;
 mod keys;
 mod merge;
+mod moves;
 mod nodes;
 mod open;
 mod options;

@@ -41,6 +41,11 @@ impl Order {
     }
 }
 
+/// How many rows to ask each of so many partitions for, if about `rows` of all are wanted.
+pub(crate) fn share(rows: usize, partitions: usize) -> usize {
+    (rows / partitions.max(1)).saturating_mul(2).saturating_add(8).min(rows.saturating_add(1))
+}
+
 /// What is known of one partition.
 #[derive(Debug)]
 struct Stream<T> {
@@ -69,7 +74,7 @@ impl<T> Merge<T> {
 
     /// How many rows to ask one partition for, of a page of `rows`.
     pub(crate) fn share(&self, rows: usize) -> usize {
-        (rows / self.streams.len().max(1) * 2 + 8).min(rows + 1)
+        share(rows, self.streams.len())
     }
 
     /// Looks until the next row is known, and shows it. None: there is none. What lies in the partitions bounds it,

@@ -13,14 +13,21 @@ use crate::script::{FOUND, LOOK, LOOK_AT, MARK, Script};
 use crate::settings;
 use crate::wire::Wire;
 
-/// The layout that this version reads and writes.
-const FORMAT: u64 = 1;
+/// The layout that this version reads and writes. 1: sessions with an alarm stood in other indexes.
+const FORMAT: u64 = 2;
+
+/// How often opening begins anew because others have changed what is fixed of the store meanwhile.
+const CHANGES_MAX: usize = 16;
 
 /// A store that was opened.
 pub(crate) struct Opened {
     pub(crate) wire: Wire,
     pub(crate) keys: Keys,
     pub(crate) incarnation: String,
+    /// Whether sessions may stand where an older version put them. Until they are moved the store is not whole.
+    pub(crate) is_unfinished: bool,
+    /// Whether all sessions stand in the indexes by their lives: not where format 1 left some.
+    pub(crate) has_all_lives: bool,
     pub(crate) capabilities: Capabilities,
     /// After how many breaks the capabilities were read.
     pub(crate) breaks: u64,
@@ -29,10 +36,39 @@ pub(crate) struct Opened {
 /// What is fixed when a store is made.
 #[derive(Debug)]
 struct Founded {
+    format: u64,
     partitions: u16,
     incarnation: String,
-    /// Whether every partition was marked once.
+    /// Whether every partition was marked once, and all that an older version left was moved.
     whole: bool,
+    /// The incarnation that it had until it was raised from an older format. None: nothing is left to be done of that.
+    raised_from: Option<String>,
+    /// Whether no older version ever wrote it.
+    has_all_lives: bool,
+}
+
+/// How what is fixed of a store is changed.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    /// It is made.
+    Make,
+    /// It gets another incarnation: what was lost is given up.
+    Renew,
+    /// It gets another incarnation and this version's format.
+    Raise,
+    /// Nothing is left to be done.
+    Whole,
+}
+
+impl Change {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Make => "make",
+            Self::Renew => "renew",
+            Self::Raise => "raise",
+            Self::Whole => "whole",
+        }
+    }
 }
 
 /// Connects, checks the settings, and makes the store if it is not there and may be made. Safe when many do so at
@@ -41,18 +77,14 @@ pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
     let wire = Wire::connect(options).await?;
     let breaks = wire.breaks().count();
     let capabilities = settings::read(&wire, options).await?;
-    let there = look(&wire, options).await?;
     let founded = match options.opening {
-        Opening::Makes => make(&wire, options, there).await?,
-        Opening::Updates => {
-            let there =
-                there.ok_or_else(|| absent(options, "there is no store yet, and none was to be made"));
-            make(&wire, options, Some(there?)).await?
-        }
-        Opening::Looks => as_it_is(&wire, options, there).await?,
+        Opening::Makes | Opening::Updates => make(&wire, options).await?,
+        Opening::Looks => as_it_is(&wire, options).await?,
     };
     let keys = Keys::new(&options.namespace, founded.partitions);
-    Ok(Opened { wire, keys, incarnation: founded.incarnation, capabilities, breaks })
+    let (is_unfinished, has_all_lives) = (!founded.whole, founded.has_all_lives);
+    let incarnation = founded.incarnation;
+    Ok(Opened { wire, keys, incarnation, is_unfinished, has_all_lives, capabilities, breaks })
 }
 
 fn absent(options: &RedisOptions, why: &str) -> Fault {
@@ -64,48 +96,79 @@ fn went_back() -> Fault {
 }
 
 /// The store that is there, whole.
-async fn as_it_is(wire: &Wire, options: &RedisOptions, there: Option<Founded>) -> Result<Founded, Fault> {
-    match there {
-        None => Err(absent(options, "there is no store yet, and nothing was to be changed")),
-        Some(founded) if !founded.whole => {
-            Err(absent(options, "the store is not wholly made, and nothing was to be changed"))
-        }
-        Some(founded) => {
-            let keys = Keys::new(&options.namespace, founded.partitions);
-            let whole = is_whole(wire, &keys, &founded.incarnation).await?;
-            if whole { Ok(founded) } else { Err(went_back()) }
-        }
+async fn as_it_is(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault> {
+    let Some(founded) = look(wire, options).await? else {
+        return Err(absent(options, "there is no store yet, and nothing was to be changed"));
+    };
+    if founded.format < FORMAT || founded.raised_from.is_some() {
+        let why = format!(
+            "the store has to be updated to format {FORMAT}, and nothing was to be changed: open it once to write"
+        );
+        return Err(absent(options, &why));
     }
+    if !founded.whole {
+        return Err(absent(options, "the store is not wholly made, and nothing was to be changed"));
+    }
+    let keys = Keys::new(&options.namespace, founded.partitions);
+    let whole = is_whole(wire, &keys, &founded.incarnation).await?;
+    if whole { Ok(founded) } else { Err(went_back()) }
 }
 
-/// Makes the store, or what is missing of it.
-async fn make(wire: &Wire, options: &RedisOptions, there: Option<Founded>) -> Result<Founded, Fault> {
-    let fresh = Uuid::new_v4().simple().to_string();
-    let founded = match there {
-        Some(founded) => founded,
-        None => found(wire, options, &fresh, "make").await?,
-    };
-    let keys = Keys::new(&options.namespace, founded.partitions);
-    if !founded.whole {
-        let marks = mark(wire, &keys, &founded.incarnation, "make").await?;
-        // Of a store that was there, what is fixed was lost, or it was renewed by somebody who did not come far.
-        if marks.iter().any(|mark| *mark != founded.incarnation) {
+/// Makes the store, or what is missing of it, and raises one of an older format. Every partition carries its mark then.
+async fn make(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault> {
+    let fresh = || Uuid::new_v4().simple().to_string();
+    for _ in 0..CHANGES_MAX {
+        let founded = match (look(wire, options).await?, options.opening) {
+            (Some(founded), _) => founded,
+            (None, Opening::Makes) => change(wire, options, &fresh(), Change::Make, "").await?,
+            (None, Opening::Updates | Opening::Looks) => {
+                return Err(absent(options, "there is no store yet, and none was to be made"));
+            }
+        };
+        let (incarnation, keys) = (&founded.incarnation, Keys::new(&options.namespace, founded.partitions));
+        let marks = match &founded.raised_from {
+            Some(before) => mark(wire, &keys, incarnation, "raise", before).await?,
+            None if founded.whole => in_each(wire, &keys, &LOOK_AT, &Args::default()).await?,
+            None => mark(wire, &keys, incarnation, "make", "").await?,
+        };
+        if marks.iter().any(|mark| mark != incarnation) {
+            if look(wire, options).await?.is_none_or(|now| now.incarnation != *incarnation) {
+                continue;
+            }
+            // Partitions were lost, or what is fixed, or it was renewed by somebody who did not come far.
             if !options.accept_loss {
                 return Err(went_back());
             }
-            mark(wire, &keys, &founded.incarnation, "replace").await?;
+            let renewed = match founded.whole {
+                true => change(wire, options, &fresh(), Change::Renew, incarnation).await?,
+                false => founded,
+            };
+            mark(wire, &keys, &renewed.incarnation, "replace", "").await?;
+            continue;
         }
-        return found(wire, options, &founded.incarnation, "whole").await;
+        if founded.format == FORMAT {
+            return Ok(founded);
+        }
+        // Nothing of it is missing. From the next look on the marks of the older version are replaced.
+        change(wire, options, &fresh(), Change::Raise, incarnation).await?;
     }
-    if is_whole(wire, &keys, &founded.incarnation).await? {
-        return Ok(founded);
+    Err(absent(options, "others change it all the time"))
+}
+
+/// Says that nothing is left to be done of making or raising the store.
+pub(crate) async fn finished(wire: &Wire, options: &RedisOptions, incarnation: &str) -> Result<(), Fault> {
+    change(wire, options, incarnation, Change::Whole, incarnation).await.map(drop)
+}
+
+/// Why a store that was open has another incarnation: a newer version has raised it, or it went back in time as `fault`
+/// says.
+pub(crate) async fn why_changed(wire: &Wire, keys: &Keys, fault: Fault) -> Fault {
+    let looked = wire.run(&LOOK, &[&keys.of_store()], &Args::default()).await;
+    let format = looked.and_then(Reply::new).and_then(|mut fields| fields.number());
+    match format {
+        Ok(format) if format > FORMAT => newer(format),
+        Ok(_) | Err(_) => fault,
     }
-    if !options.accept_loss {
-        return Err(went_back());
-    }
-    let founded = found(wire, options, &fresh, "renew").await?;
-    mark(wire, &keys, &founded.incarnation, "replace").await?;
-    found(wire, options, &founded.incarnation, "whole").await
 }
 
 /// What is fixed of the store, if there is one.
@@ -119,17 +182,29 @@ async fn look(wire: &Wire, options: &RedisOptions) -> Result<Option<Founded>, Fa
     Ok(Some(read(answer, options)?))
 }
 
-async fn found(wire: &Wire, options: &RedisOptions, incarnation: &str, what: &str) -> Result<Founded, Fault> {
+/// Changes what is fixed of the store, if its incarnation is still the one that was seen. Answers what there is then.
+async fn change(
+    wire: &Wire,
+    options: &RedisOptions,
+    incarnation: &str,
+    change: Change,
+    seen: &str,
+) -> Result<Founded, Fault> {
     let partitions = options.partitions.unwrap_or(RedisOptions::PARTITIONS);
-    let args = Args::default().number(FORMAT).number(partitions).text(incarnation).text(what);
+    let args =
+        Args::default().number(FORMAT).number(partitions).text(incarnation).text(change.name()).text(seen);
     read(wire.run(&FOUND, &[&Keys::meta(&options.namespace)], &args).await?, options)
+}
+
+fn newer(format: u64) -> Fault {
+    Fault::Newer(format!("format {format}, this version reads {FORMAT}"))
 }
 
 fn read(answer: redis::Value, options: &RedisOptions) -> Result<Founded, Fault> {
     let mut fields = Reply::new(answer)?;
     let format = fields.number()?;
     if format > FORMAT {
-        return Err(Fault::Newer(format!("format {format}, this version reads {FORMAT}")));
+        return Err(newer(format));
     }
     let stored = fields.number()?;
     let partitions = u16::try_from(stored).ok().filter(|partitions| *partitions > 0);
@@ -138,17 +213,30 @@ fn read(answer: redis::Value, options: &RedisOptions) -> Result<Founded, Fault> 
         let detail = format!("partitions: the store was made with {partitions}, {asked} were asked for");
         return Err(Fault::Invalid(detail));
     }
-    Ok(Founded { partitions, incarnation: fields.text()?, whole: fields.boolean()? })
+    Ok(Founded {
+        format,
+        partitions,
+        incarnation: fields.text()?,
+        whole: fields.boolean()?,
+        raised_from: fields.optional_text()?,
+        has_all_lives: fields.optional_text()?.is_some(),
+    })
 }
 
 /// Whether every partition carries the mark of this store.
-pub(crate) async fn is_whole(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<bool, Fault> {
+async fn is_whole(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<bool, Fault> {
     let marks = in_each(wire, keys, &LOOK_AT, &Args::default()).await?;
     Ok(marks.iter().all(|found| found == incarnation))
 }
 
-async fn mark(wire: &Wire, keys: &Keys, incarnation: &str, what: &str) -> Result<Vec<String>, Fault> {
-    in_each(wire, keys, &MARK, &Args::default().text(incarnation).text(what)).await
+async fn mark(
+    wire: &Wire,
+    keys: &Keys,
+    incarnation: &str,
+    what: &str,
+    seen: &str,
+) -> Result<Vec<String>, Fault> {
+    in_each(wire, keys, &MARK, &Args::default().text(incarnation).text(what).text(seen)).await
 }
 
 /// What a script on the mark of each partition answers.

@@ -192,14 +192,15 @@ impl RedisOptions {
         self
     }
 
-    /// Opens only a store that is there and whole, to look at it: nothing is made, nothing changed.
+    /// Opens only a store that is there and whole, to look at it: nothing is made, nothing changed. One that an older
+    /// version made and that has to be updated is refused.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.opening = Opening::Looks;
         self
     }
 
-    /// Opens only a store that is there: where there is none, none is made.
+    /// Opens only a store that is there, and updates it if an older version made it: where there is none, none is made.
     #[must_use]
     pub fn must_exist(mut self) -> Self {
         self.opening = Opening::Updates;

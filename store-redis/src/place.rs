@@ -2,8 +2,8 @@
 //! so their bytes are their order.
 
 use holdover_store::PendingCall;
-use holdover_store::ids::{PendingId, SessionId, SessionKey, TenantId};
-use holdover_store::rows::{PendingPlace, SessionPlace};
+use holdover_store::ids::{Incarnation, PendingId, SessionId, SessionKey, TenantId};
+use holdover_store::rows::{DueGroup, DuePlace, PendingPlace, SessionPlace};
 use holdover_store::time::Timestamp;
 
 use crate::args::clamped;
@@ -46,6 +46,20 @@ pub(crate) fn of_tenant(at: Timestamp, id: &SessionId) -> Vec<u8> {
     format!("{}{id}", instant(at)).into_bytes()
 }
 
+/// The place of a session among those of its tenant, by its life.
+pub(crate) fn of_life(life: Incarnation, created: Timestamp, id: &SessionId) -> Vec<u8> {
+    format!("{life}{}{id}", instant(created)).into_bytes()
+}
+
+/// How long the text of a life is.
+const LIFE: usize = 32;
+
+/// The session at a place among those of one tenant by their lives.
+pub(crate) fn lived(place: &[u8], tenant: &TenantId) -> Option<SessionPlace> {
+    let (life, place) = place.split_at_checked(LIFE)?;
+    life.iter().all(u8::is_ascii_hexdigit).then(|| listed(place, tenant)).flatten()
+}
+
 /// The place of a pending call among those of its tenant: those without a deadline come last.
 pub(crate) fn of_pending(call: &PendingCall) -> Vec<u8> {
     pending_at(call.deadline, &call.key.id, &call.id)
@@ -60,6 +74,55 @@ pub(crate) fn pending_at(deadline: Option<Timestamp>, session: &SessionId, id: &
 /// The same of a place.
 pub(crate) fn pending_place(place: &PendingPlace) -> Vec<u8> {
     pending_at((!place.endless).then_some(place.deadline), &place.session, &place.id)
+}
+
+/// How long the text of a format is.
+const FORMAT: usize = 10;
+
+/// What the places of a group begin with: its queue, and its format as a text that has its order. No queue has an empty
+/// name, so those with an interrupt waiting come first.
+pub(crate) fn head(group: &DueGroup) -> Vec<u8> {
+    let (queue, format) = match group {
+        DueGroup::Interrupted => (&[][..], 0),
+        DueGroup::Queue { queue, format } => (queue.as_slice(), format.0),
+    };
+    [queue, format!("\0{format:0FORMAT$}\0").as_bytes()].concat()
+}
+
+/// The place of a session among those of its group, by alarm.
+pub(crate) fn of_due(group: &DueGroup, place: &DuePlace) -> Vec<u8> {
+    [head(group).as_slice(), instant(place.alarm).as_bytes(), &place.tenant, &[0], &place.id].concat()
+}
+
+/// The same by tenant.
+pub(crate) fn of_turn(group: &DueGroup, place: &DuePlace) -> Vec<u8> {
+    [head(group).as_slice(), &place.tenant, &[0], instant(place.alarm).as_bytes(), &place.id].concat()
+}
+
+/// What follows on the head of a group.
+fn in_group(place: &[u8]) -> Option<&[u8]> {
+    let (_, rest) = split(place)?;
+    let (format, rest) = rest.split_at_checked(FORMAT)?;
+    rest.strip_prefix(&[0]).filter(|_| format.iter().all(u8::is_ascii_digit))
+}
+
+fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == 0)?;
+    Some((bytes.get(..end)?, bytes.get(end + 1..)?))
+}
+
+/// Where a session stands whose place is one by alarm.
+pub(crate) fn due(place: &[u8]) -> Option<DuePlace> {
+    let (alarm, names) = in_group(place)?.split_at_checked(INSTANT)?;
+    let (tenant, id) = split(names)?;
+    Some(DuePlace { alarm: instant_of(alarm)?, tenant: tenant.to_vec(), id: id.to_vec() })
+}
+
+/// The same of a place by tenant.
+pub(crate) fn turn(place: &[u8]) -> Option<DuePlace> {
+    let (tenant, rest) = split(in_group(place)?)?;
+    let (alarm, id) = rest.split_at_checked(INSTANT)?;
+    Some(DuePlace { alarm: instant_of(alarm)?, tenant: tenant.to_vec(), id: id.to_vec() })
 }
 
 /// The session at a place among those of all tenants.
@@ -92,6 +155,8 @@ pub(crate) fn pending(place: &[u8]) -> Option<PendingPlace> {
 
 #[cfg(test)]
 mod tests {
+    use holdover_store::ids::StateFormat;
+
     use super::*;
 
     fn key() -> SessionKey {
@@ -112,8 +177,53 @@ mod tests {
     }
 
     #[test]
+    fn groups_stand_together_and_each_is_in_the_order_of_its_index() {
+        let queue =
+            |queue: &str, format| DueGroup::Queue { queue: queue.into(), format: StateFormat(format) };
+        let groups = [
+            DueGroup::Interrupted,
+            queue("a", 2),
+            queue("a", 10),
+            queue("a", u32::MAX),
+            queue("a b", 1),
+            queue("aa", 1),
+        ];
+        assert!(groups.is_sorted());
+        let names = [("t", "s"), ("t", "s2"), ("t 2", "s"), ("u", "s")];
+        let alarms = [-1, 0, 7].map(Timestamp::from_ms);
+        let place =
+            |alarm, (tenant, id): (&str, &str)| DuePlace { alarm, tenant: tenant.into(), id: id.into() };
+        let by_alarm = alarms.iter().flat_map(|alarm| names.map(|names| place(*alarm, names)));
+        let by_alarm: Vec<_> = by_alarm.collect();
+        let mut by_tenant = by_alarm.clone();
+        by_tenant.sort_by_key(|place| (place.tenant.clone(), place.alarm, place.id.clone()));
+        let all = |places: &[DuePlace], of: fn(&DueGroup, &DuePlace) -> Vec<u8>| {
+            let all = groups.iter().flat_map(|group| places.iter().map(move |place| of(group, place)));
+            all.collect::<Vec<_>>()
+        };
+        let (due_places, turn_places) = (all(&by_alarm, of_due), all(&by_tenant, of_turn));
+        assert!(due_places.is_sorted() && turn_places.is_sorted());
+        for (read, places, stored) in
+            [(due as fn(&[u8]) -> _, &by_alarm, due_places), (turn, &by_tenant, turn_places)]
+        {
+            let there = groups.iter().flat_map(|_| places.clone());
+            assert_eq!(
+                stored.iter().map(|stored| read(stored).unwrap()).collect::<Vec<_>>(),
+                there.collect::<Vec<_>>()
+            );
+        }
+        let one = of_due(&queue("q", 1), &place(alarms[2], names[0]));
+        assert_eq!(one, b"q\x000000000001\x0010000000000000007t\0s", "what is stored stays readable");
+    }
+
+    #[test]
     fn a_made_up_place_is_none() {
         let tenant = TenantId::new("t").unwrap();
+        let life = Incarnation(uuid::Uuid::from_u128(7));
+        let lives = of_life(life, Timestamp::from_ms(9), &key().id);
+        assert_eq!(lived(&lives, &tenant).unwrap(), SessionPlace { at: Timestamp::from_ms(9), key: key() });
+        assert!(lives.starts_with(life.to_string().as_bytes()));
+        assert!(lived(&lives[1..], &tenant).is_none() && lived(&lives[..LIFE], &tenant).is_none());
         assert_eq!(session(b"10000000000000009t\0s").unwrap().key, key());
         assert_eq!(listed(b"00000000000000009s", &tenant).unwrap().key, key());
         assert!(pending(b"2\0s\0p").is_some() && pending(b"10000000000000009\0s\0p").is_some());
@@ -126,6 +236,18 @@ mod tests {
             b"1000000000000000xt\0s",
         ] {
             assert!(session(bad).is_none() && pending(bad).is_none(), "{bad:?}");
+        }
+        assert!(due(b"q\x000000000001\x0010000000000000007t\0s").is_some());
+        assert!(turn(b"q\x000000000001\0t\x0010000000000000007s").is_some());
+        for bad in [
+            &b"q"[..],
+            b"q\0",
+            b"q\x00000000000x\x0010000000000000007t\0s",
+            b"q\x0000000000010",
+            b"q\x000000000001\x0010000000000000007t",
+            b"q\x000000000001\0t",
+        ] {
+            assert!(due(bad).is_none() && turn(bad).is_none(), "{bad:?}");
         }
     }
 }

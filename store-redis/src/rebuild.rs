@@ -4,9 +4,9 @@ use bytes::Bytes;
 use futures::future::join_all;
 use holdover_store::StoreError;
 use holdover_store::ids::{PendingId, SessionKey, TenantId};
-use holdover_store::rows::Slot;
+use holdover_store::time::Timestamp;
 
-use crate::apply::{Expected, Outcome, Plan, entries, pending_index};
+use crate::apply::{Outcome, Plan, entries, pending_index};
 use crate::error::{Call, Fault};
 use crate::place;
 use crate::reply;
@@ -107,7 +107,7 @@ impl Shared {
         let Some(key) = session else { return Ok(torn) };
         for _ in 0..TRIES_MAX {
             let there = self.look(partition, row).await?;
-            let slot = match slot_of(key, &there) {
+            let slot = match there.slot(key) {
                 Ok(Some(slot)) => slot,
                 Ok(None) => return Ok(Done::default()),
                 Err(Fault::Corrupt(_)) => return Ok(torn),
@@ -162,12 +162,7 @@ impl Shared {
             // What names no session stands for nothing.
             let there = match &key {
                 Some(key) => self.look(partition, &self.keys.row(key)).await?,
-                None => Looked {
-                    now: holdover_store::time::Timestamp::EPOCH,
-                    expected: Expected::Nothing,
-                    fields: None,
-                    pending: None,
-                },
+                None => Looked::nothing(Timestamp::EPOCH),
             };
             let stands = match &key {
                 Some(key) => stands(key, &there, index, pending.as_ref(), member),
@@ -187,14 +182,6 @@ impl Shared {
     }
 }
 
-fn slot_of(key: &SessionKey, there: &Looked) -> Result<Option<Slot>, Fault> {
-    match (&there.fields, &there.expected) {
-        (Some(fields), _) => fields.slot(key, &[]),
-        (None, Expected::Nothing) => Ok(None),
-        (None, _) => Err(Fault::Corrupt("the row is no hash".into())),
-    }
-}
-
 /// Whether an entry of an index stands for what is there. None: nobody knows.
 fn stands(
     key: &SessionKey,
@@ -203,7 +190,7 @@ fn stands(
     pending: Option<&PendingId>,
     member: &[u8],
 ) -> Option<bool> {
-    let slot = slot_of(key, there).ok()?;
+    let slot = there.slot(key).ok()?;
     let Some(pending) = pending else {
         return Some(entries(slot.as_ref()).iter().any(|(own, place)| own == index && place == member));
     };
@@ -224,8 +211,16 @@ fn stands(
 enum Indexes<'a> {
     /// Of sessions of all tenants.
     All,
+    /// Of those with an alarm, by alarm.
+    Due,
+    /// The same by tenant.
+    Turns,
+    /// One that only versions before this one had: nothing belongs there.
+    Old,
     /// Of sessions of one.
     Sessions(&'a str),
+    /// The same by their lives.
+    Lives(&'a str),
     /// Of its pending calls.
     Pending(&'a str),
 }
@@ -233,8 +228,8 @@ enum Indexes<'a> {
 impl Indexes<'_> {
     fn tenant(self) -> Option<TenantId> {
         match self {
-            Self::All => None,
-            Self::Sessions(tenant) | Self::Pending(tenant) => tenant.parse().ok(),
+            Self::All | Self::Due | Self::Turns | Self::Old => None,
+            Self::Sessions(tenant) | Self::Lives(tenant) | Self::Pending(tenant) => tenant.parse().ok(),
         }
     }
 
@@ -242,7 +237,11 @@ impl Indexes<'_> {
     fn names(self, member: &[u8]) -> Option<(SessionKey, Option<PendingId>)> {
         match self {
             Self::All => place::session(member).map(|place| (place.key, None)),
+            Self::Due => place::due(member)?.key().map(|key| (key, None)),
+            Self::Turns => place::turn(member)?.key().map(|key| (key, None)),
+            Self::Old => None,
             Self::Sessions(_) => place::listed(member, &self.tenant()?).map(|place| (place.key, None)),
+            Self::Lives(_) => place::lived(member, &self.tenant()?).map(|place| (place.key, None)),
             Self::Pending(_) => {
                 let place = place::pending(member)?;
                 Some((SessionKey::new(self.tenant()?, place.session), Some(place.id)))
@@ -255,9 +254,13 @@ impl Indexes<'_> {
 fn index(name: &str) -> Option<Indexes<'_>> {
     match name.split_once(':') {
         Some(("sessions", tenant)) => Some(Indexes::Sessions(tenant)),
+        Some(("lives", tenant)) => Some(Indexes::Lives(tenant)),
         Some(("pending", tenant)) => Some(Indexes::Pending(tenant)),
-        Some(("alarms", _)) => Some(Indexes::All),
-        None if matches!(name, "alarms" | "interrupted" | "resting" | "dead") => Some(Indexes::All),
+        None if matches!(name, "resting" | "dead") => Some(Indexes::All),
+        None if name == "due" => Some(Indexes::Due),
+        None if name == "turns" => Some(Indexes::Turns),
+        Some(("alarms", _)) => Some(Indexes::Old),
+        None if matches!(name, "alarms" | "interrupted") => Some(Indexes::Old),
         Some(_) | None => None,
     }
 }

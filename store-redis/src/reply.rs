@@ -48,6 +48,14 @@ impl Reply {
         text(&self.bytes()?)
     }
 
+    /// A text, if there is one.
+    pub(crate) fn optional_text(&mut self) -> Result<Option<String>, Fault> {
+        match self.value()? {
+            Value::Nil => Ok(None),
+            value => Self(vec![value].into_iter()).text().map(Some),
+        }
+    }
+
     pub(crate) fn number(&mut self) -> Result<u64, Fault> {
         number(&self.bytes()?)
     }
@@ -59,6 +67,15 @@ impl Reply {
     pub(crate) fn list(&mut self) -> Result<Self, Fault> {
         let value = self.value()?;
         Self::new(value)
+    }
+
+    /// All that is left: texts.
+    pub(crate) fn texts(mut self) -> Result<Vec<Bytes>, Fault> {
+        let mut texts = Vec::with_capacity(self.left());
+        while self.left() > 0 {
+            texts.push(self.bytes()?);
+        }
+        Ok(texts)
     }
 
     /// Names and values in turn.

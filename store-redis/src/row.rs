@@ -148,6 +148,10 @@ impl Fields {
         self.read_as("queue", reply::id::<QueueLabel>)
     }
 
+    pub(crate) fn format(&self) -> Result<StateFormat, Fault> {
+        self.small("format").map(StateFormat)
+    }
+
     pub(crate) fn session_status(&self) -> Result<SessionStatus, Fault> {
         self.status("status")
     }
@@ -210,7 +214,7 @@ impl Fields {
             version: Version(self.number(version)?),
             epoch: Epoch(self.number("epoch")?),
             queue: self.queue()?,
-            format: StateFormat(self.small("format")?),
+            format: self.format()?,
             lease: self.lease()?,
             last_claim: self.read_optional("last_claim", reply::id::<RunId>)?,
             found: self.status("found")?,
@@ -220,6 +224,7 @@ impl Fields {
             attempts: self.small("attempts")?,
             interrupt: self.interrupt(reason)?,
             interrupt_handed_to: self.read_optional("interrupt_handed_to", reply::number)?.map(Epoch),
+            last_interrupt: self.read_optional("last_interrupt", reply::id::<InterruptId>)?,
             stream: Stream { id: stream, last: self.number("stream_last")?, open: self.flag("stream_open")? },
             last_message: MessageSeq(self.number("last_message")?),
             last_event: EventSeq(self.number("last_event")?),
@@ -318,6 +323,7 @@ pub(crate) fn fields(row: &SessionRow) -> Vec<(&'static str, String)> {
         fields.push(("interrupt_at", ms(interrupt.at)));
         fields.extend(interrupt.incarnation.map(|life| ("interrupt_incarnation", life.to_string())));
     }
+    fields.extend(row.last_interrupt.as_ref().map(|id| ("last_interrupt", id.to_string())));
     fields.extend(row.interrupt_handed_to.map(|run| ("interrupt_handed_to", run.0.to_string())));
     fields
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{
-    DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Slot, Token, Verdict, Want, Write,
+    Due, DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Slot, Token, Verdict, Want, Write,
 };
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
@@ -149,51 +149,6 @@ impl Shared {
         self.run_plan(&write.key, &plan).await?;
         Ok(())
     }
-
-    /// Reads a session that may be due, and gives it its first token if it has none.
-    async fn read_due(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, Fault> {
-        let found = self.read_rows(key, wants).await?;
-        if found.slot.as_ref().is_none_or(|slot| slot.token != NO_TOKEN) {
-            return Ok(found);
-        }
-        self.adopt(key).await?;
-        self.read_rows(key, wants).await
-    }
-
-    async fn due_rows(
-        &self,
-        query: &DueQuery,
-        wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, Fault> {
-        let (mut due, mut left) = (Vec::new(), query.limit);
-        let mut walk = self.due(query);
-        while left > 0 {
-            let keys = walk.next(left).await?;
-            if keys.is_empty() {
-                break;
-            }
-            let reads = keys.iter().map(|key| self.read_due(key, wants));
-            for (key, found) in keys.iter().zip(join_all(reads).await) {
-                match found {
-                    Ok(found) => {
-                        let is_due = found.row().is_some_and(|row| {
-                            row.is_due(&query.queues, query.newest_format, query.tenant.as_ref(), found.now)
-                        });
-                        if is_due {
-                            left -= 1;
-                            due.push(Ok(found));
-                        }
-                    }
-                    // What cannot be read holds up nobody else. A server that cannot be asked is no reason to say
-                    // that nothing is due.
-                    Err(fault @ Fault::Corrupt(_)) => due.push(Err(reading(fault).on(key))),
-                    Err(fault) if left == query.limit => return Err(fault),
-                    Err(fault) => due.push(Err(reading(fault).on(key))),
-                }
-            }
-        }
-        Ok(due)
-    }
 }
 
 #[async_trait]
@@ -223,8 +178,8 @@ impl Rows for RedisRows {
         &self,
         query: &DueQuery,
         wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
-        self.0.due_rows(query, wants).await.map_err(reading)
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
+        self.0.due(query, wants).await.map_err(reading)
     }
 
     async fn sessions(

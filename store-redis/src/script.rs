@@ -95,6 +95,8 @@ macro_rules! scripts {
 scripts! {
     read Reads "read",
     walk Reads "walk",
+    due Reads "due",
+    turns Reads "turns",
     look Reads "look",
     graves Reads "graves",
     apply Writes "apply",

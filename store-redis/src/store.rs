@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
+use futures::future::try_join_all;
 use holdover_store::ids::SessionKey;
 use holdover_store::rows::RowStore;
+use holdover_store::time::Timestamp;
 use holdover_store::{Capabilities, StoreError};
 use tokio::time::Instant;
 
@@ -17,7 +20,7 @@ use crate::hints::Hints;
 use crate::keys::Keys;
 use crate::open::{self, Opened};
 use crate::options::RedisOptions;
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 use crate::rows::RedisRows;
 use crate::script::{ClockSource, Script, Scripts};
 use crate::trust::Trust;
@@ -45,22 +48,26 @@ pub(crate) struct Shared {
     pub(crate) cluster: bool,
     /// Whether each partition is asked by itself: always in a cluster, and where the server asks for it.
     pub(crate) apart: AtomicBool,
+    /// Whether all sessions stand in the indexes by their lives.
+    pub(crate) has_all_lives: bool,
     trust: Trust,
     incarnation: String,
 }
 
 impl RedisStore {
-    /// Opens the store and makes it if it is not there. Safe when several processes do so at once.
+    /// Opens the store and makes it if it is not there. One that an older version made is updated, which shuts that version
+    /// out. Safe when several processes do so at once.
     ///
     /// # Errors
     /// Of operation `open`: [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server
-    /// cannot be reached, is too old, is a replica, may forget sessions by itself, or has lost partitions;
+    /// cannot be reached, is too old, is a replica, may forget sessions by itself, or has lost partitions, or if the store
+    /// has to be made or updated and that was ruled out;
     /// [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made the store;
     /// [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) if it has another number of
     /// partitions than is asked for.
     pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
-        let Opened { wire, keys, incarnation, capabilities, breaks } = opened;
+        let Opened { wire, keys, incarnation, is_unfinished, has_all_lives, capabilities, breaks } = opened;
         let hints = options.change_hints.then(|| Hints::new(options.clone(), &keys));
         let clocks = match options.clock {
             ClockSource::Server if options.cluster => Clocks::new(keys.partitions().len()),
@@ -78,9 +85,13 @@ impl RedisStore {
             drafts: Drafts::default(),
             cluster: options.cluster,
             apart: AtomicBool::new(options.cluster),
-            trust: Trust::new(options, capabilities, breaks),
+            has_all_lives,
+            trust: Trust::new(options.clone(), capabilities, breaks),
             incarnation,
         });
+        if is_unfinished {
+            shared.finish(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
+        }
         Ok(Self { rows: RowStore::new(RedisRows(Arc::clone(&shared))), shared })
     }
 
@@ -95,6 +106,12 @@ impl RedisStore {
 }
 
 impl Shared {
+    /// Moves what an older version left to where this one looks, and says that it is done.
+    async fn finish(&self, options: &RedisOptions) -> Result<(), Fault> {
+        self.move_alarms().await?;
+        open::finished(&self.wire, options, &self.incarnation).await
+    }
+
     pub(crate) fn capabilities(&self) -> Capabilities {
         self.trust.capabilities()
     }
@@ -127,6 +144,45 @@ impl Shared {
         self.run_on(script, &keys, args).await
     }
 
+    /// Runs a script over several partitions, with arguments for all and for each: one exchange with each server. `read`
+    /// takes apart what it answers of one. Each answer comes with the clock.
+    pub(crate) async fn over<T>(
+        &self,
+        script: &Script,
+        args: Args,
+        of_each: &[(u16, Args)],
+        read: impl Fn(&mut Reply) -> Result<T, Fault>,
+    ) -> Result<Vec<(Timestamp, T)>, Fault> {
+        if !self.apart.load(Relaxed) {
+            match self.over_together(script, &args, of_each, &read).await {
+                Err(Fault::Redis(error, _)) if error.code() == Some("CROSSSLOT") => {
+                    self.apart.store(true, Relaxed);
+                }
+                over => return over,
+            }
+        }
+        let each = of_each.chunks(1).map(|one| self.over_together(script, &args, one, &read));
+        Ok(try_join_all(each).await?.into_iter().flatten().collect())
+    }
+
+    async fn over_together<T>(
+        &self,
+        script: &Script,
+        args: &Args,
+        of_each: &[(u16, Args)],
+        read: &impl Fn(&mut Reply) -> Result<T, Fault>,
+    ) -> Result<Vec<(Timestamp, T)>, Fault> {
+        let Some((first, _)) = of_each.first() else { return Ok(Vec::new()) };
+        let args = of_each.iter().fold(args.clone(), |args, (_, own)| args.all(own));
+        let stores: Vec<String> = of_each.iter().map(|(partition, _)| self.keys.store(*partition)).collect();
+        let keys: Vec<&str> = stores.iter().map(String::as_str).collect();
+        let sent = std::time::Instant::now();
+        let mut reply = self.run_on(script, &keys, &args).await?;
+        let now = reply::instant(&reply.bytes()?)?;
+        self.clocks.heard(self.clock_of(*first), sent, now);
+        of_each.iter().map(|_| Ok((now, read(&mut reply)?))).collect()
+    }
+
     /// Runs a script, on a server whose settings are known; again, as long as the server refuses to run it and the
     /// time of one operation is not over.
     pub(crate) async fn run_on(&self, script: &Script, keys: &[&str], args: &Args) -> Result<Reply, Fault> {
@@ -139,7 +195,14 @@ impl Shared {
                     return Reply::new(answer);
                 }
                 Err(error) if may_run_soon(&error) && pauses.pause().await => {}
-                Err(error) => return Err(Fault::from(error).since(began)),
+                Err(error) => {
+                    let fault = Fault::from(error).since(began);
+                    let is_changed = matches!(fault, Fault::WentBack(_));
+                    return Err(match is_changed {
+                        true => open::why_changed(&self.wire, &self.keys, fault).await,
+                        false => fault,
+                    });
+                }
             }
         }
     }

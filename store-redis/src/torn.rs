@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use holdover_store::hints::{Change, Named};
 use holdover_store::ids::{PendingId, SessionKey};
-use holdover_store::rows::Token;
+use holdover_store::rows::{DueGroup, DuePlace, Slot, Token};
 use holdover_store::time::Timestamp;
 use holdover_store::{DeleteMode, DeleteOutcome, Deletion, SessionStatus};
 
-use crate::apply::{Expected, Outcome, Plan, pending_index, torn_tombstone};
+use crate::apply::{Expected, Outcome, Plan, due_entries, life_entry, pending_index, torn_tombstone};
 use crate::error::Fault;
 use crate::place;
 use crate::records;
@@ -32,6 +32,21 @@ pub(crate) struct Looked {
     pub(crate) fields: Option<Fields>,
     /// Ids and facts of its open pending calls. None: they cannot be read.
     pub(crate) pending: Option<Vec<(Bytes, Bytes)>>,
+}
+
+impl Looked {
+    pub(crate) fn nothing(now: Timestamp) -> Self {
+        Self { now, expected: Expected::Nothing, fields: None, pending: None }
+    }
+
+    /// What stands there, if it can be read.
+    pub(crate) fn slot(&self, key: &SessionKey) -> Result<Option<Slot>, Fault> {
+        match (&self.fields, &self.expected) {
+            (Some(fields), _) => fields.slot(key, &[]),
+            (None, Expected::Nothing) => Ok(None),
+            (None, _) => Err(Fault::Corrupt("the row is no hash".into())),
+        }
+    }
 }
 
 impl Shared {
@@ -86,11 +101,9 @@ impl Shared {
         plan.plain(["DEL".into(), row.into()]);
         let mut entries: BTreeSet<(String, Vec<u8>)> = BTreeSet::new();
         if let Some(alarm) = known(&|fields| fields.alarm().ok().flatten()) {
-            let place = place::of_all(alarm, key);
-            entries.insert(("alarms".into(), place.clone()));
-            entries.insert(("interrupted".into(), place.clone()));
-            if let Some(queue) = fields.and_then(|fields| fields.queue().ok()) {
-                entries.insert((format!("alarms:{queue}"), place));
+            let place = DuePlace::new(alarm, key);
+            for group in fields.map(possible_groups).into_iter().flatten() {
+                entries.extend(due_entries(&group, &place));
             }
         }
         if let Some(changed) = known(&|fields| fields.updated_at().ok()) {
@@ -98,6 +111,8 @@ impl Shared {
         }
         if let Some(created) = known(&|fields| fields.created_at().ok()) {
             entries.insert((format!("sessions:{}", key.tenant), place::of_tenant(created, &key.id)));
+            let life = fields.and_then(|fields| fields.incarnation().ok());
+            entries.extend(life.map(|life| life_entry(key, life, created)));
         }
         for member in pending_members(key, there).0 {
             entries.insert((pending_index(key), member));
@@ -119,6 +134,17 @@ impl Shared {
     }
 }
 
+/// The groups in which a session may stand that has an alarm. The last is the one where it is put if not all of it can be
+/// read: where its queue or format cannot, every worker finds it.
+pub(crate) fn possible_groups(fields: &Fields) -> Vec<DueGroup> {
+    let queue = fields.queue().ok().zip(fields.format().ok());
+    let of_queue = queue.map(|(queue, format)| DueGroup::Queue { queue: queue.as_str().into(), format });
+    if fields.optional("interrupt_id").is_some() {
+        return of_queue.into_iter().chain([DueGroup::Interrupted]).collect();
+    }
+    [DueGroup::Interrupted].into_iter().chain(of_queue).collect()
+}
+
 /// The places of its open pending calls, and whether all could be read.
 pub(crate) fn pending_members(key: &SessionKey, there: &Looked) -> (Vec<Vec<u8>>, bool) {
     let Some(pending) = &there.pending else { return (Vec::new(), false) };
@@ -133,7 +159,7 @@ pub(crate) fn pending_members(key: &SessionKey, there: &Looked) -> (Vec<Vec<u8>>
 
 fn looked(reply: &mut Reply) -> Result<Looked, Fault> {
     let now = reply::instant(&reply.bytes()?)?;
-    let nothing = Looked { now, expected: Expected::Nothing, fields: None, pending: None };
+    let nothing = Looked::nothing(now);
     match reply.text()?.as_str() {
         "hash" => {}
         "none" => return Ok(nothing),

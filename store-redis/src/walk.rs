@@ -5,26 +5,23 @@
 )]
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
 use bytes::Bytes;
 use futures::FutureExt;
-use futures::future::try_join_all;
-use holdover_store::ids::{SessionKey, TenantId};
-use holdover_store::rows::{DueQuery, Kind, PendingPlace, Row, Scanned, SessionPlace, Want, Which};
+use holdover_store::ids::{Incarnation, SessionKey, TenantId};
+use holdover_store::rows::{Kind, PendingPlace, Row, Scanned, SessionPlace, Want, Which};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
-use holdover_store::{
-    Labels, PendingCall, PendingQuery, Queues, RetentionRule, SessionQuery, SessionSummary,
-};
+use holdover_store::{Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary};
 use redis::Value;
 
+use crate::apply::lives_index;
+use crate::args::Args;
 use crate::error::Fault;
 use crate::merge::{Found, Merge, Order};
 use crate::place;
 use crate::read;
-use crate::reply::{self, Reply};
+use crate::reply::Reply;
 use crate::row::Fields;
 use crate::store::Shared;
 
@@ -48,7 +45,6 @@ pub(crate) struct Walk {
     /// The end of the index's key.
     pub(crate) index: String,
     pub(crate) low: Vec<u8>,
-    /// Or "now": up to now.
     pub(crate) high: Vec<u8>,
     pub(crate) down: bool,
     pub(crate) most: usize,
@@ -87,96 +83,23 @@ impl Shared {
         tenant: Option<&TenantId>,
         walks: &[(u16, Vec<Walk>)],
     ) -> Result<Vec<Walked>, Fault> {
-        if !self.apart.load(Relaxed) {
-            match self.walk_together(beside, tenant, walks).await {
-                Err(Fault::Redis(error, _)) if error.code() == Some("CROSSSLOT") => {
-                    self.apart.store(true, Relaxed);
-                }
-                walked => return walked,
-            }
-        }
-        let each = walks.chunks(1).map(|one| self.walk_together(beside, tenant, one));
-        Ok(try_join_all(each).await?.into_iter().flatten().collect())
-    }
-
-    async fn walk_together(
-        &self,
-        beside: Beside,
-        tenant: Option<&TenantId>,
-        walks: &[(u16, Vec<Walk>)],
-    ) -> Result<Vec<Walked>, Fault> {
         let beside = match beside {
             Beside::Nothing => "",
             Beside::Row => "row",
             Beside::RowAndLabels => "labels",
         };
-        let mut args = self.args().text(beside).text(tenant.map_or("", TenantId::as_str));
-        for (_, walks) in walks {
-            args = args.size(walks.len());
-            for walk in walks {
-                args = args.text(&walk.index).bytes(walk.low.as_slice()).bytes(walk.high.as_slice());
-                args = args.text(if walk.down { "1" } else { "0" }).size(walk.most);
-            }
-        }
-        let stores: Vec<String> = walks.iter().map(|(partition, _)| self.keys.store(*partition)).collect();
-        let keys: Vec<&str> = stores.iter().map(String::as_str).collect();
-        let sent = Instant::now();
-        let mut reply = self.run_on(&self.scripts.walk, &keys, &args).await?;
-        let now = reply::instant(&reply.bytes()?)?;
-        if let Some((first, _)) = walks.first() {
-            self.clocks.heard(self.clock_of(*first), sent, now);
-        }
-        walks.iter().map(|_| walked(&mut reply.list()?)).collect()
-    }
-
-    /// Sessions that may be due, of these partitions, each after a place: in due order.
-    async fn look_for_due(
-        &self,
-        query: &DueQuery,
-        most: usize,
-        asked: Vec<(u16, Bytes)>,
-    ) -> Result<Vec<Found<SessionKey>>, Fault> {
-        let indexes: Vec<String> = match &query.queues {
-            Queues::All => vec!["alarms".to_owned()],
-            Queues::Named(queues) => {
-                let named = queues.iter().map(|queue| format!("alarms:{queue}"));
-                named.chain(["interrupted".to_owned()]).collect()
-            }
-        };
-        let walks = |after: &[u8]| {
-            let most = if after.is_empty() { most } else { LOOKED_AT_MAX };
-            let walk = |index: &String| Walk::upwards(index.as_str(), after, "now", most);
-            (most, indexes.iter().map(walk).collect::<Vec<_>>())
-        };
-        let asked: Vec<(u16, (usize, Vec<Walk>))> =
-            asked.into_iter().map(|(partition, after)| (partition, walks(&after))).collect();
-        let all: Vec<_> = asked.iter().map(|(partition, (_, walks))| (*partition, walks.clone())).collect();
-        let walked = self.walk(Beside::Row, None, &all).await?;
-        let found = asked.into_iter().zip(walked).map(|((_, (most, _)), walked)| {
-            let last = |members: &Vec<Bytes>| members.last().filter(|_| members.len() == most).cloned();
-            let looked = walked.members.iter().filter_map(last).min();
-            let mut members: Vec<&Bytes> = walked.members.iter().flatten().collect();
-            members.sort();
-            members.dedup();
-            let rows = members
-                .into_iter()
-                .filter(|member| looked.as_ref().is_none_or(|looked| *member <= looked))
-                .filter_map(|member| {
-                    let place = place::session(member)?;
-                    may_be_due(query, &place, walked.rows.get(member)?.as_ref())
-                        .then_some((member.clone(), place.key))
-                })
-                .collect();
-            Found { rows, looked }
+        let args = self.args().text(beside).text(tenant.map_or("", TenantId::as_str));
+        let of_each = walks.iter().map(|(partition, walks)| {
+            let own = walks.iter().fold(Args::default().size(walks.len()), |args, walk| {
+                let args = args.text(&walk.index).bytes(walk.low.as_slice()).bytes(walk.high.as_slice());
+                args.text(if walk.down { "1" } else { "0" }).size(walk.most)
+            });
+            (*partition, own)
         });
-        Ok(found.collect())
-    }
-
-    /// Calls `look` with sessions that may be due, soonest alarm first, until it has enough.
-    pub(crate) fn due<'a>(&'a self, query: &'a DueQuery) -> DueWalk<'a> {
-        let merge = Merge::new(&self.keys, Order::Upwards, b"");
-        let most = merge.share(query.limit);
-        DueWalk { shared: self, query, most, merge }
+        let of_each: Vec<_> = of_each.collect();
+        let read = |reply: &mut Reply| walked(&mut reply.list()?);
+        let walked = self.over(&self.scripts.walk, args, &of_each, read).await?;
+        Ok(walked.into_iter().map(|(_, walked)| walked).collect())
     }
 
     /// Rows of sessions behind the members of an index, in its order, until `limit` of them are wanted.
@@ -212,6 +135,17 @@ impl Shared {
         limit: usize,
     ) -> Result<Scanned<SessionSummary, SessionPlace>, Fault> {
         let tenant = &query.tenant;
+        if let Some(life) = query.life {
+            let found = self.session_of_life(tenant, life).await?;
+            // What format 1 left may stand in the list alone.
+            if found.is_some() || self.has_all_lives {
+                let is_meant = |(place, summary): &(SessionPlace, SessionSummary)| {
+                    summary.listed(query) && after.is_none_or(|after| place < after)
+                };
+                let rows = found.filter(is_meant).map(|(_, summary)| summary).into_iter().collect();
+                return Ok(Scanned { rows, next: None });
+            }
+        }
         let after = after.map(|after| place::of_tenant(after.at, &after.key.id)).unwrap_or_default();
         let merge = Merge::new(&self.keys, Order::Downwards, &after);
         let most = merge.share(limit);
@@ -250,6 +184,35 @@ impl Shared {
         let rows: Vec<SessionSummary> = rows.into_iter().map(|(_, summary)| summary).collect();
         let next = rows.last().filter(|_| more).map(SessionPlace::listed);
         Ok(Scanned { rows, next })
+    }
+
+    /// The session of a tenant that lives this life. None: it is not known by it, or cannot be read.
+    async fn session_of_life(
+        &self,
+        tenant: &TenantId,
+        life: Incarnation,
+    ) -> Result<Option<(SessionPlace, SessionSummary)>, Fault> {
+        let (low, high) = (format!("[{life}"), format!("({life}~"));
+        let index = lives_index(tenant);
+        let walk = Walk { index, low: low.into(), high: high.into(), down: false, most: 1 };
+        let walks: Vec<_> = self.keys.partitions().map(|partition| (partition, vec![walk.clone()])).collect();
+        let walked = self.walk(Beside::Nothing, Some(tenant), &walks).await?;
+        let members = walked.into_iter().flat_map(|walked| walked.members).flatten();
+        for place in members.filter_map(|member| place::lived(&member, tenant)) {
+            let found = match self.read_rows(&place.key, &[Want::all(Kind::Labels)]).await {
+                Err(Fault::Corrupt(_)) => continue,
+                found => found?,
+            };
+            let labels = found.rows.iter().flatten().find_map(|row| match row {
+                Row::Labels(labels) => Some(labels.clone()),
+                _ => None,
+            });
+            let lives = found.row().filter(|row| row.incarnation == life);
+            if let Some(row) = lives {
+                return Ok(Some((place, row.summary(labels.unwrap_or_default()))));
+            }
+        }
+        Ok(None)
     }
 
     pub(crate) async fn resting(
@@ -375,39 +338,6 @@ impl Shared {
     }
 }
 
-/// A walk over the sessions that may be due, soonest alarm first.
-pub(crate) struct DueWalk<'a> {
-    shared: &'a Shared,
-    query: &'a DueQuery,
-    most: usize,
-    merge: Merge<SessionKey>,
-}
-
-impl DueWalk<'_> {
-    /// The next of them, at most so many. None are left if there are fewer.
-    pub(crate) async fn next(&mut self, count: usize) -> Result<Vec<SessionKey>, Fault> {
-        let (shared, query, most) = (self.shared, self.query, self.most);
-        let look = move |asked: Vec<(u16, Bytes)>| shared.look_for_due(query, most, asked).boxed();
-        let mut keys = Vec::new();
-        while keys.len() < count && self.merge.peek(&look).await?.is_some() {
-            keys.extend(self.merge.take().map(|(_, key)| key));
-        }
-        Ok(keys)
-    }
-}
-
-/// Whether what stands behind an alarm may be due: what cannot be read may.
-fn may_be_due(query: &DueQuery, place: &SessionPlace, read: Option<&(Fields, Labels)>) -> bool {
-    let Some((fields, _)) = read else { return true };
-    let Ok(slot) = fields.slot(&place.key, &[]) else { return true };
-    let Some(row) = slot.and_then(|slot| slot.row) else { return false };
-    // It was found up to now, by the clock of its server.
-    row.alarm.is_some_and(|alarm| {
-        let now = row.lease.as_ref().map_or(alarm, |lease| alarm.max(lease.ends));
-        row.is_due(&query.queues, query.newest_format, query.tenant.as_ref(), now)
-    })
-}
-
 /// A bound at an instant.
 fn bound(kind: &[u8], at: Timestamp) -> Vec<u8> {
     [kind, place::instant(at).as_bytes()].concat()
@@ -435,12 +365,7 @@ fn walked(reply: &mut Reply) -> Result<Walked, Fault> {
     let (mut walks, mut list) = (reply.list()?, reply.list()?);
     let mut members = Vec::with_capacity(walks.left());
     while walks.left() > 0 {
-        let mut found = walks.list()?;
-        let mut walk = Vec::with_capacity(found.left());
-        while found.left() > 0 {
-            walk.push(found.bytes()?);
-        }
-        members.push(walk);
+        members.push(walks.list()?.texts()?);
     }
     let mut rows = HashMap::new();
     while list.left() > 0 {

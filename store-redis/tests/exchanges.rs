@@ -12,17 +12,14 @@ use holdover_store::{
     Staging, Start, StateStore,
 };
 use holdover_store_redis::RedisStore;
-use support::{LEASE, claim_due, claimed, cli, commit, key, new_session, options};
+use support::{LEASE, calls, claim_due, claimed, commit, key, new_session, options};
 
 /// So often each is done that is counted.
 const TIMES: u64 = 20;
 
 /// How often a server was told to run a script.
 fn scripts(url: &str) -> u64 {
-    let said = cli(url, &["INFO", "commandstats"]);
-    let calls = |line: &str| line.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok();
-    let of = |name: &str| said.lines().find(|line| line.starts_with(name)).and_then(calls).unwrap_or(0);
-    of("cmdstat_evalsha:") + of("cmdstat_eval:")
+    calls(url, "evalsha") + calls(url, "eval")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,12 +94,26 @@ async fn looking_for_what_is_due_is_one_exchange_and_claiming_it_two_more() {
     assert_eq!(relay.exchanges() - before.0, TIMES, "one for all partitions");
     assert_eq!(scripts(&url) - before.1, TIMES);
 
-    for number in 0..8 {
-        store.create_session(due(&format!("due{number}"), number)).await.unwrap();
+    let make_due = async |round: i64, number: i64| {
+        for number in 0..number {
+            let id = format!("due{round}-{number}");
+            store.create_session(due(&id, number)).await.unwrap();
+        }
+    };
+    // From the first time on the server knows the scripts.
+    make_due(0, 2).await;
+    for _ in 0..2 {
+        assert_eq!(store.claim_due(claim_due(1)).await.unwrap().len(), 1);
     }
+    make_due(1, 8).await;
+    let before = (relay.exchanges(), scripts(&url));
+    assert_eq!(store.claim_due(claim_due(8)).await.unwrap().len(), 8);
+    assert_eq!(scripts(&url) - before.1, 1 + 2 * 8, "a look, and of each a read and a write");
+    assert!(relay.exchanges() - before.0 <= 1 + 2 * 8);
+    make_due(2, 12).await;
     let before = scripts(&url);
     assert_eq!(store.claim_due(claim_due(8)).await.unwrap().len(), 8);
-    assert_eq!(scripts(&url) - before, 1 + 2 * 8, "a look, and of each a read and a write");
+    assert_eq!(scripts(&url) - before, 2 + 2 * 8, "and another look for whose turn it is");
 }
 
 #[tokio::test(flavor = "multi_thread")]

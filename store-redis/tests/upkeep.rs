@@ -39,20 +39,20 @@ async fn indexes_that_were_lost_are_made_anew() {
     assert_eq!((sessions.items.len(), pending.items.len()), (41, 1));
 
     let mut lost = Vec::new();
-    for pattern in ["alarms*", "sessions:*", "pending:*", "resting", "interrupted"] {
+    for pattern in ["due", "turns", "sessions:*", "pending:*", "resting"] {
         lost.extend(keys(&url, &namespace, pattern));
     }
     for index in &lost {
         cli(&url, &["DEL", index]);
     }
     // And one that stands for nothing.
-    let stale = lost.iter().find(|index| index.ends_with(":alarms")).unwrap();
-    cli(&url, &["ZADD", stale, "0", "10000000000000000nobody"]);
+    let stale = lost.iter().find(|index| index.ends_with(":due")).unwrap();
+    cli(&url, &["ZADD", stale, "0", "queue nobody"]);
     assert_eq!(store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap().items, []);
 
     cli(&url, &["DEL", stale]);
     let rebuilt = store.rebuild_indexes().await.unwrap();
-    // Of each due session: its place in the list and in two indexes of alarms. Of the parked one: in the list, and
+    // Of each due session: its place in the list, by alarm and by tenant. Of the parked one: in the list, and
     // its pending call.
     assert_eq!(rebuilt, Rebuilt { sessions: 41, added: 40 * 3 + 2, ..Rebuilt::default() });
     assert_eq!(store.list_sessions(&SessionQuery::all(tenant.clone())).await.unwrap(), sessions);
@@ -86,11 +86,12 @@ async fn what_is_due_is_found_behind_many_alarms_that_this_worker_may_not_claim(
     // And entries that stand for nothing: they are walked over, too.
     let add = format!(
         "for number = 1, {GHOSTS} do
-           local ghost = string.format('1%016.0ftenant', 1) .. '\\0ghost' .. number
-           for _, index in ipairs(KEYS) do redis.call('ZADD', index, 0, ghost) end
+           local head, at = 'queue\\0' .. '0000000001\\0', string.format('1%016.0f', 1)
+           redis.call('ZADD', KEYS[1], 0, head .. at .. 'tenant\\0ghost' .. number)
+           redis.call('ZADD', KEYS[2], 0, head .. 'tenant\\0' .. at .. 'ghost' .. number)
          end"
     );
-    cli(&server.url(), &["EVAL", &add, "2", "{due:0}:alarms", "{due:0}:alarms:queue"]);
+    cli(&server.url(), &["EVAL", &add, "2", "{due:0}:due", "{due:0}:turns"]);
     store.create_session(due("one", 2, 1)).await.unwrap();
     store.create_session(due("two", 3, 1)).await.unwrap();
     for queues in [Queues::All, Queues::Named(vec![QueueLabel::new("queue").unwrap()])] {
@@ -108,7 +109,7 @@ async fn an_entry_that_stands_for_nothing_is_taken_out() {
         .create_session(NewSession { start: Start::At(Timestamp::from_ms(1)), ..new_session(&key("s")) })
         .await
         .unwrap();
-    for index in keys(&url, &namespace, "alarms*") {
+    for index in ["due", "turns"].iter().flat_map(|index| keys(&url, &namespace, index)) {
         let entry = cli(&url, &["--no-raw", "ZRANGE", &index, "0", "-1"]);
         assert!(entry.contains("tenant"), "{entry}");
     }
@@ -117,7 +118,7 @@ async fn an_entry_that_stands_for_nothing_is_taken_out() {
     }
     assert_eq!(store.claim_due(claim_due(1)).await.unwrap(), []);
     let rebuilt = store.rebuild_indexes().await.unwrap();
-    assert_eq!(rebuilt, Rebuilt { removed: 3, ..Rebuilt::default() });
+    assert_eq!(rebuilt, Rebuilt { removed: 4, ..Rebuilt::default() });
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ mod apply;
 mod columns;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod due;
 mod error;
 mod guard;
 mod hints;
@@ -48,6 +49,7 @@ mod scan;
 mod session;
 mod store;
 mod transaction;
+mod turns;
 mod writer;
 
 pub use options::{SqliteOptions, Synchronous, SystemClock};

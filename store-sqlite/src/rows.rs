@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use holdover_store::hints::Waiters;
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{
-    DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Verdict, Want, Write,
+    Due, DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Verdict, Want, Write,
 };
 use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
@@ -22,7 +22,7 @@ use crate::error::Fault;
 use crate::readers::Readers;
 use crate::rights::Frozen;
 use crate::writer::{Answer, Counters, Job, Message, Task};
-use crate::{read, scan, session};
+use crate::{due, read, scan, session};
 
 pub(crate) struct SqliteRows {
     pub(crate) writes: mpsc::Sender<Message>,
@@ -111,10 +111,11 @@ impl Rows for SqliteRows {
         &self,
         query: &DueQuery,
         wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
         let (query, wants, now) = (query.clone(), wants.to_vec(), self.clock.now());
-        let found = self.read_at_once(move |conn| scan::due(conn, &query, &wants, now)).await?;
-        Ok(found.into_iter().map(|one| one.map_err(|fault| fault.of("", None))).collect())
+        let due = self.read_at_once(move |conn| due::due(conn, &query, &wants, now)).await?;
+        let found = due.found.into_iter().map(|one| one.map_err(|fault| fault.of("", None))).collect();
+        Ok(Due { found, after: due.after })
     }
 
     async fn sessions(

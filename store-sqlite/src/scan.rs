@@ -1,13 +1,11 @@
 //! Walks along the indexes over sessions and pending calls.
 
-use std::sync::Arc;
-
-use holdover_store::ids::{Epoch, MessageSeq, QueueLabel, SessionKey, Version};
-use holdover_store::rows::{DueQuery, Found, Kind, PendingPlace, Row, Scanned, SessionPlace, Want};
+use holdover_store::ids::{Epoch, MessageSeq, SessionKey, Version};
+use holdover_store::rows::{Kind, PendingPlace, Row, Scanned, SessionPlace, Want};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
 use holdover_store::{
-    Labels, PendingCall, PendingQuery, Queues, RetentionRule, SessionQuery, SessionStatus, SessionSummary,
+    Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionStatus, SessionSummary,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -17,154 +15,9 @@ use crate::error::Fault;
 use crate::read;
 use crate::session::{self, COLUMNS};
 
-/// A loose scan of the index: one step per queue, however many sessions are in it.
-const QUEUES_WITH_ALARMS: &str = "WITH RECURSIVE q (queue) AS ( \
-     SELECT min(queue) FROM session WHERE alarm IS NOT NULL \
-     UNION ALL \
-     SELECT (SELECT min(queue) FROM session WHERE alarm IS NOT NULL AND queue > q.queue) \
-     FROM q WHERE q.queue IS NOT NULL) \
-     SELECT CAST(queue AS BLOB) FROM q WHERE queue IS NOT NULL";
-
-macro_rules! due {
-    ($where:literal, $index:literal) => {
-        concat!(
-            "SELECT sid, alarm, CAST(tenant AS BLOB), CAST(id AS BLOB) FROM session INDEXED BY ",
-            $index,
-            " WHERE ",
-            $where,
-            " AND alarm IS NOT NULL AND alarm <= ?2 AND status <> 'aborted' \
-             AND (lease_ends IS NULL OR lease_ends <= ?2) AND (?3 IS NULL OR tenant = ?3) \
-             ORDER BY alarm, tenant, id LIMIT ?4"
-        )
-    };
-}
-
-/// In one queue, with a format that the worker reads.
-const DUE_IN_QUEUE: &str = due!("queue = CAST(?1 AS TEXT) AND format <= ?5", "session_due");
-/// With an interrupt waiting, in whatever queue.
-const DUE_INTERRUPTED: &str = due!("?1 IS NULL AND interrupt IS NOT NULL", "session_due_interrupted");
-
 const LIST_SESSIONS: &str = "SELECT sid, tenant, id, incarnation, status, version, epoch, queue, last_message, \
-     unread, alarm, created_at, updated_at FROM session AS s WHERE tenant = ?";
+     unread, alarm, created_at, updated_at FROM session AS s";
 const DEAD: &str = "SELECT tenant, id FROM tombstone WHERE at < ? ORDER BY at LIMIT ?";
-
-/// Names of a session, which may be no texts.
-struct Due {
-    sid: i64,
-    alarm: i64,
-    tenant: Vec<u8>,
-    id: Vec<u8>,
-}
-
-/// The sessions that are due, each with what is wanted of it, at the instant of one read transaction.
-pub(crate) fn due(
-    conn: &Connection,
-    query: &DueQuery,
-    wants: &[Want],
-    now: Timestamp,
-) -> Result<Vec<Result<Found, Fault>>, Fault> {
-    let mut found = Vec::new();
-    // A record that cannot be read is passed over, so that it holds up nobody else.
-    let mut broken = 0;
-    let mut passed = 0;
-    loop {
-        let wanted = query.limit.saturating_add(broken);
-        let due = rung(conn, query, now, wanted)?;
-        let all = due.len() < wanted;
-        for due in due.into_iter().skip(passed) {
-            passed += 1;
-            match one(conn, &due, query, wants, now) {
-                Ok(Some(one)) => found.push(Ok(one)),
-                Ok(None) => broken += 1,
-                Err(Fault::Corrupt(detail)) => {
-                    broken += 1;
-                    let (tenant, id) =
-                        (String::from_utf8_lossy(&due.tenant), String::from_utf8_lossy(&due.id));
-                    found.push(Err(Fault::Corrupt(format!("session {tenant}/{id}: {detail}"))));
-                }
-                Err(fault) => return Err(fault),
-            }
-        }
-        if all || found.iter().filter(|one| one.is_ok()).count() >= query.limit {
-            return Ok(found);
-        }
-    }
-}
-
-fn one(
-    conn: &Connection,
-    due: &Due,
-    query: &DueQuery,
-    wants: &[Want],
-    now: Timestamp,
-) -> Result<Option<Found>, Fault> {
-    let name = |bytes: &[u8]| {
-        String::from_utf8(bytes.to_vec()).map_err(|_| Fault::Corrupt("a name is no text".to_owned()))
-    };
-    let corrupt = |why: holdover_store::ids::InvalidId| Fault::Corrupt(why.to_string());
-    let (tenant, id) = (name(&due.tenant)?, name(&due.id)?);
-    let key = SessionKey::new(tenant.try_into().map_err(corrupt)?, id.try_into().map_err(corrupt)?);
-    let slot = session::find(conn, &key)?;
-    let Some(row) = slot.as_ref().and_then(|slot| slot.row.as_ref()) else { return Ok(None) };
-    if !row.is_due(&query.queues, query.newest_format, query.tenant.as_ref(), now) {
-        return Ok(None);
-    }
-    let rows = read::wanted(conn, due.sid, &key, row.incarnation, wants)?;
-    Ok(Some(Found { now, slot: slot.map(Arc::new), rows }))
-}
-
-/// What has rung, soonest first.
-fn rung(conn: &Connection, query: &DueQuery, now: Timestamp, limit: usize) -> Result<Vec<Due>, Fault> {
-    let mut due = in_queue(conn, query, now, limit, None)?;
-    for queue in queues(conn, &query.queues)? {
-        due.extend(in_queue(conn, query, now, limit, Some(queue))?);
-    }
-    due.sort_by(|a, b| (a.alarm, &a.tenant, &a.id).cmp(&(b.alarm, &b.tenant, &b.id)));
-    due.dedup_by_key(|due| due.sid);
-    due.truncate(limit);
-    Ok(due)
-}
-
-/// The names of the queues that are served, which may be no texts.
-fn queues(conn: &Connection, queues: &Queues) -> Result<Vec<Vec<u8>>, Fault> {
-    match queues {
-        Queues::Named(these) => {
-            let mut these: Vec<&QueueLabel> = these.iter().collect();
-            these.sort();
-            these.dedup();
-            Ok(these.into_iter().map(|queue| queue.as_str().as_bytes().to_vec()).collect())
-        }
-        Queues::All => {
-            let mut all = conn.prepare_cached(QUEUES_WITH_ALARMS)?;
-            let names = all.query_map([], |row| row.get(0))?;
-            Ok(names.collect::<Result<_, _>>()?)
-        }
-    }
-}
-
-fn in_queue(
-    conn: &Connection,
-    query: &DueQuery,
-    now: Timestamp,
-    limit: usize,
-    queue: Option<Vec<u8>>,
-) -> Result<Vec<Due>, Fault> {
-    let sql = if queue.is_some() { DUE_IN_QUEUE } else { DUE_INTERRUPTED };
-    let mut values = vec![
-        queue.clone().map_or(Value::Null, Value::from),
-        Value::from(now.as_ms()),
-        query.tenant.as_ref().map_or(Value::Null, |tenant| Value::from(tenant.as_str().to_owned())),
-        Value::from(i64::try_from(limit).unwrap_or(i64::MAX)),
-    ];
-    if queue.is_some() {
-        values.push(Value::from(i64::from(query.newest_format.0)));
-    }
-    let mut due = conn.prepare_cached(sql)?;
-    let found = due.query_map(params_from_iter(values), |row| {
-        Ok(Due { sid: row.get(0)?, alarm: row.get(1)?, tenant: row.get(2)?, id: row.get(3)? })
-    })?;
-    Ok(found.collect::<Result<_, _>>()?)
-}
 
 /// Sessions of a tenant, newest first.
 pub(crate) fn sessions(
@@ -175,6 +28,13 @@ pub(crate) fn sessions(
 ) -> Result<Scanned<SessionSummary, SessionPlace>, Fault> {
     let mut sql = LIST_SESSIONS.to_owned();
     let mut values = vec![Value::from(query.tenant.as_str().to_owned())];
+    match query.life {
+        None => sql.push_str(" WHERE tenant = ?"),
+        Some(life) => {
+            sql.push_str(" INDEXED BY session_life WHERE tenant = ? AND incarnation = ?");
+            values.push(Value::from(life.0.as_bytes().to_vec()));
+        }
+    }
     if !query.status.is_empty() {
         let names: Vec<&str> = query.status.iter().map(|_| "?").collect();
         sql.push_str(&format!(" AND status IN ({})", names.join(", ")));
@@ -354,4 +214,28 @@ pub(crate) fn dead(conn: &Connection, before: Timestamp, limit: usize) -> Result
         }
     }
     Ok(keys)
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::due::tests::{File, MANY};
+
+    #[test]
+    fn the_session_of_a_life_is_found_beside_any_number_of_others() {
+        let file = File::new();
+        file.put("s", MANY, "'t'", 1, "NULL");
+        file.conn
+            .execute_batch(
+                "UPDATE session SET incarnation = x'00000000000000000000000000000001' WHERE sid = 70000",
+            )
+            .unwrap();
+        let life = holdover_store::ids::Incarnation(Uuid::from_u128(1));
+        let query = SessionQuery { life: Some(life), ..SessionQuery::all("t".parse().unwrap()) };
+        let (found, steps) = file.counted(|conn| sessions(conn, &query, None, 10).unwrap());
+        assert_eq!(found.rows.len(), 1);
+        assert!(steps < 300, "{steps}");
+    }
 }

@@ -17,7 +17,7 @@ macro_rules! columns {
          lease_worker, lease_ends, lease_granted_ms, last_claim, found, last_commit, run_open, attempts, \
          interrupt_handed_to, last_message, last_event, last_item, unread, inbox_seen, unseen_counted, \
          unseen_urgent, wake_on, stream_run, stream_number, stream_last, stream_open, updated_at, alarm, \
-         interrupt"
+         interrupt, last_interrupt"
     };
 }
 
@@ -29,7 +29,7 @@ const READ_LIVES: &str =
     "SELECT token, incarnation, operation, at FROM tombstone WHERE tenant = ? AND id = ? ORDER BY tid";
 /// Compares the token in the write that replaces it. Leaves the indexed columns, and so the indexes, alone.
 const UPDATE: &str = "UPDATE session SET token = :token, status = :status, version = :version, epoch = :epoch, \
-     format = :format, lease_worker = :lease_worker, lease_ends = :lease_ends, \
+     lease_worker = :lease_worker, lease_ends = :lease_ends, \
      lease_granted_ms = :lease_granted_ms, last_claim = :last_claim, found = :found, \
      last_commit = :last_commit, run_open = :run_open, attempts = :attempts, \
      interrupt_handed_to = :interrupt_handed_to, last_message = :last_message, last_event = :last_event, \
@@ -37,17 +37,18 @@ const UPDATE: &str = "UPDATE session SET token = :token, status = :status, versi
      unseen_urgent = :unseen_urgent, wake_on = :wake_on, stream_run = :stream_run, \
      stream_number = :stream_number, stream_last = :stream_last, stream_open = :stream_open, \
      updated_at = :updated_at WHERE sid = :sid AND token = :expected";
-/// After [`UPDATE`], when the alarm or the interrupt moved.
-const UPDATE_ALARM: &str = "UPDATE session SET alarm = ?, interrupt = ? WHERE sid = ?";
+/// After [`UPDATE`], when one of these moved.
+const UPDATE_DUE: &str = "UPDATE session SET alarm = ?, interrupt = ?, last_interrupt = ?, format = ? \
+     WHERE sid = ?";
 const INSERT: &str = "INSERT INTO session (token, tenant, id, incarnation, operation, queue, created_at, \
      status, version, epoch, format, lease_worker, lease_ends, lease_granted_ms, last_claim, found, \
      last_commit, run_open, attempts, interrupt_handed_to, last_message, last_event, last_item, unread, \
      inbox_seen, unseen_counted, unseen_urgent, wake_on, stream_run, stream_number, stream_last, stream_open, \
-     updated_at, alarm, interrupt) VALUES (:token, :tenant, :id, :incarnation, :operation, :queue, \
+     updated_at, alarm, interrupt, last_interrupt) VALUES (:token, :tenant, :id, :incarnation, :operation, :queue, \
      :created_at, :status, :version, :epoch, :format, :lease_worker, :lease_ends, :lease_granted_ms, \
      :last_claim, :found, :last_commit, :run_open, :attempts, :interrupt_handed_to, :last_message, \
      :last_event, :last_item, :unread, :inbox_seen, :unseen_counted, :unseen_urgent, :wake_on, :stream_run, \
-     :stream_number, :stream_last, :stream_open, :updated_at, :alarm, :interrupt)";
+     :stream_number, :stream_last, :stream_open, :updated_at, :alarm, :interrupt, :last_interrupt)";
 
 /// What stands under `key`.
 pub(crate) fn find(conn: &Connection, key: &SessionKey) -> Result<Option<Slot>, Fault> {
@@ -96,7 +97,7 @@ pub(crate) fn decode(row: &Row<'_>) -> Result<Slot, Fault> {
     let stream = StreamId { run: Epoch(c.count()?), number: c.count()? };
     let stream = Stream { id: stream, last: c.count()?, open: c.flag()? };
     let updated_at = c.at()?;
-    let (alarm, interrupt) = (c.at_or_null()?, c.record_or_null()?);
+    let (alarm, interrupt, last_interrupt) = (c.at_or_null()?, c.record_or_null()?, c.id_or_null()?);
     let row = SessionRow {
         key,
         incarnation,
@@ -115,6 +116,7 @@ pub(crate) fn decode(row: &Row<'_>) -> Result<Slot, Fault> {
         attempts,
         interrupt,
         interrupt_handed_to,
+        last_interrupt,
         stream,
         last_message,
         last_event,
@@ -146,7 +148,6 @@ pub(crate) fn update(
         ":status": row.status.as_str(),
         ":version": int(row.version.0),
         ":epoch": int(row.epoch.0),
-        ":format": row.format.0,
         ":lease_worker": lease.map(|lease| lease.worker.as_str()),
         ":lease_ends": lease.map(|lease| lease.ends.as_ms()),
         // The longest lease there is has all bits set: kept bit by bit.
@@ -174,9 +175,11 @@ pub(crate) fn update(
     if changed == 0 {
         return Ok(false);
     }
-    if before.alarm != row.alarm || before.interrupt != row.interrupt {
-        let interrupt = json(row.interrupt.as_ref())?;
-        conn.prepare_cached(UPDATE_ALARM)?.execute((row.alarm.map(|at| at.as_ms()), interrupt, sid))?;
+    let due = |row: &SessionRow| (row.alarm, row.format);
+    if due(before) != due(row) || before.interrupt != row.interrupt {
+        let (alarm, interrupt) = (row.alarm.map(|at| at.as_ms()), json(row.interrupt.as_ref())?);
+        let last = row.last_interrupt.as_ref().map(|id| id.as_str());
+        conn.prepare_cached(UPDATE_DUE)?.execute((alarm, interrupt, last, row.format.0, sid))?;
     }
     Ok(true)
 }
@@ -220,6 +223,7 @@ pub(crate) fn insert(conn: &Connection, token: Token, row: &SessionRow) -> Resul
         ":updated_at": row.updated_at.as_ms(),
         ":alarm": row.alarm.map(|at| at.as_ms()),
         ":interrupt": json(row.interrupt.as_ref())?,
+        ":last_interrupt": row.last_interrupt.as_ref().map(|id| id.as_str()),
     })?;
     Ok(conn.last_insert_rowid())
 }

@@ -15,6 +15,7 @@ use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::rows::SqliteRows;
 use crate::transaction::SqliteTransaction;
+use crate::turns::Turns;
 use crate::writer::{Counters, Message, QUEUE_MAX, Writer};
 
 /// What the writer did since the store was opened.
@@ -64,6 +65,7 @@ impl SqliteStore {
         let counters = Arc::new(Counters::default());
         let (writes, queue) = mpsc::channel(QUEUE_MAX);
         let mut writer = Writer {
+            turns: Turns::default(),
             log: Log::new(connector.wal_file(), wal_bytes_max),
             connector: Arc::clone(&connector),
             conn: None,

@@ -24,6 +24,7 @@ use crate::migration;
 use crate::open::Connector;
 use crate::options::Synchronous;
 use crate::transaction::Loan;
+use crate::turns::Turns;
 
 /// Writes that wait for the writer; more make their callers wait.
 pub(crate) const QUEUE_MAX: usize = 256;
@@ -141,6 +142,7 @@ pub(crate) struct Writer {
     pub(crate) hints: Arc<Waiters>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) log: Log,
+    pub(crate) turns: Turns,
 }
 
 /// How an attempt at a group ended.
@@ -296,7 +298,8 @@ impl Writer {
         };
         // Without it, it would commit otherwise than it should.
         self.choose_sync(&conn, provisional)?;
-        match execute(&conn, BEGIN).and_then(|()| migration::check(&conn)) {
+        let begun = self.turns.take(&conn, self.connector.busy_timeout(), || execute(&conn, BEGIN));
+        match begun.and_then(|()| migration::check(&conn)) {
             Ok(()) => Ok(conn),
             Err(fault) => {
                 self.keep(conn, &fault);
@@ -307,7 +310,9 @@ impl Writer {
 
     /// Commits it. A failure that does not [leave it undone](Fault::leaves_commit_undone) may come after it landed.
     pub(crate) fn commit(&mut self, conn: Connection) -> Result<(), Fault> {
-        match execute(&conn, COMMIT) {
+        let committed = execute(&conn, COMMIT);
+        self.turns.end();
+        match committed {
             Ok(()) => {
                 self.conn = Some(conn);
                 Ok(())
@@ -341,6 +346,7 @@ impl Writer {
     /// Ends the transaction, and nothing of it is left.
     pub(crate) fn roll_back(&mut self, conn: Connection) {
         let outside = execute(&conn, ROLLBACK).is_ok() || conn.is_autocommit();
+        self.turns.end();
         if outside {
             self.conn = Some(conn);
         }

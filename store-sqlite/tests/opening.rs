@@ -159,6 +159,7 @@ async fn a_file_of_the_schema_before_is_brought_up_to_date_and_its_events_are_re
     let back_to_2 = "ALTER TABLE session RENAME COLUMN operation TO created_by; \
          ALTER TABLE session DROP COLUMN token; DROP TABLE tombstone; ALTER TABLE event DROP COLUMN sizes; \
          PRAGMA user_version = 2";
+    folder.sql(BACK_TO_5).await;
     folder.sql(back_to_2).await;
 
     let store = folder.store().await;

@@ -11,7 +11,7 @@ use holdover_store::time::Timestamp;
 use holdover_store::*;
 use support::*;
 
-/// What leads from the newest schema back to schema 1.
+/// What leads from schema 5 back to schema 1.
 const BACK_TO_1: &str = "ALTER TABLE session RENAME COLUMN operation TO created_by; ALTER TABLE session DROP COLUMN token; \
      DROP TABLE tombstone; ALTER TABLE event DROP COLUMN sizes; DROP INDEX session_resting; DROP TABLE delta; DROP TABLE checkpoint; \
      ALTER TABLE session DROP COLUMN stream_run; ALTER TABLE session DROP COLUMN stream_number; \
@@ -35,6 +35,7 @@ async fn file_of_schema_1() -> (Folder, Fence) {
     let fence = claimed(&store, "s").await.fence;
     receipt(store.commit(&fence, saying("c1", "hello")).await.unwrap());
     store.close().await;
+    folder.sql(BACK_TO_5).await;
     folder.sql(BACK_TO_1).await;
     (folder, fence)
 }

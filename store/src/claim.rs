@@ -27,7 +27,7 @@ pub struct ClaimOne {
 }
 
 /// Which queues a worker serves.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Queues {
     /// All there are.
     All,

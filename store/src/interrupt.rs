@@ -54,6 +54,9 @@ pub enum InterruptOutcome {
     },
     /// A soft stop of a session at rest: there is nothing to stop, and the next turn is not harmed.
     AtRest,
+    /// This very stop was asked for before, if only by a try whose answer was lost, and waits no more: it was heeded, or the turn that it was for ended by itself.
+    /// Nothing was changed. Only the newest such stop is known.
+    Over,
     /// The session is aborted, for ever.
     Aborted,
     /// There is no such session, or not in this incarnation.
@@ -65,7 +68,7 @@ impl InterruptOutcome {
     pub fn is_waiting(&self) -> bool {
         match self {
             Self::Requested | Self::AlreadyWaiting { .. } => true,
-            Self::AtRest | Self::Aborted | Self::NotFound => false,
+            Self::AtRest | Self::Over | Self::Aborted | Self::NotFound => false,
         }
     }
 }

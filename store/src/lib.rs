@@ -130,8 +130,13 @@ pub trait StateStore: Send + Sync + 'static {
     /// Claims at most `claim.runs.len()` sessions whose alarm has rung. No two claims share a session and
     /// epoch (INV-32). A claim never comes back with its lease over.
     ///
-    /// Soonest alarm first, ties by key, among the sessions of one partition of the store: over all in a
-    /// store that has none. A session in which another write is in flight at that moment may be passed
+    /// If no more are due than are asked for, soonest alarm first, ties by key. If more are, tenants take turns: each handle
+    /// claims the soonest of one tenant, then of the next by name, and after the last of the first; what is still asked
+    /// for once each tenant had its turn, soonest alarm first. So within a tenant the soonest come first. A store may
+    /// bound how many tenants with an alarm it looks at for one call; the next call goes on behind them. A store that has
+    /// partitions may keep these orders within each.
+    ///
+    /// A session in which another write is in flight at that moment may be passed
     /// over; it stays due, and a later call finds it. So fewer than were asked for may come back although
     /// more are due. Whoever calls again until the answer is empty, with no other write in flight during
     /// that last call, has found every session that was due.

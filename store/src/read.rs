@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 use super::{DeltaPage, EventCursor, OutcomeKind, PageCursor, PendingKind, SessionStatus};
-use crate::ids::{Epoch, EventSeq, MessageSeq, QueueLabel, RunId, SessionId, SessionKey, TenantId, WorkerId};
+use crate::ids::{
+    Epoch, EventSeq, Incarnation, MessageSeq, QueueLabel, RunId, SessionId, SessionKey, TenantId, WorkerId,
+};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
@@ -199,6 +201,9 @@ impl TimeRange {
 pub struct SessionQuery {
     /// Of this tenant.
     pub tenant: TenantId,
+    /// Living this life: one session, or none. A store finds it without looking at others, but where an older version
+    /// has left it without the index for that.
+    pub life: Option<Incarnation>,
     /// With one of these statuses; any if empty.
     pub status: Vec<SessionStatus>,
     /// In this queue.
@@ -219,6 +224,7 @@ impl SessionQuery {
     pub fn all(tenant: TenantId) -> Self {
         Self {
             tenant,
+            life: None,
             status: Vec::new(),
             queue: None,
             labels: super::Labels::default(),
@@ -234,11 +240,12 @@ impl SessionQuery {
             "list": "sessions", "tenant": self.tenant, "status": self.status,
             "queue": self.queue, "labels": self.labels,
         });
-        // A filter by time came later: cursors from before it still belong to queries without one.
+        // Some filters came later: cursors from before them still belong to queries without them.
         let times = [("created", self.created), ("changed", self.changed)];
         let times = times.into_iter().filter(|(_, range)| *range != TimeRange::ALWAYS);
         if let Some(filter) = filter.as_object_mut() {
             filter.extend(times.map(|(name, range)| (name.to_owned(), serde_json::json!(range))));
+            filter.extend(self.life.map(|life| ("life".to_owned(), serde_json::json!(life))));
         }
         Digest::of(filter.to_string().as_bytes())
     }

@@ -51,7 +51,7 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
                 front.out.line(format!("session {}: it is at rest, there is nothing to stop", args.session));
                 break;
             }
-            InterruptOutcome::AtRest | InterruptOutcome::Aborted => break,
+            InterruptOutcome::AtRest | InterruptOutcome::Over | InterruptOutcome::Aborted => break,
             InterruptOutcome::Requested | InterruptOutcome::AlreadyWaiting { .. } => {}
         }
         asked = true;

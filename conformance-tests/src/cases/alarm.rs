@@ -21,7 +21,7 @@ cases! {
     timer.claim_due_in_due_order_ties_by_id: Distributed Time needs DueOrder,
         "what is due comes soonest alarm first, ties by key",
         "under load the oldest would wait for ever",
-        "claim_due: soonest alarm first, ties by key, over all in a store without partitions";
+        "claim_due: soonest alarm first, ties by key; within a tenant the soonest come first";
     timer.fires_once_across_claimers: Distributed Concurrent,
         "of 8 workers one hears an alarm",
         "a timeout would be carried out twice",

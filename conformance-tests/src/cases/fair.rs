@@ -1,14 +1,17 @@
 //! One that goes wrong, or wants everything, holds up nobody else.
 
+use holdover_store::ids::SessionKey;
 use holdover_store::payload::Payload;
+use holdover_store::time::Timestamp;
 use holdover_store::{
-    Claim, Commit, Delivery, InboxItem, NewSession, SessionStatus, StateStore, StoreErrorKind,
+    Claim, Commit, Delivery, InboxItem, NewSession, SessionStatus, Start, StateStore, StoreErrorKind,
 };
 
 use crate::bench::Bench;
 use crate::case::cases;
 use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{commit, message, new_session, release_to, suspended};
+use crate::fixture::{commit, id, message, new_session, release_to, suspended};
+use crate::sweep::as_many_due;
 
 cases! {
     submit.poison_payload_does_not_block_others: Core Sequential,
@@ -19,6 +22,10 @@ cases! {
         "a session that is woken again as soon as it is left comes after all that waited before",
         "one busy session would keep the others from every worker",
         "claim_due: soonest alarm first";
+    ready.tenants_take_turns: Distributed Sequential needs DueOrder,
+        "when more is due than is asked for, each tenant is served in turn, its soonest session first",
+        "a tenant with a backlog would keep all others from every worker",
+        "claim_due: if more are due than are asked for, tenants take turns";
 }
 
 /// Neither UTF-8 nor JSON, and a NUL that would end a text.
@@ -80,6 +87,44 @@ async fn starvation_free_under_hot_session(t: Bench) -> CaseResult {
     let waited = (0..WAITING).map(|nth| format!("waits-{nth}"));
     let expected: Vec<String> = ["a-hot".into()].into_iter().chain(waited).chain(["a-hot".into()]).collect();
     ensure_eq!(served, expected, "who was served, one after the other");
+    Ok(())
+}
+
+async fn tenants_take_turns(t: Bench) -> CaseResult {
+    // The more a tenant has, the longer it waits already.
+    let waiting = [("c-many", 5, 0), ("a-few", 3, 100), ("b-one", 1, 200)];
+    for (tenant, count, from) in waiting {
+        for nth in (0..count).rev() {
+            let key = SessionKey::new(id(tenant), id(&format!("s{nth}")));
+            let start = Start::At(Timestamp::from_ms(from + nth));
+            t.store.create_session(NewSession { key, start, ..new_session("s") }).await?;
+        }
+    }
+    let mut served: Vec<(String, String)> = Vec::new();
+    for (count, wanted) in [(1, 1), (1, 1), (1, 1), (2, 2), (4, 4), (1, 0)] {
+        let claims = as_many_due(&t.store, t.due(count)).await?;
+        ensure_eq!(claims.len(), wanted, "sessions that are claimed after {served:?}");
+        served.extend(claims.iter().map(|claim| {
+            let key = &claim.fence.key;
+            (key.tenant.to_string(), key.id.to_string())
+        }));
+    }
+    let tenants = |served: &[(String, String)]| {
+        let mut tenants: Vec<String> = served.iter().map(|(tenant, _)| tenant.clone()).collect();
+        tenants.sort();
+        tenants
+    };
+    ensure_eq!(
+        tenants(&served[..3]),
+        ["a-few", "b-one", "c-many"],
+        "who is served by the first three claims"
+    );
+    ensure_eq!(tenants(&served[3..5]), ["a-few", "c-many"], "who is served when two are asked for");
+    for (tenant, count, _) in waiting {
+        let own = served.iter().filter(|(served, _)| served == tenant).map(|(_, session)| session.clone());
+        let soonest_first: Vec<String> = (0..count).map(|nth| format!("s{nth}")).collect();
+        ensure_eq!(own.collect::<Vec<_>>(), soonest_first, "which sessions of {tenant} are served");
+    }
     Ok(())
 }
 

@@ -3,8 +3,8 @@
 //! Requirements: H05.
 
 use holdover_store::{
-    ClaimDue, Commit, Interrupt, InterruptCheck, InterruptKind, InterruptOutcome, Queues, SessionStatus,
-    StateStore,
+    ClaimDue, Commit, DeleteMode, Deletion, Interrupt, InterruptCheck, InterruptKind, InterruptOutcome,
+    Queues, SessionStatus, StateStore,
 };
 
 use crate::bench::{Bench, nobody, race};
@@ -29,6 +29,10 @@ cases! {
         "a soft stop of a session at rest leaves nothing behind",
         "the next turn would end before it began",
         "InterruptOutcome::AtRest: there is nothing to stop, and the next turn is not harmed";
+    interrupt.one_that_comes_again_when_it_is_over_stops_nothing: Core Sequential,
+        "a stop that is asked for again once it was heeded, or its turn has ended by itself, does not stop a later turn",
+        "a request that was sent twice, or was long on its way, would end a turn that nobody meant",
+        "InterruptOutcome::Over: this very stop was asked for before, and waits no more";
     interrupt.wakes_suspended_session: Distributed Sequential,
         "a parked session with a stop waiting is due at once",
         "nobody would carry the stop out",
@@ -141,6 +145,36 @@ async fn on_idle_session_does_not_kill_next_run(t: Bench) -> CaseResult {
     ensure_eq!(claim.interrupt(), None, "the interrupt in the next claim");
     ensure_eq!(t.store.take_interrupt(&claim.fence).await?, InterruptCheck::Clear, "the check");
     Ok(())
+}
+
+async fn one_that_comes_again_when_it_is_over_stops_nothing(t: Bench) -> CaseResult {
+    let heeded = Commit {
+        interrupt_confirmed: Some(id("stop")),
+        release: Some(release_to(SessionStatus::Interrupted)),
+        ..commit()
+    };
+    let by_itself = Commit { release: Some(release_to(SessionStatus::Idle)), ..commit() };
+    for (name, end) in [("heeded", heeded), ("by-itself", by_itself)] {
+        let claim = t.running(name).await?;
+        let key = &claim.fence.key;
+        t.interrupt(key, soft("stop")).await?;
+        t.commit(&claim.fence, end).await?;
+        let claim = t.claim(key).await?;
+        let before = t.load(key).await?;
+        let again = t.peer().await.request_interrupt(key, soft("stop")).await?;
+        ensure_eq!(again, InterruptOutcome::Over, "the answer to a stop that was {name} before");
+        ensure_eq!(t.load(key).await?, before, "the session after a stop that was {name} before");
+        ensure_eq!(t.store.take_interrupt(&claim.fence).await?, InterruptCheck::Clear, "the check, {name}");
+        // Another one stops the turn, and the end of that does not bring the first back.
+        t.interrupt(key, soft("other")).await?;
+        let waiting = InterruptOutcome::AlreadyWaiting { id: id("other") };
+        ensure_eq!(t.store.request_interrupt(key, soft("other")).await?, waiting, "the other, again");
+    }
+    // Another life has never heard of it.
+    let deletion = Deletion { mode: DeleteMode::Force, incarnation: None };
+    t.store.delete_session(&key("heeded"), deletion).await?;
+    let claim = t.running("heeded").await?;
+    t.interrupt(&claim.fence.key, soft("stop")).await
 }
 
 async fn wakes_suspended_session(t: Bench) -> CaseResult {

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use holdover_store::time::Timestamp;
 use holdover_store::{
-    Commit, Deletion, Labels, NewSession, PAGE_ROWS_MAX, PageRequest, PendingQuery, SessionQuery,
+    Commit, DeleteMode, Deletion, Labels, NewSession, PAGE_ROWS_MAX, PageRequest, PendingQuery, SessionQuery,
     SessionStatus, SessionSummary, StateStore, StoreErrorKind, TimeRange,
 };
 
@@ -35,6 +35,10 @@ cases! {
         "status, queue and labels filter together, each by exact match",
         "a filter that is dropped shows what was not asked for",
         "SessionQuery: with one of these statuses; in this queue; with all of these labels";
+    list.the_session_of_a_life_is_found_by_it: Core Sequential,
+        "a list by a life holds the one session of the tenant that lives it",
+        "an answer that names a life would find no session, or another's",
+        "SessionQuery::life: living this life: one session, or none";
     list.created_range_is_half_open: Core Time,
         "sessions of a time of creation are listed: from its first instant on, and not at its end",
         "sessions would be missing between two days, or be in both",
@@ -215,6 +219,28 @@ fn ranges(instants: &[Timestamp]) -> Vec<(TimeRange, Vec<usize>)> {
         (range, all.map(|(index, _)| index).collect())
     };
     ranges.map(within).collect()
+}
+
+async fn the_session_of_a_life_is_found_by_it(t: Bench) -> CaseResult {
+    let key = t.create("one").await?;
+    t.create("other").await?;
+    let first = t.load(&key).await?.incarnation;
+    let by = |life| SessionQuery { life: Some(life), ..all() };
+    ensure_eq!(names(&t, by(first)).await?, ["one"], "whose life it is");
+    let foreign = SessionQuery { tenant: id("another"), ..by(first) };
+    ensure_eq!(names(&t, foreign).await?, Vec::<String>::new(), "whose life it is, of another tenant");
+    let status = SessionQuery { status: vec![SessionStatus::Failed], ..by(first) };
+    ensure_eq!(names(&t, status).await?, Vec::<String>::new(), "whose life it is, with another status");
+    // The session comes again, in another life.
+    t.store.delete_session(&key, Deletion { mode: DeleteMode::Force, incarnation: None }).await?;
+    t.create("one").await?;
+    let second = t.load(&key).await?.incarnation;
+    ensure_eq!(names(&t, by(first)).await?, Vec::<String>::new(), "whose life it was");
+    ensure_eq!(names(&t, by(second)).await?, ["one"], "whose life it is now");
+    let page = PageRequest { after: None, limit: rows(1) };
+    let paged = SessionQuery { page, ..by(second) };
+    ensure_eq!(names(&t, paged).await?, ["one"], "whose life it is, page by page");
+    Ok(())
 }
 
 async fn created_range_is_half_open(t: Bench) -> CaseResult {

@@ -1,5 +1,6 @@
 //! Who holds a session.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use holdover_store::ids::{Fence, RunId, SessionKey, WorkerId};
@@ -43,7 +44,18 @@ impl Model {
 
     /// How many sessions could be claimed.
     pub(crate) fn count_due(&self, due: &ClaimDue) -> usize {
-        self.lives.values().filter(|life| life.is_due(due, self.now)).count()
+        self.due(due).count()
+    }
+
+    /// Whether tenants take turns: more could be claimed than are asked for, and not of one tenant alone. Then it is the
+    /// store that knows whose turn it is.
+    pub(crate) fn takes_turns(&self, due: &ClaimDue) -> bool {
+        let tenants: BTreeSet<_> = self.due(due).map(|life| &life.row.key.tenant).collect();
+        self.count_due(due) > due.runs.len() && tenants.len() > 1
+    }
+
+    fn due(&self, due: &ClaimDue) -> impl Iterator<Item = &Life> {
+        self.lives.values().filter(|life| life.is_due(due, self.now))
     }
 
     pub(crate) fn compare_and_set(&mut self, key: &SessionKey, cas: &StatusCas) -> CasOutcome {

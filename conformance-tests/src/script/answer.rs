@@ -199,6 +199,7 @@ impl Answer {
                 InterruptOutcome::Requested => "requested",
                 InterruptOutcome::AlreadyWaiting { .. } => "already waiting",
                 InterruptOutcome::AtRest => "at rest",
+                InterruptOutcome::Over => "over",
                 InterruptOutcome::Aborted => "aborted",
                 InterruptOutcome::NotFound => "not found",
             },

@@ -93,7 +93,8 @@ impl Play {
     /// Whether it is known what is answered: which of several sessions comes first, not every store says.
     fn is_decided(&self, request: &Request) -> bool {
         let Request::ClaimDue(due) = request else { return true };
-        self.powers.due_order || self.model.count_due(due) < 2
+        let in_order = self.powers.due_order && !self.model.takes_turns(due);
+        in_order || self.model.count_due(due) < 2
     }
 
     fn note_life(&mut self, request: &Request) {

@@ -55,7 +55,7 @@ impl Seen {
         read: &[(MessageSeq, Arc<Message>)],
         most: usize,
     ) -> SharedList<Arc<Message>> {
-        // Who is stopped by a panic leaves nothing half done.
+        // Empty while it changes: a panic in between leaves nothing half done.
         let before = std::mem::take(self);
         let (mut seen, new) = match before.news_of(now).filter(|_| before.most == most) {
             Some(new) => (before, new),

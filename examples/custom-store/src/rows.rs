@@ -123,7 +123,7 @@ impl Rows for RedbRows {
         }
     }
 
-    async fn due(&self, query: &DueQuery, wants: &[Want]) -> Answer<Vec<Answer<Found>>> {
+    async fn due(&self, query: &DueQuery, wants: &[Want]) -> Answer<Due<Answer<Found>>> {
         let (query, wants) = (query.clone(), wants.to_vec());
         self.look(move |file, now| file.due(&query, &wants, now)).await
     }

@@ -59,7 +59,15 @@ impl Runtime {
         let incarnation = Some(session.incarnation);
         let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now(), incarnation };
         let asked = self.repeated(|| self.shared.store.request_interrupt(key, interrupt.clone())).await?;
-        let own = matches!(&asked, InterruptOutcome::AlreadyWaiting { id: waiting } if *waiting == id);
+        // A try whose answer was lost has asked before, and may have been heeded since.
+        let own = match &asked {
+            InterruptOutcome::AlreadyWaiting { id: waiting } => *waiting == id,
+            InterruptOutcome::Over => true,
+            InterruptOutcome::Requested
+            | InterruptOutcome::AtRest
+            | InterruptOutcome::Aborted
+            | InterruptOutcome::NotFound => false,
+        };
         let outcome = if own { InterruptOutcome::Requested } else { asked };
         match &outcome {
             InterruptOutcome::Requested | InterruptOutcome::AlreadyWaiting { .. } => {
@@ -68,7 +76,7 @@ impl Runtime {
                     tracing::warn!(session = %key, %error, "asked to stop, left to be ended by another");
                 }
             }
-            InterruptOutcome::AtRest | InterruptOutcome::Aborted => {}
+            InterruptOutcome::AtRest | InterruptOutcome::Over | InterruptOutcome::Aborted => {}
             InterruptOutcome::NotFound => return Err(RuntimeError::NotFound { key: key.clone() }),
         }
         Ok(outcome)

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{Fence, RunId, SessionKey, WorkerId};
+use holdover_store::ids::{Fence, RunId, SessionKey, TenantId, WorkerId};
+use holdover_store::rules::in_turn;
 use holdover_store::time::Timestamp;
 use holdover_store::{
     CasOutcome, Claim, ClaimDue, ClaimOne, ClaimOutcome, LeaseOutcome, OutcomeKind, RunEnded, StatusCas,
@@ -38,18 +39,21 @@ fn claimed(record: &Record, now: Timestamp) -> ClaimOutcome {
     }
 }
 
-/// Claims what is due, soonest alarm first, ties by key.
-pub fn claim_due(sessions: &mut Sessions, claim: ClaimDue, now: Timestamp) -> Vec<Claim> {
+/// Claims what is due, in turn: `turn` is whose it was last.
+pub fn claim_due(
+    sessions: &mut Sessions,
+    turn: &mut Option<TenantId>,
+    claim: ClaimDue,
+    now: Timestamp,
+) -> Vec<Claim> {
     let tenant = claim.tenant.as_ref();
     let is_due = |record: &Record| record.row.is_due(&claim.queues, claim.newest_format, tenant, now);
-    let mut due: Vec<_> = sessions
-        .values()
-        .filter(|record| is_due(record))
-        .map(|record| (record.row.alarm, record.row.key.clone()))
-        .collect();
-    due.sort();
+    let due = sessions.values().filter(|record| is_due(record));
+    let due = due.map(|record| (record.row.alarm.unwrap_or_default(), record.row.key.clone())).collect();
+    let (due, last) = in_turn(due, turn.as_ref(), claim.runs.len());
+    *turn = last;
     let mut claims = Vec::new();
-    for ((_, key), run) in due.into_iter().zip(claim.runs) {
+    for (key, run) in due.into_iter().zip(claim.runs) {
         if let Some(record) = sessions.get_mut(&key) {
             begin_run(record, run, claim.worker.clone(), claim.lease, now);
             claims.extend(record.claim(now));

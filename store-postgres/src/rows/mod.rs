@@ -2,6 +2,7 @@
 
 mod due;
 mod kinds;
+mod look;
 mod ops;
 mod put;
 mod read;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{
-    DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Verdict, Want, Write,
+    Due, DueQuery, Found, PendingPlace, Rows, Scanned, SessionPlace, Verdict, Want, Write,
 };
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
@@ -26,13 +27,6 @@ use holdover_store::{
 
 use crate::call::Call;
 use crate::open::Opened;
-
-/// Of sessions that are due but cannot be read so many are told of at a time.
-const UNREADABLE_TOLD: usize = 8;
-/// So many sessions more than are wanted are looked at, in case some cannot be read.
-const DUE_SPARE: usize = 8;
-/// One statement brings so many sessions that are due.
-const DUE_PAGE: usize = 256;
 
 /// So often a session that cannot be read is removed anew, as others wrote it.
 const REMOVALS_MAX: usize = 100;
@@ -109,31 +103,8 @@ impl Rows for PgRows {
         &self,
         query: &DueQuery,
         wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
-        let (mut all, mut readable, mut after) = (Vec::new(), 0, None);
-        loop {
-            let limit = (query.limit - readable).min(DUE_PAGE) + DUE_SPARE;
-            let due = due::Due { query: query.clone(), wants: wants.to_vec(), after, limit };
-            let due = self.0.caller.call(due).await?;
-            self.heard(due.now);
-            for found in due.found {
-                match found {
-                    Ok(_) if readable == query.limit => return Ok(all),
-                    Ok(found) => {
-                        readable += 1;
-                        all.push(Ok(found));
-                    }
-                    Err(fault) if all.len() - readable < UNREADABLE_TOLD => {
-                        all.push(Err(fault.of("due", None, false)))
-                    }
-                    Err(_) => {}
-                }
-            }
-            after = match due.last {
-                Some(last) if readable < query.limit => Some(last),
-                Some(_) | None => return Ok(all),
-            };
-        }
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
+        self.find_due(query, wants).await
     }
 
     async fn sessions(

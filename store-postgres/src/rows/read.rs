@@ -57,8 +57,8 @@ impl Call for ReadOne {
 
     fn answer(&self, rows: &[PgRow]) -> Result<Found, Fault> {
         let (now, mut found) = all_found(rows, &self.wants)?;
-        match found.pop() {
-            Some(found) => found,
+        match found.pop_first() {
+            Some((_, found)) => found,
             None => Ok(Found { now, slot: None, rows: self.wants.iter().map(|_| Vec::new()).collect() }),
         }
     }
@@ -217,11 +217,11 @@ struct Read {
     labels: Vec<(String, String)>,
 }
 
-/// What was found: the clock, and the sessions in their order. One that cannot be read costs no other.
-pub(super) fn all_found(
-    rows: &[PgRow],
-    wants: &[Want],
-) -> Result<(Timestamp, Vec<Result<Found, Fault>>), Fault> {
+/// Sessions by their numbers in an answer. One that cannot be read is a fault in its place.
+type Numbered = BTreeMap<i64, Result<Found, Fault>>;
+
+/// What was found: the clock, and the sessions, each under its number. One that cannot be read costs no other.
+pub(super) fn all_found(rows: &[PgRow], wants: &[Want]) -> Result<(Timestamp, Numbered), Fault> {
     let mut now = None;
     let mut sessions: BTreeMap<i64, Read> = BTreeMap::new();
     for one in rows {
@@ -229,11 +229,13 @@ pub(super) fn all_found(
         let (nth, want): (i64, i32) = (c.take()?, c.take()?);
         match usize::try_from(want) {
             Err(_) if want == CLOCK => now = Some(Packed::read(&mut c, "")?.at("clock")?),
-            Err(_) => {
+            Err(_) if want == SESSION => {
                 let rows = wants.iter().map(|_| Vec::new()).collect();
                 let slot = Packed::read(&mut c, "").and_then(slot);
                 sessions.insert(nth, Read { slot, rows, labels: Vec::new() });
             }
+            // What a statement says beside.
+            Err(_) => {}
             Ok(want) => {
                 let Some(session) = sessions.get_mut(&nth) else { continue };
                 if let Err(fault) = session.add(&mut c, want, wants) {
@@ -243,7 +245,8 @@ pub(super) fn all_found(
         }
     }
     let now = now.ok_or_else(|| Fault::Corrupt("the database answered nothing".into()))?;
-    Ok((now, sessions.into_values().map(|session| session.found(now, wants)).collect()))
+    let found = |(nth, session): (i64, Read)| (nth, session.found(now, wants));
+    Ok((now, sessions.into_iter().map(found).collect()))
 }
 
 impl Read {

@@ -20,11 +20,7 @@ use crate::sql::{Param, Sql, int, push};
 const LOOKED_AT_MAX: i64 = 10_000;
 
 /// Binds instant, tenant and id of a place; without one, the instant `from` and nothing.
-pub(super) fn bind_place(
-    sql: &mut Sql<'_>,
-    place: Option<&SessionPlace>,
-    from: i64,
-) -> (Param, Param, Param) {
+fn bind_place(sql: &mut Sql<'_>, place: Option<&SessionPlace>, from: i64) -> (Param, Param, Param) {
     (
         sql.bind(place.map_or(from, |place| place.at.as_ms())),
         sql.bind(place.map_or("", |place| place.key.tenant.as_str())),
@@ -84,12 +80,22 @@ impl Call for Sessions {
         let names = sql.bind(query.labels.0.keys().map(|name| name.as_bytes()).collect::<Vec<_>>());
         let values = sql.bind(query.labels.0.values().map(|value| value.as_bytes()).collect::<Vec<_>>());
         let labels = table(Kind::Labels).bytes;
+        // The one of a life is looked for by itself, along its own index.
+        let of_tenant = match query.life {
+            None => format!("{schema}session"),
+            Some(life) => {
+                let life = sql.bind(life.0.as_bytes().as_slice());
+                format!(
+                    "(SELECT l.* FROM {schema}session l WHERE l.tenant = {tenant} AND l.incarnation = {life} OFFSET 0)"
+                )
+            }
+        };
         push!(
             sql,
             "WITH w AS MATERIALIZED ( \
                  SELECT o.sid, o.created_at, o.id, o.status, o.queue, o.updated_at, row_number() OVER ( \
                      ORDER BY o.created_at DESC, o.id DESC) AS nth FROM ( \
-                     SELECT o.* FROM {schema}session o \
+                     SELECT o.* FROM {of_tenant} o \
                      WHERE o.tenant = {tenant} AND o.dead_since IS NULL AND (o.created_at, o.id) < ({at}, {id}) \
                          AND o.created_at >= {since} \
                      ORDER BY o.created_at DESC, o.id DESC LIMIT {walk}) o), \

@@ -9,7 +9,8 @@ use std::time::Duration;
 use holdover_store::ids::*;
 use holdover_store::payload::Payload;
 use holdover_store::{
-    Claim, ClaimOne, Commit, CreateOutcome, Labels, NewMessage, NewSession, NewState, Start, StateStore,
+    Claim, ClaimDue, ClaimOne, Commit, CreateOutcome, Labels, NewMessage, NewSession, NewState, Queues,
+    Start, StateStore,
 };
 use holdover_store_postgres::PostgresOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -35,6 +36,27 @@ pub(crate) fn schema_of(options: &PostgresOptions) -> String {
     format!("{options:?}").split("schema ").nth(1).unwrap().split('"').next().unwrap().to_owned()
 }
 
+/// SQL that makes sessions with an alarm. `select` answers for each: tenant, id, queue, format, alarm, and the id of an
+/// interrupt or null.
+pub(crate) fn insert_waiting(schema: &str, select: &str) -> String {
+    let more = |table: &str| {
+        format!(
+            "INSERT INTO {schema}.{table} (sid, digest, payload) SELECT s.sid, sha256('{{}}'), '{{}}' FROM {schema}.session s \
+             ON CONFLICT DO NOTHING"
+        )
+    };
+    format!(
+        "INSERT INTO {schema}.session (tenant, id, incarnation, created_by, queue, created_at, status, version, epoch, format, \
+             found, updated_at, token, alarm, interrupt_id, interrupt_kind, interrupt_reason, interrupt_at) \
+         SELECT x.tenant, x.id, decode(repeat('07', 16), 'hex'), 'create', x.queue, 5, 'idle', 1, 0, x.format, 'idle', 5, 7, \
+             x.alarm, x.interrupt, CASE WHEN x.interrupt <> '' THEN 'soft' END, \
+             CASE WHEN x.interrupt <> '' THEN ''::bytea END, CASE WHEN x.interrupt <> '' THEN 5 END \
+         FROM ({select}) AS x (tenant, id, queue, format, alarm, interrupt); {}; {}",
+        more("definition"),
+        more("state")
+    )
+}
+
 /// Makes a schema as version 2 left it, with the functions of two programs.
 pub(crate) fn as_version_2(schema: &str) -> String {
     let steps = [include_str!("../../schema/0001.sql"), include_str!("../../schema/0002.sql")];
@@ -51,6 +73,24 @@ pub(crate) fn as_version_2(schema: &str) -> String {
     let set = "INSERT INTO holdover.mark (version) VALUES (2);";
     let sql = format!("CREATE SCHEMA {schema}; {mark} {first} {second} {} {view} {set}", programs.join(" "));
     sql.replace("holdover.", &format!("{schema}."))
+}
+
+/// Makes a schema as version 3 left it.
+pub(crate) fn as_version_3(schema: &str) -> String {
+    let third = include_str!("../../schema/0003.sql").replace("holdover.", &format!("{schema}."));
+    format!("{}; {third} UPDATE {schema}.mark SET version = 3", as_version_2(schema))
+}
+
+/// A claim of so many sessions, of whatever is due.
+pub(crate) fn due(runs: usize) -> ClaimDue {
+    ClaimDue {
+        runs: (0..runs).map(|_| id(&format!("due-{}", unique()))).collect(),
+        worker: id("worker"),
+        lease: Duration::from_secs(600),
+        queues: Queues::All,
+        newest_format: StateFormat(1),
+        tenant: None,
+    }
 }
 
 /// A way to the database behind the store's back.

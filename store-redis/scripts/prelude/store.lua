@@ -18,3 +18,11 @@ end
 
 check_store(KEYS[1])
 local now = clock()
+
+-- Whether the instant whose text begins there has come. Numbers are compared: the server's locale orders texts.
+local function has_come(text, first)
+  local digits = tonumber(string.sub(text, first + 1, first + 16))
+  if not digits then return false end
+  if string.sub(text, first, first) == '0' then digits = digits - 9007199254740992 end
+  return digits <= now
+end

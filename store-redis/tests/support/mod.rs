@@ -74,6 +74,14 @@ pub(crate) fn cli(url: &str, command: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// How often a server was told a command.
+pub(crate) fn calls(url: &str, command: &str) -> u64 {
+    let said = cli(url, &["INFO", "commandstats"]);
+    let line = said.lines().find(|line| line.starts_with(&format!("cmdstat_{command}:")));
+    let calls = |line: &str| line.split_once("calls=")?.1.split(',').next()?.parse().ok();
+    line.and_then(calls).unwrap_or(0)
+}
+
 /// Options for a store of its own on a server.
 pub(crate) fn options(url: &str) -> RedisOptions {
     let namespace = format!("test:{}", Uuid::new_v4().simple());

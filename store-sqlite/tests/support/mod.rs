@@ -18,6 +18,13 @@ use uuid::Uuid;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
+/// What leads from the newest schema back to schema 5.
+pub(crate) const BACK_TO_5: &str = "DROP INDEX session_due; DROP INDEX session_turn; DROP INDEX session_due_interrupted; \
+     DROP INDEX session_turn_interrupted; DROP INDEX session_life; ALTER TABLE session DROP COLUMN last_interrupt; \
+     CREATE INDEX session_due ON session (queue, alarm) WHERE alarm IS NOT NULL; \
+     CREATE INDEX session_due_interrupted ON session (alarm) WHERE alarm IS NOT NULL AND interrupt IS NOT NULL; \
+     PRAGMA user_version = 5";
+
 /// A clock that stands still until it is moved.
 #[derive(Default)]
 pub(crate) struct HandClock(AtomicI64);

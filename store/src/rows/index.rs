@@ -2,25 +2,17 @@
 
 use std::ops::Range;
 
+use super::along::{alarm_entry, turn_entry};
+use super::due::{DueGroup, DuePlace};
 use super::row::Row;
 use super::write::Slot;
-use crate::ids::{PendingId, SessionId, SessionKey, StateFormat, TenantId};
+use crate::ids::{Incarnation, PendingId, SessionId, SessionKey, TenantId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
-use crate::{PendingCall, Queues, SessionSummary};
+use crate::{PendingCall, SessionSummary};
 
-/// Which sessions are due for a worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DueQuery {
-    /// Those of these queues; one with an interrupt waiting in every queue.
-    pub queues: Queues,
-    /// Those with a state of at most this format; one with an interrupt waiting whatever its format.
-    pub newest_format: StateFormat,
-    /// Those of this tenant; of all if none.
-    pub tenant: Option<TenantId>,
-    /// At most so many.
-    pub limit: usize,
-}
+/// How long a life is in [`Index::Lives`].
+const LIFE_BYTES: usize = 16;
 
 /// The place of a session in an index by time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,8 +28,9 @@ impl SessionPlace {
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Sessions => Self::from_bytes(place_in(entry)?),
-            Index::Due | Index::Resting | Index::Dead => Self::from_bytes(entry),
-            Index::Pending => None,
+            Index::Lives => Self::from_bytes(place_in(entry)?.get(LIFE_BYTES..)?),
+            Index::Resting | Index::Dead => Self::from_bytes(entry),
+            Index::Alarms | Index::Turns | Index::Pending => None,
         }
     }
 
@@ -88,7 +81,9 @@ impl PendingPlace {
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Pending => Self::from_bytes(place_in(entry)?),
-            Index::Due | Index::Sessions | Index::Resting | Index::Dead => None,
+            Index::Sessions | Index::Lives | Index::Alarms | Index::Turns | Index::Resting | Index::Dead => {
+                None
+            }
         }
     }
 
@@ -132,26 +127,34 @@ impl PendingPlace {
 /// A backend may store `index as u8`: new ones come last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Index {
-    /// Sessions with an alarm, by alarm and key.
-    Due,
     /// Sessions by tenant, creation and id.
-    Sessions,
+    Sessions = 1,
     /// Sessions that are [`quiet`](SessionRow::quiet), by their last change and key.
     Resting,
     /// Open pending calls by tenant, deadline, session and id.
     Pending,
     /// Keys with nothing but lives that ended, by when the newest did.
     Dead,
+    /// Sessions with an alarm, by [group](DueGroup), alarm and key.
+    Alarms,
+    /// Sessions with an alarm, by [group](DueGroup), tenant, alarm and id.
+    Turns,
+    /// Sessions by tenant, life, creation and id.
+    Lives,
 }
 
 /// Where a session's row stands in the indexes: all that changes with the row. Old entries go, new ones come.
 pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
-    let mut entries = vec![(
-        Index::Sessions,
-        of_tenant(&row.key.tenant, &SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes()),
-    )];
+    let listed = SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes();
+    let life = [row.incarnation.0.as_bytes().as_slice(), &listed].concat();
+    let mut entries = vec![
+        (Index::Sessions, of_tenant(&row.key.tenant, &listed)),
+        (Index::Lives, of_tenant(&row.key.tenant, &life)),
+    ];
     if let Some(at) = row.alarm {
-        entries.push((Index::Due, SessionPlace { at, key: row.key.clone() }.to_bytes()));
+        let (group, place) = (DueGroup::of(row), DuePlace::new(at, &row.key));
+        entries.push((Index::Alarms, alarm_entry(&group, &place)));
+        entries.push((Index::Turns, turn_entry(&group, &place)));
     }
     if row.quiet() {
         entries.push((Index::Resting, SessionPlace::changed(row).to_bytes()));
@@ -190,8 +193,7 @@ pub fn row_entry(row: &Row) -> Option<(Index, Vec<u8>)> {
     }
 }
 
-/// Where the entries lie that come after a place and before an instant, in [`Index::Due`], [`Index::Resting`] and
-/// [`Index::Dead`].
+/// Where the entries lie that come after a place and before an instant, in [`Index::Resting`] and [`Index::Dead`].
 pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<u8>> {
     let start = after.map_or_else(Vec::new, |place| behind(place.to_bytes()));
     let end = instant(before).to_vec();
@@ -205,6 +207,14 @@ pub fn sessions_range(tenant: &TenantId, after: Option<&SessionPlace>) -> Range<
     let Range { start, end } = tenant_range(tenant);
     let end = after.map_or(end, |place| of_tenant(tenant, &place.to_bytes()));
     start..end
+}
+
+/// The same in [`Index::Lives`], of one life.
+pub fn life_range(tenant: &TenantId, life: Incarnation, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
+    let of_life = |place: &[u8]| of_tenant(tenant, &[life.0.as_bytes().as_slice(), place].concat());
+    // A place begins with an instant of eight bytes, and an id behind it.
+    let end = after.map_or_else(|| of_life(&[u8::MAX; 9]), |place| of_life(&place.to_bytes()));
+    of_life(&[])..end
 }
 
 /// Where the entries of a tenant lie in [`Index::Pending`] that come after a place.
@@ -244,11 +254,11 @@ fn place_in(entry: &[u8]) -> Option<&[u8]> {
 }
 
 /// Big-endian, with the sign turned, so that byte order is the order of time.
-fn instant(at: Timestamp) -> [u8; 8] {
+pub(super) fn instant(at: Timestamp) -> [u8; 8] {
     (at.as_ms() ^ i64::MIN).to_be_bytes()
 }
 
-fn instant_of(bytes: [u8; 8]) -> Timestamp {
+pub(super) fn instant_of(bytes: [u8; 8]) -> Timestamp {
     Timestamp::from_ms(i64::from_be_bytes(bytes) ^ i64::MIN)
 }
 
@@ -297,7 +307,14 @@ mod tests {
         assert_eq!(within(sessions_range(t, Some(&places[2]))), [false, true, false, false, false]);
         for place in &places {
             assert_eq!(SessionPlace::of_entry(Index::Sessions, &entry(place)).as_ref(), Some(place));
-            assert_eq!(SessionPlace::of_entry(Index::Due, &place.to_bytes()).as_ref(), Some(place));
+            assert_eq!(SessionPlace::of_entry(Index::Resting, &place.to_bytes()).as_ref(), Some(place));
+            let [one, other] = [1, 2].map(|life| Incarnation(uuid::Uuid::from_u128(life)));
+            let of_life = [one.0.as_bytes().as_slice(), &place.to_bytes()].concat();
+            let of_life = of_tenant(&place.key.tenant, &of_life);
+            assert_eq!(SessionPlace::of_entry(Index::Lives, &of_life).as_ref(), Some(place));
+            assert!(life_range(&place.key.tenant, one, None).contains(&of_life));
+            assert!(!life_range(&place.key.tenant, other, None).contains(&of_life));
+            assert!(!life_range(&place.key.tenant, one, Some(place)).contains(&of_life));
         }
 
         let pending = |id: &str| PendingPlace {

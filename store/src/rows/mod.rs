@@ -12,8 +12,10 @@
 //! Everything a session has lies under its key. Its token changes with every write, so rows that were read together with
 //! a token are right for as long as that token stands.
 
+mod along;
 mod ask;
 mod bytes;
+mod due;
 mod facts;
 mod granted;
 mod held;
@@ -33,12 +35,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub use along::due_along;
 pub use bytes::{
     InvalidRow, bury_slot, decode_row, decode_row_key, decode_slot, encode_row, encode_row_key, encode_slot,
     key_range, kind_range, number_range,
 };
+pub use due::{Due, DueGroup, DueIndex, DuePlace, DueQuery, find_due};
 pub use index::{
-    DueQuery, Index, PendingPlace, SessionPlace, index_entries, pending_entry, pending_range, row_entry,
+    Index, PendingPlace, SessionPlace, index_entries, life_range, pending_entry, pending_range, row_entry,
     sessions_range, slot_entries, time_range,
 };
 pub use read::{Found, Scanned, Want, Which, read_wants};
@@ -86,14 +90,14 @@ pub trait Rows: Send + Sync + 'static {
     /// Applies writes of different sessions, each by itself. One answer each, in their order.
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>>;
 
-    /// Sessions for which [`SessionRow::is_due`] holds by the store's clock: at most [`DueQuery::limit`], soonest alarm
-    /// first, ties by key, and of each the rows that are wanted. A session that is being written may be left out. What cannot be
-    /// read is an error in its place, so that it holds up nobody else.
+    /// Sessions for which [`SessionRow::is_due`] holds by the store's clock: at most [`DueQuery::limit`], chosen as
+    /// [`find_due`] does, and of each the rows that are wanted. A session that is being written may be left out. What cannot
+    /// be read is an error in its place, so that it holds up nobody else.
     async fn due(
         &self,
         query: &DueQuery,
         wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError>;
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError>;
 
     /// Sessions of a tenant, newest first, ties by id descending, after `after`. Those for which
     /// [`SessionSummary::listed`] does not hold may be left out. About `limit` of them.

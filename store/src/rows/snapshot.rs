@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::along::due_along;
 use super::bytes::{key_range, kind_range, number_range};
-use super::index::{DueQuery, Index, PendingPlace, SessionPlace, pending_range, sessions_range, time_range};
+use super::due::{Due, DueQuery};
+use super::index::{
+    Index, PendingPlace, SessionPlace, life_range, pending_range, sessions_range, time_range,
+};
 use super::read::{Found, Scanned, Want, Which, read_wants};
 use super::row::{Kind, Row, RowKey};
 use super::write::Slot;
@@ -55,27 +58,16 @@ pub trait Snapshot {
         query: &DueQuery,
         wants: &[Want],
         now: Timestamp,
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
-        let DueQuery { queues, newest_format, tenant, limit } = query;
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
+        let DueQuery { queues, newest_format, tenant, .. } = query;
         let is_due = |row: &SessionRow| row.is_due(queues, *newest_format, tenant.as_ref(), now);
         let look = |key: &SessionKey| match session(self, key)?.filter(is_due) {
             Some(_) => self.find(key, wants, now).map(Some),
             None => Ok(None),
         };
-        // What is due at this very instant, too.
-        let until = time_range(None, now.after(Duration::from_millis(1)));
-        let (mut due, mut sound) = (Vec::new(), 0);
-        for entry in self.entries(Index::Due, &until)? {
-            if sound == *limit {
-                break;
-            }
-            let Some(place) = SessionPlace::of_entry(Index::Due, &entry?) else { continue };
-            let found = look(&place.key).map_err(|error| error.on(&place.key)).transpose();
-            // What cannot be read takes no place from others.
-            sound += usize::from(matches!(found, Some(Ok(_))));
-            due.extend(found);
-        }
-        Ok(due)
+        let entries =
+            |index, range: &Range<Vec<u8>>, limit| self.entries(index, range)?.take(limit).collect();
+        due_along(query, now, entries, |key| look(key).map_err(|error| error.on(key)).transpose())
     }
 
     /// For [`Rows::sessions`](super::Rows::sessions).
@@ -94,8 +86,12 @@ pub trait Snapshot {
             Ok(Some((place, row.summary(labels))).filter(|(_, summary)| summary.listed(query)))
         };
         // The newest come first.
-        let entries = self.entries(Index::Sessions, &sessions_range(&query.tenant, after))?.rev();
-        let found = entries.map(|entry| Ok(SessionPlace::of_entry(Index::Sessions, &entry?)));
+        let (index, range) = match query.life {
+            Some(life) => (Index::Lives, life_range(&query.tenant, life, after)),
+            None => (Index::Sessions, sessions_range(&query.tenant, after)),
+        };
+        let entries = self.entries(index, &range)?.rev();
+        let found = entries.map(|entry| Ok(SessionPlace::of_entry(index, &entry?)));
         Scanned::fill(sound(found, look), limit, usize::MAX, |_| 0)
     }
 

@@ -258,7 +258,7 @@ impl<R: Rows> StateStore for RowStore<R> {
         };
         loop {
             let limit = room.rows() + 1;
-            let scanned = self.rows().pending(query, after.as_ref(), limit, PAGE_BYTES_MAX).await;
+            let scanned = self.pending_after(query, after.as_ref(), limit).await;
             let scanned = scanned.map_err(|error| StoreError { operation: OPERATION, ..error })?;
             for call in scanned.rows.into_iter().filter(|call| list::is_asked(call, query)) {
                 if !room.takes(call.body.len()) {

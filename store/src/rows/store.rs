@@ -1,24 +1,32 @@
 //! The store over rows.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::ask::{Ask, Decision, Draft};
 use super::facts::Facts;
 use super::granted::Granted;
 use super::held::{Held, Turn};
+use super::index::PendingPlace;
+use super::ops::list;
 use super::patience::Patience;
-use super::read::{Found, Want};
+use super::read::{Found, Scanned, Want};
+use super::row::Kind;
 use super::write::{Verdict, Write};
 use super::{DueQuery, Rows, ops};
-use crate::ids::SessionKey;
+use crate::ids::{SessionKey, StateFormat, TenantId};
 use crate::time::Timestamp;
-use crate::{Claim, ClaimDue, Retry, StoreError, StoreErrorKind};
+use crate::{
+    Claim, ClaimDue, PAGE_BYTES_MAX, PendingCall, PendingQuery, Queues, Retry, StoreError, StoreErrorKind,
+};
 
 /// A decision is not applied later than so long after the instant as of which it was made.
 const DECISION_STANDS: Duration = Duration::from_secs(1);
 /// So often a write is decided anew because something else was there.
 const RACES_MAX: usize = 1_000;
+/// For so many kinds of workers it is remembered whose turn it was.
+const TURNS_MAX: usize = 64;
 /// So often is looked for what is due while others claim it first.
 const LOOKS_MAX: usize = 16;
 
@@ -31,7 +39,11 @@ pub struct RowStore<R> {
     rows: Arc<R>,
     held: Arc<Held>,
     granted: Arc<Granted>,
+    turns: Arc<Mutex<Turns>>,
 }
+
+/// Whose turn it was last to have a session claimed, for those who serve the same queues and formats.
+type Turns = HashMap<(Queues, StateFormat), TenantId>;
 
 impl<R> Clone for RowStore<R> {
     fn clone(&self) -> Self {
@@ -39,6 +51,7 @@ impl<R> Clone for RowStore<R> {
             rows: Arc::clone(&self.rows),
             held: Arc::clone(&self.held),
             granted: Arc::clone(&self.granted),
+            turns: Arc::clone(&self.turns),
         }
     }
 }
@@ -52,18 +65,22 @@ impl<R: std::fmt::Debug> std::fmt::Debug for RowStore<R> {
 impl<R: Rows> RowStore<R> {
     /// The store over these rows.
     pub fn new(rows: R) -> Self {
-        Self { rows: Arc::new(rows), held: Arc::default(), granted: Arc::default() }
+        Self::sharing(Arc::new(rows))
     }
 
     /// Another handle on the same rows that shares nothing of what this one holds, as another process has one.
     #[must_use]
     pub fn peer(&self) -> Self {
-        Self { rows: Arc::clone(&self.rows), held: Arc::default(), granted: Arc::default() }
+        Self::sharing(self.shared())
+    }
+
+    fn sharing(rows: Arc<R>) -> Self {
+        Self { rows, held: Arc::default(), granted: Arc::default(), turns: Arc::default() }
     }
 
     /// A handle on other rows of the same sessions: it holds nothing, and knows whom this one granted what.
     pub(super) fn on<S: Rows>(&self, rows: S) -> RowStore<S> {
-        RowStore { rows: Arc::new(rows), held: Arc::default(), granted: Arc::clone(&self.granted) }
+        RowStore { granted: Arc::clone(&self.granted), ..RowStore::new(rows) }
     }
 
     /// Remembers whose a fence is.
@@ -88,6 +105,27 @@ impl<R: Rows> RowStore<R> {
         wants: &[Want],
     ) -> Result<Found, StoreError> {
         self.rows.read(key, wants).await.map_err(|error| named(error, operation, key))
+    }
+
+    /// Open pending calls after a place. Those of one session are read with it, however many others there are.
+    pub(super) async fn pending_after(
+        &self,
+        query: &PendingQuery,
+        after: Option<&PendingPlace>,
+        limit: usize,
+    ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
+        if let Some(session) = &query.session {
+            let key = SessionKey::new(query.tenant.clone(), session.clone());
+            match self.rows.read(&key, &[Want::all(Kind::Pending)]).await {
+                // One that cannot be read keeps no other from the list.
+                Err(error) if error.kind == StoreErrorKind::Corrupt => {}
+                found => {
+                    let rows = list::pending(found?, |place| after.is_none_or(|after| place > after));
+                    return Ok(Scanned { rows, next: None });
+                }
+            }
+        }
+        self.rows.pending(query, after, limit, PAGE_BYTES_MAX).await
     }
 
     /// Answers `ask`, and what the store's clock says by now at the latest: learns, decides, applies; and anew, if something
@@ -188,6 +226,20 @@ impl<R: Rows> RowStore<R> {
         verdict.map_err(|error| named(error, operation, &write.key))
     }
 
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers whose turn it was last, if anybody took one.
+    fn remember_turn(&self, served: (Queues, StateFormat), query: &DueQuery, last: Option<TenantId>) {
+        let Some(last) = last.filter(|last| Some(last) != query.after.as_ref()) else { return };
+        let mut turns = self.turns();
+        if turns.len() >= TURNS_MAX {
+            turns.clear();
+        }
+        turns.insert(served, last);
+    }
+
     /// Claims what is due, each session with one of the runs. Looks again if others were there first each time.
     pub(super) async fn claim_due(&self, want: &ClaimDue) -> Result<Vec<Claim>, StoreError> {
         let patience = Patience::of(self.rows.patience());
@@ -209,17 +261,20 @@ impl<R: Rows> RowStore<R> {
         const OPERATION: &str = "claim_due";
         let of_operation = |error: StoreError| StoreError { operation: OPERATION, ..error };
         let wants = ops::session::surroundings();
+        let served = (want.queues.clone(), want.newest_format);
         let query = DueQuery {
             queues: want.queues.clone(),
             newest_format: want.newest_format,
             tenant: want.tenant.clone(),
+            after: self.turns().get(&served).cloned(),
             limit: want.runs.len(),
         };
-        let found = patience.exchange(self.rows.due(&query, &wants)).await;
-        let found = found.map_err(|error| of_operation(error.retry(Retry::Later)))?.map_err(of_operation)?;
+        let due = patience.exchange(self.rows.due(&query, &wants)).await;
+        let due = due.map_err(|error| of_operation(error.retry(Retry::Later)))?.map_err(of_operation)?;
+        self.remember_turn(served, &query, due.after);
         let mut runs = want.runs.iter();
         let (mut decided, mut writes) = (Vec::new(), Vec::new());
-        for found in found {
+        for found in due.found {
             let facts = match found {
                 Ok(found) => Facts::found(found, &wants),
                 Err(error) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::write::{Verdict, Write};
-use super::{DueQuery, Found, PendingPlace, RowStore, Rows, Scanned, SessionPlace, Want};
+use super::{Due, DueQuery, Found, PendingPlace, RowStore, Rows, Scanned, SessionPlace, Want};
 use crate::ids::{Incarnation, SessionKey};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
@@ -74,7 +74,7 @@ impl<R: Rows, T: Transaction> Rows for Within<R, T> {
         &self,
         query: &DueQuery,
         wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
         self.rows.due(query, wants).await
     }
 

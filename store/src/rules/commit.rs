@@ -212,7 +212,9 @@ impl SessionRow {
     }
 
     fn clear_interrupt(&mut self) {
-        self.interrupt = None;
+        if let Some(interrupt) = self.interrupt.take() {
+            self.last_interrupt = Some(interrupt.id);
+        }
         self.interrupt_handed_to = None;
     }
 }

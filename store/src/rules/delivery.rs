@@ -101,6 +101,9 @@ impl SessionRow {
         if self.status == SessionStatus::Aborted {
             return InterruptOutcome::Aborted;
         }
+        if self.last_interrupt.as_ref() == Some(&interrupt.id) {
+            return InterruptOutcome::Over;
+        }
         if let Some(waiting) = self.interrupt.as_ref().filter(|waiting| waiting.kind >= interrupt.kind) {
             return InterruptOutcome::AlreadyWaiting { id: waiting.id.clone() };
         }

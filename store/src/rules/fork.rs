@@ -27,6 +27,7 @@ impl SessionRow {
             attempts: 0,
             interrupt: None,
             interrupt_handed_to: None,
+            last_interrupt: None,
             stream: Stream::default(),
             last_message: MessageSeq(at.last_message.0 + new.messages.len() as u64),
             last_event: EventSeq(at.last_event.0 + new.events.len() as u64),

@@ -7,6 +7,7 @@ impl SessionSummary {
     /// Whether `query` is about this session. Its page plays no part.
     pub fn listed(&self, query: &SessionQuery) -> bool {
         self.key.tenant == query.tenant
+            && query.life.is_none_or(|life| life == self.incarnation)
             && (query.status.is_empty() || query.status.contains(&self.status))
             && query.queue.as_ref().is_none_or(|queue| *queue == self.queue)
             && query.created.contains(self.created_at)

@@ -19,6 +19,7 @@ mod page;
 mod retention;
 mod staging;
 mod tombstone;
+mod turns;
 mod view;
 
 use std::cmp::Ordering;
@@ -32,11 +33,12 @@ pub use limits::Limits;
 pub use ownership::Claimed;
 pub use page::PageRoom;
 pub use tombstone::was_deleted;
+pub use turns::in_turn;
 
 use super::{Applied, Commit, Interrupt, InterruptKind, Lease, NewSession, Receipt, SessionStatus, Start};
 use crate::ids::{
-    Epoch, EventSeq, Fence, InboxSeq, Incarnation, MessageSeq, OperationId, QueueLabel, RunId, SessionKey,
-    StateFormat, Version,
+    Epoch, EventSeq, Fence, InboxSeq, Incarnation, InterruptId, MessageSeq, OperationId, QueueLabel, RunId,
+    SessionKey, StateFormat, Version,
 };
 use crate::time::Timestamp;
 
@@ -77,6 +79,9 @@ pub struct SessionRow {
     pub interrupt: Option<Interrupt>,
     /// The run that the waiting interrupt was handed to.
     pub interrupt_handed_to: Option<Epoch>,
+    /// The newest interrupt that waits no more: if it is asked for again, it stops nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_interrupt: Option<InterruptId>,
     /// The stream whose deltas are kept, or were last.
     pub stream: Stream,
     /// The newest message.
@@ -132,6 +137,7 @@ impl SessionRow {
             attempts: 0,
             interrupt: None,
             interrupt_handed_to: None,
+            last_interrupt: None,
             stream: Stream::default(),
             last_message: MessageSeq(0),
             last_event: EventSeq(0),

@@ -1,9 +1,7 @@
 //! Which calls the words of a command line name.
 
-use std::num::NonZeroU32;
-
 use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId};
-use holdover_core::store::{PAGE_ROWS_MAX, PendingCall, PendingKind, Session, SessionQuery};
+use holdover_core::store::{PendingCall, PendingKind, Session, SessionQuery};
 use holdover_core::words;
 
 use crate::exit::Failure;
@@ -89,17 +87,9 @@ fn life_and_call(id: &PendingId, session: &Session) -> Option<CallId> {
 }
 
 async fn of_any_session(front: &Front, which: &[String]) -> Result<Vec<Asked>, Failure> {
-    let open = all_pending(front, None).await?;
     let mut asked = Vec::new();
     for word in which {
-        let one = match open.iter().find(|pending| pending.id.as_str() == word) {
-            Some(pending) => {
-                let session = front.session(&pending.key.id).await?;
-                Some(Asked { session, call: pending.call.to_string(), pending: Some(pending.id.clone()) })
-            }
-            None => closed(front, word).await?,
-        };
-        match one {
+        match asking(front, word).await? {
             Some(one) => asked.push(one),
             None => return Err(nothing(front, word).await),
         }
@@ -125,8 +115,8 @@ async fn nothing(front: &Front, word: &str) -> Failure {
     Failure::failed(format!("pending call {word}: {no_asking}{hint}"))
 }
 
-/// An asking that is over, if its session is still there.
-async fn closed(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
+/// The asking of this id, open or over, if its session is still there: the id says which life that has.
+async fn asking(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
     let Ok(id) = PendingId::new(word) else { return Ok(None) };
     let Some((life, call)) = id.parts() else { return Ok(None) };
     let session = session_of(front, life).await?;
@@ -135,11 +125,10 @@ async fn closed(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
 
 /// The session of our tenant that lives this life.
 async fn session_of(front: &Front, life: Incarnation) -> Result<Option<Session>, Failure> {
-    let mut query = SessionQuery::all(front.tenant().clone());
-    query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);
+    let mut query = SessionQuery { life: Some(life), ..SessionQuery::all(front.tenant().clone()) };
     loop {
         let page = front.store.list_sessions(&query).await?;
-        if let Some(found) = page.items.iter().find(|session| session.incarnation == life) {
+        if let Some(found) = page.items.first() {
             return Ok(front.runtime.session(&found.key).await?);
         }
         match page.next {

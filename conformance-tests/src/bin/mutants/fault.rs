@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
 use holdover_store::{
@@ -41,6 +41,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) graves: &'a mut Sessions,
     /// What this handle alone remembers.
     pub(crate) cache: &'a mut Sessions,
+    /// Whose turn it was last when this handle claimed what was due.
+    pub(crate) turn: &'a mut Option<TenantId>,
     /// The store's clock.
     pub(crate) now: Timestamp,
     /// The clock of this process, which stands as good as still while a case moves the store's.

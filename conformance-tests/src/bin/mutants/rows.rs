@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{
-    DueQuery, Found, PendingPlace, RowStore, Rows, Scanned, SessionPlace, Slot, Verdict, Want, Write,
+    Due, DueQuery, Found, PendingPlace, RowStore, Rows, Scanned, SessionPlace, Slot, Verdict, Want, Write,
 };
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
@@ -41,7 +41,7 @@ pub(crate) struct RowFault {
     /// What is looked for in place of what is due.
     pub(crate) due: fn(&mut DueQuery),
     /// What is found that is due.
-    pub(crate) found: fn(&mut Vec<Result<Found, StoreError>>),
+    pub(crate) found: fn(&mut Due<Result<Found, StoreError>>),
     /// Whether any page of pending calls is the last.
     pub(crate) last_page_of_pending: bool,
     /// Whether any page of sessions at rest is the last.
@@ -190,13 +190,13 @@ impl Rows for BrokenRows {
         &self,
         query: &DueQuery,
         wants: &[Want],
-    ) -> Result<Vec<Result<Found, StoreError>>, StoreError> {
+    ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
         self.asked().await;
         let mut query = query.clone();
         (self.fault.due)(&mut query);
-        let mut found = self.rows.due(&query, wants).await?;
-        (self.fault.found)(&mut found);
-        Ok(found)
+        let mut due = self.rows.due(&query, wants).await?;
+        (self.fault.found)(&mut due);
+        Ok(due)
     }
 
     async fn sessions(

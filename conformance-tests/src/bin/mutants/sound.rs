@@ -86,7 +86,7 @@ pub(crate) fn claim(tx: &mut Tx<'_>, key: &SessionKey, claim: ClaimOne) -> Claim
 }
 
 pub(crate) fn claim_due(tx: &mut Tx<'_>, claim: ClaimDue) -> Vec<Claim> {
-    ops::claim_due(tx.sessions, claim, tx.now)
+    ops::claim_due(tx.sessions, tx.turn, claim, tx.now)
 }
 
 pub(crate) fn cas(tx: &mut Tx<'_>, key: &SessionKey, cas: StatusCas) -> CasOutcome {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, VirtualClock};
-use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use holdover_store::time::{Clock, Timestamp};
 use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
@@ -82,6 +82,7 @@ holdover_store::forward_store! { [] Handle, |store| store.0 }
 pub(crate) struct Broken {
     shared: Arc<Shared>,
     cache: Mutex<Sessions>,
+    turn: Mutex<Option<TenantId>>,
     connections: Option<Semaphore>,
 }
 
@@ -120,7 +121,7 @@ pub(crate) fn capabilities() -> Capabilities {
 impl Broken {
     fn on(shared: Arc<Shared>) -> Self {
         let connections = shared.fault.connections.map(Semaphore::new);
-        Self { shared, cache: Mutex::default(), connections }
+        Self { shared, cache: Mutex::default(), turn: Mutex::default(), connections }
     }
 
     /// Runs one transaction.
@@ -130,7 +131,8 @@ impl Broken {
         let Data { sessions, tombstones, graves } = &mut *data;
         let now = self.shared.clock.now();
         let process = self.shared.process;
-        let mut tx = Tx { sessions, tombstones, graves, cache: &mut cache, now, process, later: None };
+        let turn = &mut *lock(&self.turn);
+        let mut tx = Tx { sessions, tombstones, graves, cache: &mut cache, turn, now, process, later: None };
         let answer = operation(&mut tx);
         (answer, tx.later)
     }

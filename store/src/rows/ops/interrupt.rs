@@ -25,6 +25,7 @@ impl Ask for RequestInterrupt<'_> {
             }
             refused @ (InterruptOutcome::AlreadyWaiting { .. }
             | InterruptOutcome::AtRest
+            | InterruptOutcome::Over
             | InterruptOutcome::Aborted
             | InterruptOutcome::NotFound) => Decision::Answer(refused),
         }

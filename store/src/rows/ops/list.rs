@@ -1,6 +1,8 @@
 //! Lists across sessions. A cursor names the last row shown, so rows that come and go disturb no walk.
 
 use super::super::index::{PendingPlace, SessionPlace};
+use super::super::read::Found;
+use super::super::row::Row;
 use crate::payload::Digest;
 use crate::rules::PageRoom;
 use crate::{PAGE_BYTES_MAX, Page, PageCursor, PageRequest, PendingCall, PendingQuery, StoreError};
@@ -40,6 +42,16 @@ pub(in super::super) fn after<P: Place>(
 /// The place that the bytes of a cursor name.
 pub(in super::super) fn place<P: Place>(bytes: &[u8], operation: &'static str) -> Result<P, StoreError> {
     P::read(bytes).ok_or_else(|| StoreError::invalid(operation, "after: it names no place"))
+}
+
+/// The open pending calls that were read of a session, at the places that are meant, in the order of their list.
+pub(in super::super) fn pending(found: Found, is_meant: impl Fn(&PendingPlace) -> bool) -> Vec<PendingCall> {
+    let rows = found.rows.into_iter().flatten();
+    let calls = rows.filter_map(|row| if let Row::Pending { call, .. } = row { Some(call) } else { None });
+    let mut calls: Vec<_> = calls.map(|call| (PendingPlace::of(&call), call)).collect();
+    calls.retain(|(place, _)| is_meant(place));
+    calls.sort_by(|(a, _), (b, _)| a.cmp(b));
+    calls.into_iter().map(|(_, call)| call).collect()
 }
 
 /// Whether a query is about this pending call.

@@ -1,6 +1,6 @@
 //! The claim of what is due, as far as it does less than a claim by name.
 
-use holdover_store::ids::StateFormat;
+use holdover_store::ids::{SessionKey, StateFormat};
 use holdover_store::time::Timestamp;
 use holdover_store::{Claim, ClaimDue, OutcomeKind, Queues, SessionStatus, Staged};
 use holdover_store_memory::parts::Record;
@@ -16,6 +16,26 @@ fn due_with(tx: &mut Tx<'_>, claim: ClaimDue, change: fn(&mut Record, &Record)) 
         if let Some(before) = before.get(&claim.fence.key) {
             tx.with(&claim.fence.key, |record| change(record, before));
         }
+    }
+    claims
+}
+
+/// The sessions that are due, each with its alarm.
+fn due_of(tx: &Tx<'_>, claim: &ClaimDue) -> Vec<(Timestamp, SessionKey)> {
+    let tenant = claim.tenant.as_ref();
+    let rows = tx.sessions.values().map(|record| &record.row);
+    let due = rows.filter(|row| row.is_due(&claim.queues, claim.newest_format, tenant, tx.now));
+    due.map(|row| (row.alarm.unwrap_or_default(), row.key.clone())).collect()
+}
+
+/// Claims what is due but for these sessions.
+fn claim_but(tx: &mut Tx<'_>, claim: ClaimDue, hidden: Vec<(Timestamp, SessionKey)>) -> Vec<Claim> {
+    for (_, key) in &hidden {
+        tx.row(key, |row| row.alarm = Some(Timestamp::from_ms(i64::MAX)));
+    }
+    let claims = sound::claim_due(tx, claim);
+    for (alarm, key) in hidden {
+        tx.row(&key, |row| row.alarm = Some(alarm));
     }
     claims
 }
@@ -116,6 +136,48 @@ pub(super) static MUTANTS: &[Mutant] = &[
             record.deltas = before.deltas.clone();
         }
     ),
+    Mutant {
+        name: "due-soonest-whoever-waits",
+        broken: "what is due is claimed soonest first, whosever it is",
+        fault: Fault {
+            claim_due: |tx, claim| {
+                let mut due = due_of(tx, &claim);
+                due.sort();
+                let count = claim.runs.len().min(due.len());
+                claim_but(tx, claim, due.split_off(count))
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "due-first-tenant-first",
+        broken: "tenants take no turns: the first by name comes first",
+        fault: Fault {
+            claim_due: |tx, claim| {
+                *tx.turn = None;
+                sound::claim_due(tx, claim)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "due-turn-takes-the-latest",
+        broken: "a tenant whose turn it is has its latest session claimed",
+        fault: Fault {
+            claim_due: |tx, claim| {
+                let due = due_of(tx, &claim);
+                let latest = |one: &(Timestamp, SessionKey)| {
+                    !due.iter().any(|other| other.1.tenant == one.1.tenant && other > one)
+                };
+                let rest: Vec<_> = due.iter().filter(|one| !latest(one)).cloned().collect();
+                if due.len() <= claim.runs.len() || due.len() - rest.len() < claim.runs.len() {
+                    return sound::claim_due(tx, claim);
+                }
+                claim_but(tx, claim, rest)
+            },
+            ..SOUND
+        },
+    },
     Mutant {
         name: "due-a-millisecond-late",
         broken: "a session is due only after the instant of its alarm",

@@ -27,6 +27,33 @@ pub(super) static MUTANTS: &[Mutant] = &[
         },
     },
     Mutant {
+        name: "interrupt-over-is-asked-anew",
+        broken: "a stop that comes again when it is over stops a later turn",
+        fault: Fault {
+            interrupt: |tx, key, interrupt| {
+                tx.row(key, |row| row.last_interrupt = None);
+                sound::interrupt(tx, key, interrupt)
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "interrupt-over-is-known-only-if-heeded",
+        broken: "a stop whose turn has ended by itself stops a later turn when it comes again",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let before = tx.row_of(&fence.key);
+                let heeded = commit.interrupt_confirmed.is_some();
+                let answer = sound::commit(tx, fence, commit);
+                if let Some(before) = before.filter(|_| !heeded) {
+                    tx.row(&fence.key, |row| row.last_interrupt = before.last_interrupt);
+                }
+                answer
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
         name: "interrupt-newest-wins",
         broken: "a later interrupt replaces one that waits",
         fault: Fault {

@@ -65,6 +65,11 @@ macro_rules! pending_by {
 
 pub(super) static MUTANTS: &[Mutant] = &[
     Mutant {
+        name: "list-ignores-life",
+        broken: "a list of sessions does not look at the life",
+        fault: sessions_by!(|query| query.life = None),
+    },
+    Mutant {
         name: "list-ignores-status",
         broken: "a list of sessions does not look at the status",
         fault: sessions_by!(|query| query.status.clear()),

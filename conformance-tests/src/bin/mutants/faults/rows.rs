@@ -90,7 +90,10 @@ pub(super) static MUTANTS: &[Mutant] = &[
         }
     }),
     rows!("rows-due-of-every-tenant", "what is due is looked for in every tenant", due: |query| query.tenant = None),
-    rows!("rows-due-in-reverse", "what is due is found in reverse order", found: |found| found.reverse()),
+    rows!("rows-due-in-reverse", "what is due is found in reverse order", found: |due| due.found.reverse()),
+    rows!("rows-due-forget-whose-turn-it-was", "every look at what is due begins with the first tenant", due: |query| {
+        query.after = None;
+    }),
     rows!("rows-one-page-of-pending", "the first page of pending calls is the last", last_page_of_pending: true),
     rows!("rows-one-page-at-rest", "the first page of sessions at rest is the last", last_page_at_rest: true),
     rows!("rows-tell-nobody", "nobody is told of changes", hears: false),

@@ -1,0 +1,278 @@
+//! One look at what is due: one statement, so one snapshot and one exchange.
+//!
+//! Sessions with an alarm stand in groups: those of one queue with one format, and those with an interrupt waiting. Each group
+//! lies in one piece in an index by alarm and in an index by tenant. The statement reads both step by step, and of each step
+//! only the first rows, so what it reads does not grow with what is in the tables. For each step, one index alone has the
+//! rows in order and is bounded by all that the step names, so no statistics make another one look cheaper.
+
+use holdover_store::Queues;
+use holdover_store::ids::{SessionKey, TenantId};
+use holdover_store::rows::{DueQuery, Found, Want};
+use holdover_store::time::Timestamp;
+use sqlx::postgres::PgRow;
+
+use super::read::{SESSION, all_found, select};
+use crate::call::Call;
+use crate::columns::Columns;
+use crate::error::Fault;
+use crate::sql::{Names, Param, Sql, int, push};
+
+/// One look brings so many sessions.
+pub(super) const PAGE: usize = 256;
+
+/// Of tenants with an alarm, so many are passed over at most by one look as nothing of them is due. The next look goes on
+/// behind them.
+const PASSED_OVER_MAX: i64 = 100;
+/// So often one look asks an index by tenant at most: once for each group and tenant.
+const PROBES_MAX: i64 = 8192;
+
+/// The want of the row that says who took turns.
+const TURNS: i32 = -3;
+
+/// Those in a queue, and those with an interrupt waiting, as the indexes of each have it.
+const IN_QUEUE: &str = "s.alarm IS NOT NULL AND s.interrupt_id IS NULL";
+const INTERRUPTED: &str = "s.alarm IS NOT NULL AND s.interrupt_id IS NOT NULL";
+/// True of every session. The indexes by alarm hold those of which it is: so a step that does not say it cannot use them.
+const BY_ALARM: &str = "s.sid > 0";
+/// Those of one group in a queue.
+const OF_GROUP: &str = "s.queue = g.queue AND s.format = g.format";
+
+/// Looks at what is due. The limit of the query is how many are still asked for.
+#[derive(Clone)]
+pub(super) struct Look {
+    pub(super) query: DueQuery,
+    pub(super) wants: Vec<Want>,
+    /// Whether tenants take turns if more are due.
+    pub(super) turns: bool,
+    /// So many more are brought of those that come by alarm.
+    pub(super) spare: usize,
+    /// Sessions that are not looked at, by their numbers.
+    pub(super) left_out: Vec<i64>,
+}
+
+/// What one look saw.
+pub(super) struct Looked {
+    pub(super) now: Timestamp,
+    pub(super) seen: Vec<Seen>,
+    /// Whose turn it was last.
+    pub(super) after: Option<TenantId>,
+}
+
+/// A session that is due.
+pub(super) struct Seen {
+    pub(super) number: i64,
+    /// Whether it was its tenant's turn.
+    pub(super) in_turn: bool,
+    pub(super) found: Result<Found, Fault>,
+}
+
+impl Look {
+    /// How many are asked for of this look.
+    pub(super) fn asked_for(&self) -> usize {
+        self.query.limit.min(PAGE)
+    }
+
+    /// How many it brings if as many are due.
+    pub(super) fn brings(&self) -> usize {
+        self.asked_for() + self.spare
+    }
+}
+
+impl Call for Look {
+    type Outcome = Looked;
+
+    fn operation(&self) -> &'static str {
+        "due"
+    }
+
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
+
+    fn statement(&self, sql: &mut Sql<'_>) {
+        let names = sql.names;
+        let bound = Bound {
+            newest: sql.bind(i64::from(self.query.newest_format.0)),
+            tenant: self.query.tenant.as_ref().map(|tenant| sql.bind(tenant.as_str())),
+            left_out: sql.bind(self.left_out.as_slice()),
+            brings: sql.bind(int(self.brings() as u64)),
+            more: sql.bind(int(self.query.limit.max(self.brings()) as u64).saturating_add(1)),
+        };
+        push!(sql, "WITH RECURSIVE c AS MATERIALIZED (SELECT {} AS now), ", names.clock);
+        groups(sql, &self.query.queues, bound.newest);
+        by_alarm(sql, &bound);
+        if self.turns {
+            let after = sql.bind(self.query.after.as_ref().map(|after| after.as_str()));
+            let limit = sql.bind(int(self.query.limit as u64));
+            let asked_for = sql.bind(int(self.asked_for() as u64));
+            in_turn(sql, &bound, after, limit, asked_for);
+        } else {
+            push!(sql, ", k AS (SELECT 0 AS step, b.* FROM b)");
+        }
+        push!(
+            sql,
+            ", d AS MATERIALIZED (SELECT row_number() OVER (ORDER BY k.step, k.alarm, k.tenant, k.id) AS nth, k.sid \
+                 FROM k ORDER BY k.step, k.alarm, k.tenant, k.id LIMIT {brings}), \
+             s AS MATERIALIZED (SELECT d.nth, t.* FROM d JOIN {schema}session t ON t.sid = d.sid)",
+            brings = bound.brings,
+            schema = names.schema,
+        );
+        select(sql, &self.wants);
+        if self.turns {
+            push!(
+                sql,
+                " UNION ALL SELECT 0, {TURNS}, ARRAY(SELECT t.sid FROM turn t WHERE t.sid IS NOT NULL), \
+                     ARRAY(SELECT t.tenant FROM turn t ORDER BY t.step)::text[], NULL, NULL, NULL"
+            );
+        }
+    }
+
+    fn answer(&self, rows: &[PgRow]) -> Result<Looked, Fault> {
+        let (now, mut found) = all_found(rows, &self.wants)?;
+        let (mut numbers, mut in_turn, mut after) = (Vec::new(), Vec::new(), None);
+        for row in rows {
+            let mut c = Columns::of(row);
+            let (nth, want): (i64, i32) = (c.take()?, c.take()?);
+            if want == SESSION {
+                // Also where nothing else of it can be read.
+                let n: Vec<Option<i64>> = c.take()?;
+                numbers.push((nth, n.first().copied().flatten()));
+            } else if want == TURNS {
+                in_turn = c.take()?;
+                let tenants: Vec<String> = c.take()?;
+                // What is no name is nobody's turn.
+                after = tenants.into_iter().rev().find_map(|tenant| tenant.parse().ok());
+            }
+        }
+        numbers.sort_unstable();
+        let seen = numbers.into_iter().filter_map(|(nth, number)| {
+            let (found, number) = (found.remove(&nth)?, number?);
+            Some(Seen { number, in_turn: in_turn.contains(&number), found })
+        });
+        Ok(Looked { now, seen: seen.collect(), after: after.or_else(|| self.query.after.clone()) })
+    }
+}
+
+/// What several parts of the statement name.
+struct Bound {
+    newest: Param,
+    tenant: Option<Param>,
+    left_out: Param,
+    brings: Param,
+    /// One more than are asked for.
+    more: Param,
+}
+
+impl Bound {
+    /// Whether a session whose alarm has rung can be claimed. Few cannot.
+    fn can_be_claimed(&self) -> String {
+        format!(
+            "s.status <> 'aborted' AND (s.lease_ends IS NULL OR s.lease_ends <= c.now) AND s.sid <> ALL ({})",
+            self.left_out
+        )
+    }
+
+    /// The first sessions of a group that are due, soonest alarm first.
+    fn due(&self, names: &Names, group: &str) -> String {
+        let (can_be_claimed, more, schema) = (self.can_be_claimed(), self.more, &names.schema);
+        let which = match self.tenant {
+            None => BY_ALARM.to_owned(),
+            Some(tenant) => format!("s.tenant = {tenant}"),
+        };
+        format!(
+            "SELECT s.sid, s.alarm, s.tenant, s.id FROM {schema}session s \
+             WHERE {group} AND {which} AND s.alarm <= c.now AND {can_be_claimed} \
+             ORDER BY s.alarm, s.tenant, s.id LIMIT {more}"
+        )
+    }
+
+    /// The soonest session of the first tenant of a group behind `t.tenant` that has an alarm, whether or not it has rung.
+    fn next(&self, names: &Names, group: &str) -> String {
+        let (can_be_claimed, schema) = (self.can_be_claimed(), &names.schema);
+        format!(
+            "SELECT s.sid, s.tenant, s.alarm, s.id FROM {schema}session s \
+             WHERE {group} AND s.tenant > t.tenant AND (s.alarm > c.now OR ({can_be_claimed})) \
+             ORDER BY s.tenant, s.alarm, s.id LIMIT 1"
+        )
+    }
+}
+
+/// The groups of the queues, `g`: each is found by one step along the index from the one before it. Behind the newest format
+/// that is read comes the next queue.
+fn groups(sql: &mut Sql<'_>, queues: &Queues, newest: Param) {
+    let schema = &sql.names.schema;
+    match queues {
+        Queues::Named(queues) => {
+            let queues = sql.bind(queues.iter().map(|queue| queue.as_str()).collect::<Vec<_>>());
+            let next = |queue: &str, more: &str| {
+                format!(
+                    "CROSS JOIN LATERAL (SELECT s.queue, s.format FROM {schema}session s \
+                     WHERE {IN_QUEUE} AND s.queue = {queue} AND s.format <= {newest}{more} \
+                     ORDER BY s.queue, s.format LIMIT 1) n"
+                )
+            };
+            let (first, next) = (next("q.queue", ""), next("w.queue", " AND s.format > w.format"));
+            push!(
+                sql,
+                "w (queue, format) AS ( \
+                     SELECT n.queue, n.format FROM (SELECT DISTINCT q.queue FROM unnest({queues}) AS q (queue)) q {first} \
+                     UNION ALL SELECT n.queue, n.format FROM w {next})"
+            );
+        }
+        Queues::All => push!(
+            sql,
+            "w (queue, format) AS ( \
+                 (SELECT s.queue, s.format FROM {schema}session s WHERE {IN_QUEUE} ORDER BY s.queue, s.format LIMIT 1) \
+                 UNION ALL \
+                 SELECT n.queue, n.format FROM w CROSS JOIN LATERAL ( \
+                     SELECT s.queue, s.format FROM {schema}session s WHERE {IN_QUEUE} AND (s.queue, s.format) \
+                         > (w.queue, CASE WHEN w.format < {newest} THEN w.format ELSE {newest_of_all} END) \
+                     ORDER BY s.queue, s.format LIMIT 1) n)",
+            newest_of_all = i64::MAX,
+        ),
+    }
+    push!(sql, ", g AS MATERIALIZED (SELECT w.queue, w.format FROM w WHERE w.format <= {newest})");
+}
+
+/// The soonest of all groups, `b`.
+fn by_alarm(sql: &mut Sql<'_>, bound: &Bound) {
+    let in_queue = bound.due(sql.names, &format!("{OF_GROUP} AND {IN_QUEUE}"));
+    let interrupted = bound.due(sql.names, INTERRUPTED);
+    push!(
+        sql,
+        ", b AS MATERIALIZED (SELECT b.* FROM ( \
+             SELECT d.* FROM c CROSS JOIN g CROSS JOIN LATERAL ({in_queue}) d \
+             UNION ALL SELECT d.* FROM c CROSS JOIN LATERAL ({interrupted}) d) b \
+             ORDER BY b.alarm, b.tenant, b.id LIMIT {more})",
+        more = bound.more,
+    );
+}
+
+/// If more are due than `limit`, the soonest of each tenant behind `after` and then of those up to it, `turn`: one tenant a
+/// step, and a step of its own from the last to the first. And all that are chosen, `k`: those, then by alarm the others.
+fn in_turn(sql: &mut Sql<'_>, bound: &Bound, after: Param, limit: Param, asked_for: Param) {
+    let in_queue = bound.next(sql.names, &format!("{OF_GROUP} AND {IN_QUEUE}"));
+    let interrupted = bound.next(sql.names, INTERRUPTED);
+    push!(
+        sql,
+        ", turn (step, steps, taken, wrapped, tenant, sid) AS ( \
+             SELECT 0::bigint, least({asked_for} + {PASSED_OVER_MAX}, {PROBES_MAX} / (1 + (SELECT count(*) FROM g))), 0::bigint, \
+                 {after} IS NULL, coalesce({after}, '') COLLATE \"C\", NULL::bigint \
+             WHERE (SELECT count(*) FROM b) > {limit} \
+             UNION ALL \
+             SELECT t.step + 1, t.steps, t.taken + (n.sid IS NOT NULL)::int, t.wrapped OR n.tenant IS NULL, \
+                 coalesce(n.tenant, ''), n.sid \
+             FROM c CROSS JOIN turn t LEFT JOIN LATERAL ( \
+                 SELECT p.tenant, CASE WHEN p.alarm <= c.now THEN p.sid END AS sid FROM ( \
+                     SELECT p.* FROM g CROSS JOIN LATERAL ({in_queue}) p \
+                     UNION ALL SELECT p.* FROM ({interrupted}) p) p \
+                 ORDER BY p.tenant, p.alarm, p.id LIMIT 1) n ON true \
+             WHERE t.taken < {asked_for} AND t.step <= t.steps \
+                 AND (NOT t.wrapped OR n.tenant <= coalesce({after}, n.tenant))), \
+         k AS ( \
+             SELECT t.step, t.sid, NULL::bigint AS alarm, NULL::text AS tenant, NULL::text AS id \
+                 FROM turn t WHERE t.sid IS NOT NULL \
+             UNION ALL SELECT {last}, b.* FROM b WHERE NOT EXISTS (SELECT FROM turn t WHERE t.sid = b.sid))",
+        last = i64::MAX,
+    );
+}

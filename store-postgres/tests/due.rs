@@ -1,0 +1,209 @@
+//! What a look at what is due reads does not grow with what is in the tables.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use holdover_launcher::{Launcher, Postgres};
+use holdover_store::ids::StateFormat;
+use holdover_store::{ClaimDue, CommitOutcome, Queues, StateStore};
+use holdover_store_postgres::conformance::Server;
+use holdover_store_postgres::{PostgresOptions, PostgresStore};
+use support::{Admin, commit, due, id, insert_waiting, options, running, schema_of};
+
+/// One look reads at most so many pages of 8 KiB, if it need not ask whose turn it is.
+const PAGES: u64 = 120;
+/// The same if it has to ask: a hundred tenants are passed over.
+const PAGES_OF_TURNS: u64 = 2_000;
+
+/// A server that writes down how it did each statement.
+struct Watched {
+    server: Postgres,
+    options: PostgresOptions,
+    admin: Admin,
+    read: usize,
+}
+
+impl Watched {
+    async fn new(launcher: &Launcher) -> Self {
+        let log = [
+            ("shared_preload_libraries", "auto_explain"),
+            ("auto_explain.log_min_duration", "0"),
+            ("auto_explain.log_analyze", "on"),
+            ("auto_explain.log_buffers", "on"),
+            ("auto_explain.log_timing", "off"),
+            ("autovacuum", "off"),
+        ];
+        let server = launcher.postgres(&log).unwrap();
+        let (options, admin) = (options(&server.url()).connections_max(1), Admin::at(&server.url()).await);
+        Self { server, options, admin, read: 0 }
+    }
+
+    async fn insert(&mut self, select: &str) {
+        self.admin.run(&insert_waiting(&schema_of(&self.options), select)).await;
+    }
+
+    /// The plans of all looks since the last time.
+    fn looks(&mut self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.server.log()).unwrap();
+        let new = log[self.read..].split("Query Text: ").skip(1);
+        let looks = new
+            .filter(|plan| plan.contains("WITH RECURSIVE") && plan.contains("(actual "))
+            .map(str::to_owned);
+        let looks = looks.collect();
+        self.read = log.len();
+        looks
+    }
+
+    /// Claims once: whose sessions, and what was read for it.
+    async fn claim(&mut self, store: &PostgresStore, claim: ClaimDue) -> (Vec<String>, u64, String) {
+        self.looks();
+        let claims = store.claim_due(claim).await.unwrap();
+        let looks = self.looks();
+        assert_eq!(looks.len(), 1, "one look");
+        let pages = pages(&looks[0]);
+        let tenants = claims.into_iter().map(|claim| claim.fence.key.tenant.to_string());
+        (tenants.collect(), pages, looks.into_iter().next().unwrap())
+    }
+}
+
+/// How many pages a statement read.
+fn pages(plan: &str) -> u64 {
+    let buffers = plan.lines().find_map(|line| line.trim().strip_prefix("Buffers: shared ")).unwrap();
+    let counts = buffers.split(' ').filter_map(|count| count.split_once('='));
+    counts
+        .filter(|(what, _)| ["hit", "read"].contains(what))
+        .map(|(_, count)| count.parse::<u64>().unwrap())
+        .sum()
+}
+
+/// The part of a plan that says whose turn it is.
+fn turns(plan: &str) -> &str {
+    plan.split("CTE turn\n").nth(1).unwrap().split("CTE d\n").next().unwrap()
+}
+
+const LATER: &str = "32503680000000";
+const LEGACY: StateFormat = StateFormat(0);
+
+const BUSY: &str =
+    "SELECT 'busy', 's' || nth, 'queue', 1, 32503680000000, NULL FROM generate_series(1, 20000) nth";
+
+/// None of these is for a worker that reads format 1: not yet due, or of a newer format.
+fn not_for_us() -> String {
+    format!(
+        "SELECT 't' || lpad(nth::text, 5, '0'), 's' || nth, 'queue', 1, {LATER}, NULL FROM generate_series(1, 30000) nth \
+         UNION ALL SELECT 'busy', 'q' || nth, 'queue-' || nth % 3, 1, {LATER}, NULL FROM generate_series(1, 10000) nth \
+         UNION ALL SELECT 'new', 's' || nth, 'queue', 2, nth, NULL FROM generate_series(1, 20000) nth"
+    )
+}
+
+async fn idle_looks(watched: &mut Watched, store: &PostgresStore, when: &str) {
+    let named = Queues::Named(vec![id("queue"), id("queue-1"), id("queue-9")]);
+    let claims = [
+        ("all queues", due(4)),
+        ("named queues", ClaimDue { queues: named.clone(), ..due(4) }),
+        ("an older format", ClaimDue { newest_format: LEGACY, ..due(4) }),
+        ("one tenant", ClaimDue { tenant: Some(id("t00001")), ..due(4) }),
+        ("one tenant of newer ones", ClaimDue { tenant: Some(id("new")), queues: named, ..due(4) }),
+    ];
+    for (what, claim) in claims {
+        let alone = claim.tenant.is_some();
+        let (tenants, pages, plan) = watched.claim(store, claim).await;
+        assert!(tenants.is_empty(), "{when}, {what}: {tenants:?}");
+        assert!(pages <= PAGES, "{when}, {what}: {pages} pages: {plan}");
+        if !alone {
+            let asked = turns(&plan).lines().filter(|line| line.contains(" Scan using session_turn"));
+            let asked: Vec<&str> = asked.collect();
+            assert!(!asked.is_empty(), "{when}, {what}: {plan}");
+            assert!(asked.iter().all(|line| line.contains("(never executed)")), "{when}, {what}: {plan}");
+        }
+    }
+}
+
+async fn looks_with_a_backlog(watched: &mut Watched, store: &PostgresStore, when: &str) {
+    for (what, claim) in [
+        ("an idle tenant", ClaimDue { tenant: Some(id("t00001")), ..due(4) }),
+        ("an older format", ClaimDue { newest_format: LEGACY, ..due(4) }),
+        ("another queue", ClaimDue { queues: Queues::Named(vec![id("queue-1")]), ..due(4) }),
+    ] {
+        let (tenants, pages, plan) = watched.claim(store, claim).await;
+        assert!(tenants.is_empty(), "{when}, {what}: {tenants:?}");
+        assert!(pages <= PAGES, "{when}, {what}: {pages} pages: {plan}");
+    }
+    let of_many = ClaimDue { tenant: Some(id("many")), ..due(1) };
+    let (tenants, pages, plan) = watched.claim(store, of_many).await;
+    assert_eq!(tenants, ["many"], "{when}");
+    assert!(pages <= PAGES, "{when}: {pages} pages: {plan}");
+    // The second look passes over a hundred tenants of whom nothing is due.
+    for nth in 0..3 {
+        let (tenants, pages, plan) = watched.claim(store, due(1)).await;
+        assert_eq!(tenants, ["many"], "{when}, turn {nth}");
+        assert!(pages <= PAGES_OF_TURNS, "{when}, turn {nth}: {pages} pages: {plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_reads_few_pages_whatever_is_in_the_tables() {
+    let launcher = Launcher::new().unwrap();
+    let mut watched = Watched::new(&launcher).await;
+    for one_tenant_is_known in [false, true] {
+        watched.options = options(&watched.server.url()).connections_max(1);
+        let analyze = format!("ANALYZE {}.session", schema_of(&watched.options));
+        // Everything is planned while the tables are empty, or hold sessions of one tenant.
+        let early = PostgresStore::open(watched.options.clone()).await.unwrap();
+        idle_looks(&mut watched, &early, "planned while empty").await;
+        watched.insert(BUSY).await;
+        if one_tenant_is_known {
+            watched.admin.run(&analyze).await;
+        }
+        idle_looks(&mut watched, &early, "planned early").await;
+        watched.insert(&not_for_us()).await;
+        idle_looks(&mut watched, &early, "planned early").await;
+        let late = PostgresStore::open(watched.options.clone()).await.unwrap();
+        idle_looks(&mut watched, &late, "planned late").await;
+
+        let many = "SELECT 'many', 'm' || nth, 'queue', 1, nth, NULL FROM generate_series(1, 40000) nth";
+        watched.insert(many).await;
+        looks_with_a_backlog(&mut watched, &early, "planned early").await;
+        looks_with_a_backlog(&mut watched, &late, "planned late").await;
+        watched.admin.run(&analyze).await;
+        looks_with_a_backlog(&mut watched, &early, "planned with statistics").await;
+        // Those with an interrupt waiting are due in every queue.
+        watched
+            .insert(
+                "SELECT 'stopped', 'i' || nth, 'queue', 1, nth, 'stop' FROM generate_series(1, 10000) nth",
+            )
+            .await;
+        for store in [&early, &late] {
+            let idle = ClaimDue { tenant: Some(id("t00001")), ..due(4) };
+            let (tenants, pages, plan) = watched.claim(store, idle).await;
+            assert!(tenants.is_empty() && pages <= PAGES, "{pages} pages: {plan}");
+            let another = ClaimDue { queues: Queues::Named(vec![id("queue-1")]), ..due(1) };
+            let (tenants, pages, plan) = watched.claim(store, another).await;
+            assert_eq!(tenants, ["stopped"]);
+            assert!(pages <= PAGES, "{pages} pages: {plan}");
+        }
+        early.close().await;
+        late.close().await;
+    }
+}
+
+/// The indexes of what is due hold nothing that a commit of a run changes.
+#[tokio::test]
+async fn a_commit_of_a_run_changes_no_index() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    let store = PostgresStore::open(options).await.unwrap();
+    let claim = running(&store, "s").await;
+    for nth in 1..=30 {
+        let saved = store.commit(&claim.fence, commit(nth)).await.unwrap();
+        assert!(matches!(saved, CommitOutcome::Committed(_)), "{saved:?}");
+    }
+    // A connection tells what it did at the latest when it ends.
+    store.close().await;
+    let of = format!("FROM pg_stat_user_tables WHERE relid = '{schema}.session'::regclass");
+    while admin.number(&format!("SELECT n_tup_upd {of}")).await < 30 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(admin.number(&format!("SELECT n_tup_upd - n_tup_hot_upd {of}")).await, 0);
+}

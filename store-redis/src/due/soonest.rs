@@ -1,0 +1,216 @@
+//! The soonest of all that is due, over all partitions.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use holdover_store::Queues;
+use holdover_store::rows::{DuePlace, DueQuery};
+use holdover_store::time::Timestamp;
+
+use crate::args::Args;
+use crate::error::Fault;
+use crate::merge::share;
+use crate::place;
+use crate::reply::Reply;
+use crate::store::Shared;
+use crate::walk::{Beside, Walk};
+
+/// So many members of a group are looked at at least, once the first look was not enough.
+const FURTHER: usize = 256;
+
+/// What is due, as far as was looked.
+pub(super) struct Soonest {
+    index: Index,
+    places: BTreeSet<DuePlace>,
+    /// The groups in which something has rung.
+    pub(super) groups: Vec<Group>,
+}
+
+/// One group of one partition.
+pub(super) struct Group {
+    pub(super) partition: u16,
+    /// What its members begin with.
+    pub(super) head: Bytes,
+    /// Behind all that had rung when it was first looked at.
+    ends: Vec<u8>,
+    /// The last member that was looked at, and its place. None: there are no more.
+    last: Option<(Bytes, DuePlace)>,
+}
+
+/// The index that is looked at.
+#[derive(Clone, Copy)]
+enum Index {
+    /// By alarm.
+    Due,
+    /// By tenant: for a query that names one.
+    Turns,
+}
+
+impl Index {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Due => "due",
+            Self::Turns => "turns",
+        }
+    }
+
+    fn place(self, member: &[u8]) -> Option<DuePlace> {
+        match self {
+            Self::Due => place::due(member),
+            Self::Turns => place::turn(member),
+        }
+    }
+}
+
+impl Shared {
+    /// The first look: one exchange with each server.
+    pub(super) async fn look_for_due(&self, query: &DueQuery) -> Result<Soonest, Fault> {
+        let index = if query.tenant.is_some() { Index::Turns } else { Index::Due };
+        let most = share(query.limit, self.keys.partitions().len());
+        let tenant = query.tenant.as_ref().map_or("", |tenant| tenant.as_str());
+        let mut args = self.args().text(tenant).number(query.newest_format.0).size(most);
+        match &query.queues {
+            Queues::All => args.push_size(0),
+            Queues::Named(queues) => {
+                // Those with an interrupt waiting stand under no queue.
+                let queues: BTreeSet<&str> = queues.iter().map(|queue| queue.as_str()).chain([""]).collect();
+                args.push_size(queues.len());
+                queues.into_iter().for_each(|queue| args.push(queue));
+            }
+        }
+        let each: Vec<_> = self.keys.partitions().map(|partition| (partition, Args::default())).collect();
+        let looked = self.over(&self.scripts.due, args, &each, groups).await?;
+        let mut soonest = Soonest { index, places: BTreeSet::new(), groups: Vec::new() };
+        for ((partition, _), (now, groups)) in each.into_iter().zip(looked) {
+            for (head, members) in groups {
+                let ends = ends(&head, tenant, now);
+                soonest.groups.push(Group { partition, head, ends, last: None });
+                soonest.take(soonest.groups.len() - 1, members, most);
+            }
+        }
+        Ok(soonest)
+    }
+
+    /// Looks on until more than so many are known, or all, bar those that are `gone`.
+    pub(super) async fn look_further(
+        &self,
+        soonest: &mut Soonest,
+        count: usize,
+        gone: &BTreeSet<DuePlace>,
+    ) -> Result<(), Fault> {
+        let most = share(count, self.keys.partitions().len()).max(FURTHER);
+        while !soonest.is_more_than(count, gone) {
+            let open = soonest.open_before(count, gone);
+            if open.is_empty() {
+                return Ok(());
+            }
+            let walk = |group: &Group| {
+                let after = group.last.as_ref().map_or(&[][..], |(member, _)| member);
+                (group.partition, vec![Walk::upwards(soonest.index.name(), after, group.ends.clone(), most)])
+            };
+            let walks: Vec<_> = open.iter().filter_map(|at| soonest.groups.get(*at)).map(walk).collect();
+            let walked = self.walk(Beside::Nothing, None, &walks).await?;
+            for (at, walked) in open.into_iter().zip(walked) {
+                soonest.take(at, walked.members.into_iter().flatten().collect(), most);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Soonest {
+    /// Takes members of a group that were found where at most so many were looked for.
+    fn take(&mut self, at: usize, members: Vec<Bytes>, most: usize) {
+        let Some(group) = self.groups.get_mut(at) else { return };
+        let is_cut = members.len() == most;
+        // One that no store makes has no place. Nothing is known to lie behind it.
+        let place = |member: &Bytes| self.index.place(member);
+        let first = || DuePlace { alarm: Timestamp::from_ms(i64::MIN), tenant: Vec::new(), id: Vec::new() };
+        let last = |member: &Bytes| (member.clone(), place(member).unwrap_or_else(first));
+        group.last = members.last().filter(|_| is_cut).map(last);
+        self.places.extend(members.iter().filter_map(place));
+    }
+
+    /// Up to where all is known. None: to the end.
+    fn known(&self) -> Option<&DuePlace> {
+        self.groups.iter().filter_map(|group| Some(&group.last.as_ref()?.1)).min()
+    }
+
+    /// All before which there is none that is not known, soonest first.
+    pub(super) fn places(&self) -> impl Iterator<Item = &DuePlace> {
+        let known = self.known();
+        self.places.iter().take_while(move |place| known.is_none_or(|known| *place <= known))
+    }
+
+    /// Whether more than so many are known.
+    pub(super) fn is_more_than(&self, count: usize, gone: &BTreeSet<DuePlace>) -> bool {
+        self.places().filter(|place| !gone.contains(place)).nth(count).is_some()
+    }
+
+    /// The groups that may still have one of the first so many, or the one behind them.
+    fn open_before(&self, count: usize, gone: &BTreeSet<DuePlace>) -> Vec<usize> {
+        let last = self.places.iter().filter(|place| !gone.contains(place)).nth(count);
+        let is_open = |group: &Group| {
+            group.last.as_ref().is_some_and(|(_, known)| last.is_none_or(|last| known < last))
+        };
+        let open = self.groups.iter().enumerate().filter(|(_, group)| is_open(group));
+        open.map(|(at, _)| at).collect()
+    }
+}
+
+/// The bound behind all of a group, or of one tenant in it, that has rung by now.
+fn ends(head: &[u8], tenant: &str, now: Timestamp) -> Vec<u8> {
+    let next = place::instant(Timestamp::from_ms(now.as_ms().saturating_add(1)));
+    let of_tenant = if tenant.is_empty() { Vec::new() } else { [tenant.as_bytes(), &[0]].concat() };
+    [b"(", head, &of_tenant, next.as_bytes()].concat()
+}
+
+/// The groups of one partition, each with its members.
+fn groups(reply: &mut Reply) -> Result<Vec<(Bytes, Vec<Bytes>)>, Fault> {
+    let mut list = reply.list()?;
+    let mut groups = Vec::with_capacity(list.left() / 2);
+    while list.left() > 0 {
+        groups.push((list.bytes()?, list.list()?.texts()?));
+    }
+    Ok(groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use holdover_store::ids::StateFormat;
+    use holdover_store::rows::DueGroup;
+
+    use super::*;
+
+    fn member(ms: i64) -> Bytes {
+        let group = DueGroup::Queue { queue: b"q".to_vec(), format: StateFormat(1) };
+        let place = DuePlace { alarm: Timestamp::from_ms(ms), tenant: b"t".to_vec(), id: b"s".to_vec() };
+        place::of_due(&group, &place).into()
+    }
+
+    /// Groups of which these were found, each where at most so many were looked for.
+    fn soonest(groups: &[(&[i64], usize)]) -> Soonest {
+        let mut soonest = Soonest { index: Index::Due, places: BTreeSet::new(), groups: Vec::new() };
+        for (at, (members, most)) in groups.iter().enumerate() {
+            soonest.groups.push(Group { partition: 0, head: Bytes::new(), ends: Vec::new(), last: None });
+            soonest.take(at, members.iter().copied().map(member).collect(), *most);
+        }
+        soonest
+    }
+
+    #[test]
+    fn nothing_is_known_behind_the_end_of_a_look_that_was_cut() {
+        let none = BTreeSet::new();
+        let looked = soonest(&[(&[1, 2], 2), (&[3, 9], 2), (&[4], 2)]);
+        let known: Vec<i64> = looked.places().map(|place| place.alarm.as_ms()).collect();
+        assert_eq!(known, [1, 2], "before 3 may come more of the first");
+        assert!(looked.is_more_than(1, &none) && !looked.is_more_than(2, &none));
+        assert_eq!(looked.open_before(2, &none), [0]);
+        assert_eq!(looked.open_before(9, &none), [0, 1], "the last has no more");
+        let gone = looked.places().take(1).cloned().collect();
+        assert!(!looked.is_more_than(1, &gone));
+
+        let whole = soonest(&[(&[1, 2], 3), (&[3], 2)]);
+        assert_eq!((whole.places().count(), whole.open_before(9, &none)), (3, vec![]));
+    }
+}

@@ -1,0 +1,128 @@
+//! Whose turn it is, over all partitions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use holdover_store::rows::{DuePlace, DueQuery};
+
+use super::soonest::Soonest;
+use crate::args::Args;
+use crate::error::Fault;
+use crate::place;
+use crate::reply::Reply;
+use crate::store::Shared;
+
+/// So many tenants are looked at at most, over all partitions.
+const VISITS_MAX: usize = 2_048;
+
+/// So many of them in one group of a partition, at least and at most.
+const VISITS_OF_GROUP: [usize; 2] = [8, 128];
+
+/// So many sessions of a tenant are looked at at most, where the first of them cannot be claimed.
+const EACH_MAX: usize = 512;
+
+/// Tenants whose turn is next, each with its soonest sessions. Without any: a tenant with an alarm of which nothing has rung.
+#[derive(Default)]
+pub(super) struct Turns {
+    pub(super) tenants: BTreeMap<Vec<u8>, BTreeSet<DuePlace>>,
+}
+
+/// What was found in one group of a partition.
+struct Looked {
+    is_cut: bool,
+    tenants: Vec<(Bytes, Vec<Bytes>)>,
+}
+
+impl Shared {
+    /// Looks for those whose turn is next in the groups in which something has rung, bar sessions that are `gone`: one
+    /// exchange with each server, by a number of commands that is bounded for each group.
+    pub(super) async fn look_for_turns(
+        &self,
+        query: &DueQuery,
+        soonest: &Soonest,
+        gone: &BTreeSet<DuePlace>,
+    ) -> Result<Turns, Fault> {
+        let after = query.after.as_ref().map_or("", |after| after.as_str());
+        let mut gone_of: BTreeMap<&[u8], usize> = BTreeMap::new();
+        gone.iter().for_each(|place| *gone_of.entry(&place.tenant).or_default() += 1);
+        let each = gone_of.values().max().map_or(1, |gone| (gone + 1).min(EACH_MAX));
+        let [least, most] = VISITS_OF_GROUP;
+        let visits = (VISITS_MAX / soonest.groups.len().max(1)).clamp(least, most);
+        let enough = query.limit.saturating_add(gone_of.len());
+        let args = self.args().text(after).size(enough).size(visits).size(each);
+        let mut heads: BTreeMap<u16, Vec<&Bytes>> = BTreeMap::new();
+        for group in &soonest.groups {
+            heads.entry(group.partition).or_default().push(&group.head);
+        }
+        let of_each = heads.into_iter().map(|(partition, heads)| {
+            let args = Args::default().size(heads.len());
+            (partition, heads.into_iter().fold(args, |args, head| args.bytes(head.as_ref())))
+        });
+        let looked = self.over(&self.scripts.turns, args, &of_each.collect::<Vec<_>>(), groups).await?;
+        let looked: Vec<Looked> = looked.into_iter().flat_map(|(_, groups)| groups).collect();
+        Ok(Turns::of(looked, after.as_bytes(), gone))
+    }
+}
+
+impl Turns {
+    /// Those up to the first end of a look that was cut: behind it, another may come before those that were found.
+    fn of(looked: Vec<Looked>, after: &[u8], gone: &BTreeSet<DuePlace>) -> Self {
+        let turn = |tenant: &Bytes| (!after.is_empty() && tenant.as_ref() <= after, tenant.clone());
+        let end =
+            |looked: &Looked| looked.tenants.last().filter(|_| looked.is_cut).map(|(tenant, _)| turn(tenant));
+        let known = looked.iter().filter_map(end).min();
+        let mut tenants: BTreeMap<Vec<u8>, BTreeSet<DuePlace>> = BTreeMap::new();
+        for (tenant, members) in looked.into_iter().flat_map(|looked| looked.tenants) {
+            if known.as_ref().is_none_or(|known| turn(&tenant) <= *known) {
+                let places = members.iter().filter_map(|member| place::turn(member));
+                tenants
+                    .entry(tenant.to_vec())
+                    .or_default()
+                    .extend(places.filter(|place| !gone.contains(place)));
+            }
+        }
+        Self { tenants }
+    }
+}
+
+fn groups(reply: &mut Reply) -> Result<Vec<Looked>, Fault> {
+    let mut list = reply.list()?;
+    let mut groups = Vec::with_capacity(list.left());
+    while list.left() > 0 {
+        let mut group = list.list()?;
+        let is_cut = group.boolean()?;
+        let mut found = group.list()?;
+        let mut tenants = Vec::with_capacity(found.left() / 2);
+        while found.left() > 0 {
+            tenants.push((found.bytes()?, found.list()?.texts()?));
+        }
+        groups.push(Looked { is_cut, tenants });
+    }
+    Ok(groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looked(is_cut: bool, tenants: &[&'static str]) -> Looked {
+        let tenants = tenants.iter().map(|tenant| (Bytes::from(*tenant), Vec::new()));
+        Looked { is_cut, tenants: tenants.collect() }
+    }
+
+    fn known(after: &str, looked: Vec<Looked>) -> Vec<String> {
+        let turns = Turns::of(looked, after.as_bytes(), &BTreeSet::new());
+        turns.tenants.into_keys().map(|tenant| String::from_utf8(tenant).unwrap()).collect()
+    }
+
+    #[test]
+    fn nobody_is_known_behind_the_end_of_a_look_that_was_cut() {
+        let all = || vec![looked(false, &["a", "z"]), looked(true, &["b", "c"]), looked(true, &["b", "d"])];
+        assert_eq!(known("", all()), ["a", "b", "c"]);
+        // From behind "m", and after the last from the first.
+        let one = || looked(false, &["n", "z", "a", "m"]);
+        assert_eq!(known("m", vec![one(), looked(true, &["o", "p"])]), ["n", "o", "p"]);
+        assert_eq!(known("m", vec![one(), looked(true, &["p", "c"])]), ["a", "c", "n", "p", "z"]);
+        assert_eq!(known("m", vec![one(), looked(false, &["p", "c"])]), ["a", "c", "m", "n", "p", "z"]);
+    }
+}

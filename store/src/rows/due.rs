@@ -1,0 +1,288 @@
+//! Which sessions are due for a worker, and whose turn it is.
+//!
+//! Each tenant's sessions are claimed soonest alarm first. If more are due than are asked for, tenants take turns, so that
+//! one with a hundred thousand due sessions keeps nobody waiting. Both are found along two indexes: one by alarm, which finds
+//! what is due at once, and one by tenant, which says who is next. How often they are asked grows with the number of queues
+//! and formats that are served, and not with that of sessions or tenants.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::Queues;
+use crate::ids::{SessionKey, StateFormat, TenantId};
+use crate::rules::SessionRow;
+use crate::time::Timestamp;
+
+/// So often one look at what is due asks the index by tenant. Beyond that many tenants with an alarm, one that waits is
+/// served some looks later.
+const PROBES_MAX: usize = 256;
+
+/// Which sessions are due for a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueQuery {
+    /// Those of these queues; one with an interrupt waiting in every queue.
+    pub queues: Queues,
+    /// Those with a state of at most this format; one with an interrupt waiting whatever its format.
+    pub newest_format: StateFormat,
+    /// Those of this tenant; of all if none.
+    pub tenant: Option<TenantId>,
+    /// Whose turn it was last: the next one by name is next, and after the last the first.
+    pub after: Option<TenantId>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// What was found due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Due<F> {
+    /// What was found.
+    pub found: Vec<F>,
+    /// Whose turn it was last; [`DueQuery::after`] of the next look.
+    pub after: Option<TenantId>,
+}
+
+/// Sessions that stand together in the indexes of what is due.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DueGroup {
+    /// Those with an interrupt waiting: due in every queue, whatever their format.
+    Interrupted,
+    /// Those of one queue with one format.
+    Queue {
+        /// The name of the queue.
+        queue: Vec<u8>,
+        /// The format of their state.
+        format: StateFormat,
+    },
+}
+
+/// Where a session with an alarm stands. The names are bytes: what is stored may be no names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DuePlace {
+    /// Its alarm.
+    pub alarm: Timestamp,
+    /// Its tenant.
+    pub tenant: Vec<u8>,
+    /// Its id.
+    pub id: Vec<u8>,
+}
+
+/// The two indexes of sessions with an alarm, by alarm and by tenant, at one instant of the store's clock.
+pub trait DueIndex {
+    /// What is found of a session.
+    type Found;
+    /// Why it is not.
+    type Error;
+
+    /// The groups of a query that have anything in them.
+    fn groups(&self, query: &DueQuery) -> Result<Vec<DueGroup>, Self::Error>;
+
+    /// The first so many of a group behind a place whose alarm has rung, soonest first, ties by tenant and id.
+    fn rung(
+        &self,
+        group: &DueGroup,
+        after: Option<&DuePlace>,
+        limit: usize,
+    ) -> Result<Vec<DuePlace>, Self::Error>;
+
+    /// The same of one tenant.
+    fn rung_of(
+        &self,
+        group: &DueGroup,
+        tenant: &[u8],
+        after: Option<&DuePlace>,
+        limit: usize,
+    ) -> Result<Vec<DuePlace>, Self::Error>;
+
+    /// The first tenant behind another, by the bytes of their names, that has an alarm in a group.
+    fn next_tenant(&self, group: &DueGroup, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, Self::Error>;
+
+    /// What is wanted of the session at a place. None: it is not due. An error fails all, so what cannot be read of one
+    /// session is for the backend to put into what is found.
+    fn find(&self, place: &DuePlace) -> Result<Option<Self::Found>, Self::Error>;
+
+    /// Whether it can be claimed: what cannot be read takes no place from others.
+    fn is_sound(found: &Self::Found) -> bool;
+}
+
+impl DueGroup {
+    /// The group in which a session stands that has an alarm.
+    pub fn of(row: &SessionRow) -> Self {
+        match &row.interrupt {
+            Some(_) => Self::Interrupted,
+            None => Self::Queue { queue: row.queue.as_str().as_bytes().to_vec(), format: row.format },
+        }
+    }
+}
+
+impl DuePlace {
+    /// The place of a session with an alarm.
+    pub fn new(alarm: Timestamp, key: &SessionKey) -> Self {
+        let [tenant, id] = [key.tenant.as_str(), key.id.as_str()].map(|name| name.as_bytes().to_vec());
+        Self { alarm, tenant, id }
+    }
+
+    /// Which session it is of. None: it has no names that a session could have.
+    pub fn key(&self) -> Option<SessionKey> {
+        let [tenant, id] = [&self.tenant, &self.id].map(|name| std::str::from_utf8(name).ok());
+        Some(SessionKey::new(tenant?.parse().ok()?, id?.parse().ok()?))
+    }
+}
+
+/// What is due: all of it, soonest alarm first, if that is no more than was asked for; else the soonest of each tenant whose
+/// turn it is, and then the soonest of all.
+pub fn find_due<I: DueIndex>(index: &I, query: &DueQuery) -> Result<Due<I::Found>, I::Error> {
+    let groups = index.groups(query)?;
+    let mut taken = Taken { index, limit: query.limit, found: Vec::new(), sound: 0, seen: BTreeSet::new() };
+    let mut after = query.after.clone();
+    let tenant = query.tenant.as_ref().map(|tenant| tenant.as_str().as_bytes());
+    let mut soonest = Soonest::new(index, groups.clone(), tenant);
+    if tenant.is_none() && soonest.has_more_than(query.limit)? {
+        after = Turns { index, groups: &groups, probes: 0 }.take(query.after.as_ref(), &mut taken)?;
+    }
+    while !taken.is_full()
+        && let Some(place) = soonest.next()?
+    {
+        taken.take(place)?;
+    }
+    Ok(Due { found: taken.found, after })
+}
+
+/// What was taken so far.
+struct Taken<'a, I: DueIndex> {
+    index: &'a I,
+    limit: usize,
+    found: Vec<I::Found>,
+    sound: usize,
+    seen: BTreeSet<DuePlace>,
+}
+
+impl<I: DueIndex> Taken<'_, I> {
+    fn is_full(&self) -> bool {
+        self.sound >= self.limit
+    }
+
+    /// Takes the session at a place, unless it was looked at before. Answers whether it can be claimed.
+    fn take(&mut self, place: DuePlace) -> Result<bool, I::Error> {
+        if self.seen.contains(&place) {
+            return Ok(false);
+        }
+        let found = self.index.find(&place)?;
+        self.seen.insert(place);
+        let sound = found.as_ref().is_some_and(I::is_sound);
+        self.sound += usize::from(sound);
+        self.found.extend(found);
+        Ok(sound)
+    }
+}
+
+/// Places of several groups, soonest alarm first.
+struct Soonest<'a, I> {
+    index: &'a I,
+    tenant: Option<&'a [u8]>,
+    groups: Vec<Stream>,
+}
+
+/// Those of one group.
+struct Stream {
+    group: DueGroup,
+    ahead: VecDeque<DuePlace>,
+    last: Option<DuePlace>,
+    ended: bool,
+}
+
+impl<'a, I: DueIndex> Soonest<'a, I> {
+    fn new(index: &'a I, groups: Vec<DueGroup>, tenant: Option<&'a [u8]>) -> Self {
+        let stream = |group| Stream { group, ahead: VecDeque::new(), last: None, ended: false };
+        Self { index, tenant, groups: groups.into_iter().map(stream).collect() }
+    }
+
+    fn has_more_than(&mut self, count: usize) -> Result<bool, I::Error> {
+        self.fill(count.saturating_add(1))?;
+        Ok(self.groups.iter().map(|stream| stream.ahead.len()).sum::<usize>() > count)
+    }
+
+    fn next(&mut self) -> Result<Option<DuePlace>, I::Error> {
+        // What cannot be claimed is rare, so few are looked at again.
+        self.fill(1)?;
+        let streams = self.groups.iter_mut().filter(|stream| !stream.ahead.is_empty());
+        let first = streams.min_by(|a, b| a.ahead.front().cmp(&b.ahead.front()));
+        Ok(first.and_then(|stream| stream.ahead.pop_front()))
+    }
+
+    /// Looks further in each group of which nothing is ahead.
+    fn fill(&mut self, count: usize) -> Result<(), I::Error> {
+        for stream in self.groups.iter_mut().filter(|stream| stream.ahead.is_empty() && !stream.ended) {
+            let (group, last) = (&stream.group, stream.last.as_ref());
+            let places = match self.tenant {
+                Some(tenant) => self.index.rung_of(group, tenant, last, count)?,
+                None => self.index.rung(group, last, count)?,
+            };
+            stream.ended = places.len() < count;
+            stream.last = places.last().cloned().or(stream.last.take());
+            stream.ahead.extend(places);
+        }
+        Ok(())
+    }
+}
+
+/// One tenant after the other.
+struct Turns<'a, I> {
+    index: &'a I,
+    groups: &'a [DueGroup],
+    probes: usize,
+}
+
+impl<I: DueIndex> Turns<'_, I> {
+    /// Takes the soonest of each tenant behind `after`, then of those up to it. Answers whose turn it was last.
+    fn take(
+        mut self,
+        after: Option<&TenantId>,
+        taken: &mut Taken<'_, I>,
+    ) -> Result<Option<TenantId>, I::Error> {
+        let began = after.map(|tenant| tenant.as_str().as_bytes().to_vec());
+        let mut last = after.cloned();
+        let mut at = began.clone();
+        let mut wrapped = began.is_none();
+        let mut served = false;
+        // At least one tenant has its turn, however many groups are asked.
+        while !taken.is_full() && (!served || self.probes < PROBES_MAX) {
+            let next = self.next(at.as_deref())?;
+            let Some(tenant) =
+                next.filter(|next| !wrapped || began.is_none() || Some(next) <= began.as_ref())
+            else {
+                if wrapped {
+                    break;
+                }
+                (wrapped, at) = (true, None);
+                continue;
+            };
+            self.take_soonest(&tenant, taken)?;
+            served = true;
+            // What is no name is passed over, and nobody's turn.
+            last = std::str::from_utf8(&tenant).ok().and_then(|name| name.parse().ok()).or(last);
+            at = Some(tenant);
+        }
+        Ok(last)
+    }
+
+    fn next(&mut self, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, I::Error> {
+        let mut next: Option<Vec<u8>> = None;
+        for group in self.groups {
+            self.probes += 1;
+            let tenant = self.index.next_tenant(group, after)?;
+            next = [next, tenant].into_iter().flatten().min();
+        }
+        Ok(next)
+    }
+
+    /// Takes the soonest of one tenant that can be claimed.
+    fn take_soonest(&mut self, tenant: &[u8], taken: &mut Taken<'_, I>) -> Result<(), I::Error> {
+        self.probes += self.groups.len();
+        let mut soonest = Soonest::new(self.index, self.groups.to_vec(), Some(tenant));
+        while let Some(place) = soonest.next()? {
+            if taken.take(place)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
