@@ -118,7 +118,7 @@ pub(crate) async fn measure(settings: &Settings) -> Result<Growth, Failed> {
 
 /// Warms up, then lets young sessions run before and after the one that grows.
 async fn repetition(settings: &Settings, growth: &mut Growth) -> Result<Vec<Around>, Failed> {
-    let folder = tempfile::tempdir_in(&settings.folder)?;
+    let folder = tempfile::tempdir_in(&settings.places.folder)?;
     let mut bench = Bench::open(folder.path()).await?;
     bench.session(WARM_UP).await?;
     let mut around: Vec<Around> = settings.steps.iter().copied().map(Around::new).collect();

@@ -7,6 +7,7 @@ mod growth;
 mod machine;
 mod raw;
 mod report;
+mod scaling;
 mod scene;
 mod sessions;
 mod stats;
@@ -15,7 +16,7 @@ mod streams;
 mod timed;
 mod work;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -46,8 +47,10 @@ enum What {
     Sessions(Page),
     /// Commits of each store beside bare inserts: SQLite, and each server whose URL is given.
     Stores(Page),
-    /// All of it.
+    /// All of these.
     All(Page),
+    /// What workers and people wait for beside many sessions: SQLite, and each server whose URL is given.
+    Scaling(scaling::Scaling),
     /// The work that peers are measured by, once, as a line of JSON.
     Work(work::Work),
     /// How soon a new process goes on after a kill, as a line of JSON.
@@ -66,9 +69,8 @@ struct Page {
 
 #[derive(clap::Args)]
 struct Settings {
-    /// Where the databases are made; the file system is part of what is measured.
-    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
-    folder: PathBuf,
+    #[command(flatten)]
+    places: Places,
     /// How often each measurement is made.
     #[arg(long, value_name = "N", default_value_t = 5)]
     repetitions: u32,
@@ -78,6 +80,14 @@ struct Settings {
     /// How many sessions run at once.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,8,32,128")]
     sessions: Vec<usize>,
+}
+
+/// Where is measured.
+#[derive(clap::Args)]
+struct Places {
+    /// Where the databases are made; the file system is part of what is measured.
+    #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
+    folder: PathBuf,
     /// A Postgres whose commits are measured too, in a schema of its own.
     #[arg(long, value_name = "URL", env = "HOLDOVER_POSTGRES_URL", hide_env_values = true)]
     postgres: Option<String>,
@@ -109,6 +119,10 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
         What::Sessions(page) => return page.write([false, false, true, false]).await,
         What::Stores(page) => return page.write([false, false, false, true]).await,
         What::All(page) => return page.write([true; 4]).await,
+        What::Scaling(scaling) => {
+            let text = scaling.measure(&command()).await?;
+            return keep(&text, scaling.report.as_deref());
+        }
     };
     if let Some(line) = line {
         tell(&line.to_string());
@@ -120,21 +134,26 @@ impl Page {
     /// Measures those of its parts that are asked for, and writes it.
     async fn write(&self, [growth, streams, together, stores]: [bool; 4]) -> Result<(), Failed> {
         let settings = &self.settings;
-        if !settings.folder.is_dir() {
-            return Err(format!("{}: is no folder", settings.folder.display()).into());
+        if !settings.places.folder.is_dir() {
+            return Err(format!("{}: is no folder", settings.places.folder.display()).into());
         }
-        let facts = machine::facts(&settings.folder).await?;
+        let facts = machine::facts(&settings.places.folder).await?;
         let growth = if growth { Some(growth::measure(settings).await?) } else { None };
         let streamed = if streams { streams::measure(settings).await? } else { Vec::new() };
         let together = if together { sessions::measure(settings).await? } else { Vec::new() };
         let stores = if stores { stores::measure(settings).await? } else { Vec::new() };
         let text = report::write(&command(), &facts, growth.as_ref(), &streamed, &together, &stores);
-        tell(&text);
-        if let Some(file) = &self.report {
-            std::fs::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))?;
-        }
-        Ok(())
+        keep(&text, self.report.as_deref())
     }
+}
+
+/// Tells a page, and writes it to a file too.
+fn keep(page: &str, file: Option<&Path>) -> Result<(), Failed> {
+    tell(page);
+    if let Some(file) = file {
+        std::fs::write(file, page).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// The variables that name servers, and what the launcher calls those that it starts and names there.

@@ -53,7 +53,7 @@ fn steps(sessions: usize) -> usize {
 }
 
 async fn once(settings: &Settings, together: &mut Together) -> Result<(), Failed> {
-    let folder = tempfile::tempdir_in(&settings.folder)?;
+    let folder = tempfile::tempdir_in(&settings.places.folder)?;
     let store = scene::open(folder.path()).await?;
     let timed = Timed::new();
     let agent = scene::agent(Turn { steps: together.steps as u64, ..Turn::default() })?;

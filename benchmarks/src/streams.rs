@@ -49,7 +49,7 @@ impl Streamed {
     }
 
     async fn once(&mut self, settings: &Settings) -> Result<(), Failed> {
-        let folder = tempfile::tempdir_in(&settings.folder)?;
+        let folder = tempfile::tempdir_in(&settings.places.folder)?;
         let store = scene::open(folder.path()).await?;
         let timed = Timed::new();
         let agent = scene::agent(Turn { steps: STEPS, words: self.words, ..Turn::default() })?;

@@ -60,6 +60,23 @@ fn every_store_is_measured_beside_its_server() {
 }
 
 #[test]
+fn what_is_waited_for_beside_many_sessions_is_measured_on_every_store() {
+    let servers = Launcher::new().unwrap();
+    let (postgres, redis) = (servers.postgres(&[]).unwrap(), servers.redis(&[]).unwrap());
+    let output = Command::new(env!("CARGO_BIN_EXE_holdover-benchmarks"))
+        .args(["scaling", "--beside", "100", "--backlog", "20", "--times", "5"])
+        .args(["--postgres", &postgres.url(), "--redis", &redis.url()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = String::from_utf8(output.stdout).unwrap();
+    for store in ["SQLite", "Postgres", "Redis"] {
+        let rows = report.lines().filter(|line| line.starts_with(&format!("| {store}"))).count();
+        assert_eq!(rows, 3, "{store}: {report}");
+    }
+}
+
+#[test]
 fn a_folder_that_is_missing_is_named() {
     let output = Command::new(env!("CARGO_BIN_EXE_holdover-benchmarks"))
         .args(["growth", "--folder", "/nowhere/at/all"])

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::bare::Bare;
-use crate::{Failed, Settings, scene};
+use crate::{Failed, Places, scene};
 
 /// A place that is measured.
 pub(crate) enum Place {
@@ -21,11 +21,11 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// SQLite, and what the settings name.
-    pub(crate) fn all(settings: &Settings) -> Vec<Self> {
-        let redis = [&settings.redis, &settings.redis_cluster].into_iter().flatten();
-        let postgres = settings.postgres.iter().cloned().map(Self::Postgres);
-        let sqlite = [Self::Sqlite(settings.folder.clone())];
+    /// SQLite, and what is named.
+    pub(crate) fn all(places: &Places) -> Vec<Self> {
+        let redis = [&places.redis, &places.redis_cluster].into_iter().flatten();
+        let postgres = places.postgres.iter().cloned().map(Self::Postgres);
+        let sqlite = [Self::Sqlite(places.folder.clone())];
         sqlite.into_iter().chain(postgres).chain(redis.cloned().map(Self::Redis)).collect()
     }
 

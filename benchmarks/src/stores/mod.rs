@@ -56,7 +56,7 @@ const EACH_MIN: usize = 10;
 /// SQLite, and each server whose URL is given.
 pub(crate) async fn measure(settings: &Settings) -> Result<Vec<Measured>, Failed> {
     let mut all = Vec::new();
-    for place in Place::all(settings) {
+    for place in Place::all(&settings.places) {
         let name = place.name();
         let measured = one(&place, settings).await;
         all.push(measured.map_err(|error| format!("{name}: {error}"))?);

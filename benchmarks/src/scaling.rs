@@ -1,0 +1,182 @@
+//! What workers and people wait for beside many sessions: to find work, and to answer a call.
+
+mod crowd;
+mod report;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use holdover::core::ids::StateFormat;
+use holdover::core::store::{ClaimDue, PendingQuery, SessionQuery};
+use holdover::{Queues, SessionKey, StateStore};
+
+use self::crowd::{Asked, LEASE, QUEUE};
+use crate::stores::{Backend, Place};
+use crate::timed::histogram;
+use crate::{Failed, Places, machine};
+
+/// Sessions beside which is measured, and where.
+#[derive(clap::Args)]
+pub(crate) struct Scaling {
+    /// So many suspended sessions, each with an open call and an alarm that lies ahead.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    beside: usize,
+    /// So many sessions of one tenant that are due while tenants take turns.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    backlog: usize,
+    /// How often each is measured.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    times: usize,
+    /// Writes the report to this file too.
+    #[arg(long, value_name = "FILE.md")]
+    pub(crate) report: Option<std::path::PathBuf>,
+    #[command(flatten)]
+    places: Places,
+}
+
+/// What was measured of one store.
+struct Measured {
+    /// As its capabilities call it.
+    backend: String,
+    /// With nothing else there, and beside the crowd.
+    alone: Waits,
+    beside: Waits,
+    /// How long it took to make the crowd.
+    made_in: Duration,
+    /// From the instant at which a session of the small tenant is due until it is claimed, beside the backlog.
+    turn: Histogram<u64>,
+    /// The same with no backlog.
+    no_backlog: Histogram<u64>,
+}
+
+/// Microseconds from asking to the answer.
+struct Waits {
+    /// A look that finds nothing due.
+    idle: Histogram<u64>,
+    /// A look that claims one of a hundred due sessions.
+    claim: Histogram<u64>,
+    /// An asking found by its id.
+    find: Histogram<u64>,
+    /// Its answer delivered.
+    answer: Histogram<u64>,
+}
+
+/// So many sessions are due when one is claimed.
+const DUE: usize = 100;
+
+impl Scaling {
+    /// Measures on SQLite and each server whose URL is given. Answers the page.
+    pub(crate) async fn measure(&self, command: &str) -> Result<String, Failed> {
+        let facts = machine::facts(&self.places.folder).await?;
+        let mut all = Vec::new();
+        for place in Place::all(&self.places) {
+            let name = place.name();
+            let measured = self.one(&place).await;
+            all.push(measured.map_err(|error| format!("{name}: {error}"))?);
+        }
+        Ok(report::write(command, &facts, self.beside, self.backlog, &all))
+    }
+
+    async fn one(&self, place: &Place) -> Result<Measured, Failed> {
+        let backend = Backend::open(place).await?;
+        let store = backend.store();
+        let alone = self.waits(store).await?;
+        let began = Instant::now();
+        crowd::suspended(store, "crowd", self.beside).await?;
+        let made_in = began.elapsed();
+        let beside = self.waits(store).await?;
+        let no_backlog = self.turns(store, 0).await?;
+        let turn = self.turns(store, self.backlog).await?;
+        let backend_name = store.capabilities().backend;
+        backend.close().await?;
+        Ok(Measured { backend: backend_name, alone, beside, made_in, turn, no_backlog })
+    }
+
+    async fn waits(&self, store: &Arc<dyn StateStore>) -> Result<Waits, Failed> {
+        let [mut idle, mut claim, mut find, mut answer] = [(); 4].map(|()| histogram());
+        for _ in 0..self.times {
+            let found = timed(&mut idle, store.claim_due(due(1)?)).await??;
+            if !found.is_empty() {
+                return Err("a session was due that should not be".into());
+            }
+        }
+        let mut waiting = crowd::due(store, "due", DUE, 0).await?;
+        for _ in 0..self.times {
+            let claims = timed(&mut claim, store.claim_due(due(1)?)).await??;
+            let [claimed] = &claims[..] else { return Err("no session was due".into()) };
+            crowd::end(&**store, claimed).await?;
+            waiting.retain(|key| *key != claimed.fence.key);
+            waiting.extend(crowd::due(store, "due", 1, 0).await?);
+        }
+        crowd::remove(&**store, &waiting).await?;
+        let asked = crowd::suspended(store, "asked", self.times).await?;
+        for one in &asked {
+            let found = timed(&mut find, find_asking(&**store, one)).await??;
+            timed(&mut answer, crowd::answer(&**store, &found, one)).await??;
+        }
+        // They are due now: whoever is asked next finds nothing of them.
+        crowd::remove(&**store, &asked.iter().map(|one| one.key.clone()).collect::<Vec<_>>()).await?;
+        Ok(Waits { idle, claim, find, answer })
+    }
+
+    /// How long a small tenant waits for a worker that claims one session after the other, while another tenant has so
+    /// many due.
+    async fn turns(&self, store: &Arc<dyn StateStore>, backlog: usize) -> Result<Histogram<u64>, Failed> {
+        let mut waited = histogram();
+        // Theirs have rung before.
+        let many = crowd::due(store, "many", backlog, 0).await?;
+        for _ in 0..self.times {
+            let few = crowd::due(store, "small", 1, 1).await?;
+            let began = Instant::now();
+            loop {
+                let claims = store.claim_due(due(1)?).await?;
+                let [claimed] = &claims[..] else { return Err("no session was due".into()) };
+                let is_ours = few.contains(&claimed.fence.key);
+                if is_ours {
+                    waited.record(u64::try_from(began.elapsed().as_micros())?)?;
+                }
+                crowd::end(&**store, claimed).await?;
+                if is_ours {
+                    break;
+                }
+            }
+        }
+        crowd::remove(&**store, &many).await?;
+        Ok(waited)
+    }
+}
+
+/// Finds an asking as `holdover approve ID` does: its session by the life that it names, and the calls of that.
+async fn find_asking(store: &dyn StateStore, asked: &Asked) -> Result<SessionKey, Failed> {
+    let tenant = asked.key.tenant.clone();
+    let by_life = SessionQuery { life: Some(asked.life), ..SessionQuery::all(tenant.clone()) };
+    let sessions = store.list_sessions(&by_life).await?.items;
+    let session = sessions.into_iter().next().ok_or("no session has this life")?;
+    let of_session = PendingQuery { session: Some(session.key.id.clone()), ..PendingQuery::all(tenant) };
+    let open = store.list_pending(&of_session).await?.items;
+    match open.iter().any(|call| call.id == asked.pending) {
+        true => Ok(session.key),
+        false => Err("it has no such open call".into()),
+    }
+}
+
+/// A claim of so many that are due.
+fn due(count: usize) -> Result<ClaimDue, Failed> {
+    let run = || Ok::<_, Failed>(format!("run-{}", uuid::Uuid::new_v4()).parse()?);
+    Ok(ClaimDue {
+        runs: (0..count).map(|_| run()).collect::<Result<_, _>>()?,
+        worker: "benchmark".parse()?,
+        lease: LEASE,
+        queues: Queues::Named(vec![QUEUE.parse()?]),
+        newest_format: StateFormat(1),
+        tenant: None,
+    })
+}
+
+async fn timed<T>(into: &mut Histogram<u64>, what: impl Future<Output = T>) -> Result<T, Failed> {
+    let began = Instant::now();
+    let done = what.await;
+    into.record(u64::try_from(began.elapsed().as_micros())?)?;
+    Ok(done)
+}

@@ -1,0 +1,129 @@
+//! The sessions beside which is measured, made as a service makes them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
+use holdover::core::ids::{Incarnation, PendingId, StateFormat};
+use holdover::core::payload::Payload;
+use holdover::core::store::{
+    Claim, ClaimOne, Commit, CreateOutcome, Delivery, InboxItem, ItemKind, Labels, NewPending, NewSession,
+    Release, Start,
+};
+use holdover::{Deletion, PendingKind, SessionKey, SessionStatus, StateStore, Timestamp};
+use uuid::Uuid;
+
+use crate::Failed;
+
+/// Longer than any measurement.
+pub(super) const LEASE: Duration = Duration::from_secs(3600);
+/// The queue that all are in.
+pub(super) const QUEUE: &str = "benchmark";
+/// So many are made at once.
+const AT_ONCE: usize = 64;
+/// When a call of the crowd is settled by time alone: it lies ahead.
+const AHEAD: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A session that waits for an answer.
+pub(super) struct Asked {
+    pub(super) key: SessionKey,
+    pub(super) life: Incarnation,
+    pub(super) pending: PendingId,
+}
+
+/// So many suspended sessions of a tenant, each with an open call.
+pub(super) async fn suspended(
+    store: &Arc<dyn StateStore>,
+    tenant: &str,
+    count: usize,
+) -> Result<Vec<Asked>, Failed> {
+    let one = |_| async {
+        let claim = ClaimOne {
+            run: format!("run-{}", Uuid::new_v4()).parse()?,
+            worker: "benchmark".parse()?,
+            lease: LEASE,
+            expected_version: None,
+            items: Vec::new(),
+        };
+        let new = new_session(tenant, Start::Claimed(claim))?;
+        let (key, life) = (new.key.clone(), new.incarnation);
+        let CreateOutcome::Created { claim: Some(claim), .. } = store.create_session(new).await? else {
+            return Err(Failed::from("a new session was not created"));
+        };
+        let call = "call".parse()?;
+        let pending = PendingId::of(life, &call, 0)?;
+        let deadline = Some(claim.now.after(AHEAD));
+        let open = NewPending {
+            id: pending.clone(),
+            call,
+            kind: PendingKind::Approval,
+            needed: 1,
+            deadline,
+            body: Payload::new("May I?"),
+        };
+        let release = Some(Release::To { status: SessionStatus::Suspended, deadline, wake_on: 0 });
+        let park = Commit { open: vec![open], release, ..Commit::new("park".parse()?) };
+        store.commit(&claim.fence, park).await?;
+        Ok(Asked { key, life, pending })
+    };
+    stream::iter(0..count).map(one).buffer_unordered(AT_ONCE).try_collect().await
+}
+
+/// So many sessions of a tenant that are due since so many milliseconds after 1970 began.
+pub(super) async fn due(
+    store: &Arc<dyn StateStore>,
+    tenant: &str,
+    count: usize,
+    since: i64,
+) -> Result<Vec<SessionKey>, Failed> {
+    let one = |_| async {
+        let new = new_session(tenant, Start::At(Timestamp::from_ms(since)))?;
+        let key = new.key.clone();
+        store.create_session(new).await?;
+        Ok::<_, Failed>(key)
+    };
+    stream::iter(0..count).map(one).buffer_unordered(AT_ONCE).try_collect().await
+}
+
+fn new_session(tenant: &str, start: Start) -> Result<NewSession, Failed> {
+    let name = Uuid::new_v4();
+    Ok(NewSession {
+        key: SessionKey::new(tenant.parse()?, format!("session-{name}").parse()?),
+        incarnation: Incarnation(name),
+        operation: format!("create-{name}").parse()?,
+        queue: QUEUE.parse()?,
+        labels: Labels::default(),
+        definition: Payload::new("{}"),
+        format: StateFormat(1),
+        items: Vec::new(),
+        start,
+    })
+}
+
+/// Leaves a session that was claimed at rest.
+pub(super) async fn end(store: &dyn StateStore, claim: &Claim) -> Result<(), Failed> {
+    let release = Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 });
+    store.commit(&claim.fence, Commit { release, ..Commit::new("end".parse()?) }).await?;
+    Ok(())
+}
+
+/// Answers the call of a session.
+pub(super) async fn answer(store: &dyn StateStore, key: &SessionKey, asked: &Asked) -> Result<(), Failed> {
+    let item = InboxItem {
+        key: "answer".parse()?,
+        kind: ItemKind::Answer { pending: asked.pending.clone(), settles: false },
+        incarnation: Some(asked.life),
+        payload: Payload::new("yes"),
+    };
+    match store.deliver(key, item).await? {
+        Delivery::Accepted { .. } => Ok(()),
+        refused => Err(format!("an answer was refused: {refused:?}").into()),
+    }
+}
+
+/// Removes sessions.
+pub(super) async fn remove(store: &dyn StateStore, keys: &[SessionKey]) -> Result<(), Failed> {
+    let one = |key| async move { store.delete_session(key, Deletion::FORCE).await.map(drop) };
+    stream::iter(keys).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+    Ok(())
+}
