@@ -115,10 +115,11 @@ pub(super) async fn answer(store: &dyn StateStore, key: &SessionKey, asked: &Ask
         incarnation: Some(asked.life),
         payload: Payload::new("yes"),
     };
-    match store.deliver(key, item).await? {
-        Delivery::Accepted { .. } => Ok(()),
-        refused => Err(format!("an answer was refused: {refused:?}").into()),
-    }
+    let delivery = store.deliver(key, item).await?;
+    let Delivery::Accepted { .. } = delivery else {
+        return Err(format!("an answer was refused: {delivery:?}").into());
+    };
+    Ok(())
 }
 
 /// Removes sessions.
