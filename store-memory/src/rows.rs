@@ -89,7 +89,9 @@ impl Data {
         };
         let mut old = self.sessions.remove(&write.key);
         if let Some(old) = &mut old {
-            self.indexes.remove_all(slot_entries(&old.slot));
+            if !write.keeps_entries() {
+                self.indexes.remove_all(slot_entries(&old.slot));
+            }
             if fresh {
                 let rows = std::mem::take(&mut old.rows);
                 self.indexes.remove_all(rows.values().filter_map(row_entry).collect());
@@ -102,7 +104,9 @@ impl Data {
             if kept.slot.row.is_some() {
                 write.ops.iter().for_each(|op| kept.write(op, &mut self.indexes));
             }
-            self.indexes.add_all(slot_entries(&kept.slot));
+            if !write.keeps_entries() {
+                self.indexes.add_all(slot_entries(&kept.slot));
+            }
             self.sessions.insert(write.key.clone(), kept);
         }
         Verdict::Applied { now, place: 0 }

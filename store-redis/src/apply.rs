@@ -138,7 +138,9 @@ impl Plan {
         plan.touch("HLEN", &key);
         let old_life = old.map(|number| keys.life(partition, number));
         plan.slot(&key, write, begins);
-        plan.indexes(write.before.as_deref(), write.after.as_deref());
+        if !write.keeps_entries() {
+            plan.indexes(write.before.as_deref(), write.after.as_deref());
+        }
         let life = keys.life(partition, plan.place);
         for op in &write.ops {
             match (op, &old_life) {

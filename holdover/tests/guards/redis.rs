@@ -28,7 +28,7 @@ fn a_step_on_redis() {
         ("exchanges", 2.0),
         ("scripts", 2.0),
         ("bytes of log", 4_700.0),
-        (ALLOCATIONS, 1_130.0),
+        (ALLOCATIONS, 1_060.0),
         (ALLOCATED, 139_000.0),
         (HOPS, 4.0),
     ];

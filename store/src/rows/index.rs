@@ -162,6 +162,17 @@ pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
     entries
 }
 
+/// Whether two rows of one session stand at the same places of all indexes.
+pub(super) fn stand_alike(before: &SessionRow, after: &SessionRow) -> bool {
+    /// The places that a row has in [`index_entries`], without its names.
+    fn places(row: &SessionRow) -> impl PartialEq + '_ {
+        let in_queue = row.interrupt.is_none().then_some((&row.queue, row.format));
+        let due = row.alarm.map(|alarm| (alarm, in_queue));
+        (row.incarnation, row.created_at, due, row.quiet().then_some(row.updated_at))
+    }
+    places(before) == places(after)
+}
+
 /// Where a slot stands in the indexes: the row in it, or the newest of the lives that are left in it.
 pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
     match (&slot.row, slot.lives.last()) {
@@ -265,6 +276,9 @@ pub(super) fn instant_of(bytes: [u8; 8]) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::StateFormat;
+    use crate::payload::Payload;
+    use crate::{Interrupt, InterruptKind, Labels, NewSession, SessionStatus, Start};
 
     #[test]
     fn places_read_back_and_their_bytes_are_in_their_order() {
@@ -278,6 +292,61 @@ mod tests {
         assert!(places.iter().map(SessionPlace::to_bytes).is_sorted());
         for one in places {
             assert_eq!(SessionPlace::from_bytes(&one.to_bytes()), Some(one));
+        }
+    }
+
+    #[test]
+    fn rows_stand_alike_where_they_have_the_same_entries() {
+        let new = NewSession {
+            key: SessionKey::new("t".parse().unwrap(), "s".parse().unwrap()),
+            incarnation: Incarnation(uuid::Uuid::from_u128(1)),
+            operation: "o".parse().unwrap(),
+            queue: "q".parse().unwrap(),
+            labels: Labels::default(),
+            definition: Payload::new("{}"),
+            format: StateFormat(1),
+            items: vec![],
+            start: Start::WithItems,
+        };
+        let at = Timestamp::from_ms;
+        let stop = Interrupt {
+            id: "i".parse().unwrap(),
+            kind: InterruptKind::Soft,
+            reason: String::new(),
+            at: at(0),
+            incarnation: None,
+        };
+        let changes: [fn(&mut SessionRow, &Interrupt); 12] = [
+            |_, _| {},
+            |row, _| row.version = row.version.next(),
+            |row, _| row.incarnation = Incarnation(uuid::Uuid::from_u128(2)),
+            |row, _| row.created_at = Timestamp::from_ms(7),
+            |row, _| row.alarm = Some(Timestamp::from_ms(7)),
+            |row, _| row.queue = "r".parse().unwrap(),
+            |row, _| row.format = StateFormat(2),
+            |row, stop| row.interrupt = Some(stop.clone()),
+            |row, _| row.updated_at = Timestamp::from_ms(7),
+            |row, _| row.unread = 1,
+            |row, _| row.status = SessionStatus::Suspended,
+            |row, _| row.last_message.0 = 3,
+        ];
+        let mut rows = Vec::new();
+        for first in &changes {
+            for then in &changes {
+                for alarm in [None, Some(at(5))] {
+                    let mut row = SessionRow::create(&new, at(1));
+                    row.alarm = alarm;
+                    first(&mut row, &stop);
+                    then(&mut row, &stop);
+                    rows.push(row);
+                }
+            }
+        }
+        for before in &rows {
+            for after in &rows {
+                let same = index_entries(before) == index_entries(after);
+                assert_eq!(stand_alike(before, after), same, "{before:?}\n{after:?}");
+            }
         }
     }
 

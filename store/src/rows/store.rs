@@ -234,7 +234,7 @@ impl<R: Rows> RowStore<R> {
     fn remember_turn(&self, served: (Queues, StateFormat), query: &DueQuery, last: Option<TenantId>) {
         let Some(last) = last.filter(|last| Some(last) != query.after.as_ref()) else { return };
         let mut turns = self.turns();
-        if turns.len() >= TURNS_MAX {
+        if turns.len() >= TURNS_MAX && !turns.contains_key(&served) {
             turns.clear();
         }
         turns.insert(served, last);

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::index::stand_alike;
 use super::row::{Kind, Row, RowKey};
 use crate::Tombstone;
 use crate::hints::{Change, Named};
@@ -126,6 +127,12 @@ impl Write {
             (Some(_), None) => true,
             (None, _) => false,
         }
+    }
+
+    /// Whether the session's row stands at the same places of all indexes as before, so that none of
+    /// [its entries](super::index_entries) goes or comes. Most commits of a run leave them.
+    pub fn keeps_entries(&self) -> bool {
+        self.row_before().zip(self.row_after()).is_some_and(|(before, after)| stand_alike(before, after))
     }
 
     /// Whether it copies or removes a whole session, and takes as long as that is large.
