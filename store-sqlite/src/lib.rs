@@ -33,6 +33,7 @@ mod columns;
 pub mod conformance;
 mod due;
 mod error;
+mod gaps;
 mod guard;
 mod hints;
 mod log;
@@ -49,7 +50,6 @@ mod scan;
 mod session;
 mod store;
 mod transaction;
-mod turns;
 mod writer;
 
 pub use options::{SqliteOptions, Synchronous, SystemClock};

@@ -8,6 +8,7 @@ use holdover_store::rows::RowStore;
 use holdover_store::{StoreError, StoreErrorKind};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::gaps::Gaps;
 use crate::hints;
 use crate::log::Log;
 use crate::open::{Connector, Opened};
@@ -15,7 +16,6 @@ use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::rows::SqliteRows;
 use crate::transaction::SqliteTransaction;
-use crate::turns::Turns;
 use crate::writer::{Counters, Message, QUEUE_MAX, Writer};
 
 /// What the writer did since the store was opened.
@@ -65,7 +65,7 @@ impl SqliteStore {
         let counters = Arc::new(Counters::default());
         let (writes, queue) = mpsc::channel(QUEUE_MAX);
         let mut writer = Writer {
-            turns: Turns::default(),
+            gaps: Gaps::default(),
             log: Log::new(connector.wal_file(), wal_bytes_max),
             connector: Arc::clone(&connector),
             conn: None,

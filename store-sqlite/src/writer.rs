@@ -19,12 +19,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::apply;
 use crate::error::Fault;
+use crate::gaps::Gaps;
 use crate::log::{self, Log};
 use crate::migration;
 use crate::open::Connector;
 use crate::options::Synchronous;
 use crate::transaction::Loan;
-use crate::turns::Turns;
 
 /// Writes that wait for the writer; more make their callers wait.
 pub(crate) const QUEUE_MAX: usize = 256;
@@ -142,7 +142,7 @@ pub(crate) struct Writer {
     pub(crate) hints: Arc<Waiters>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) log: Log,
-    pub(crate) turns: Turns,
+    pub(crate) gaps: Gaps,
 }
 
 /// How an attempt at a group ended.
@@ -298,7 +298,7 @@ impl Writer {
         };
         // Without it, it would commit otherwise than it should.
         self.choose_sync(&conn, provisional)?;
-        let begun = self.turns.take(&conn, self.connector.busy_timeout(), || execute(&conn, BEGIN));
+        let begun = self.gaps.take(&conn, self.connector.busy_timeout(), || execute(&conn, BEGIN));
         match begun.and_then(|()| migration::check(&conn)) {
             Ok(()) => Ok(conn),
             Err(fault) => {
@@ -311,7 +311,7 @@ impl Writer {
     /// Commits it. A failure that does not [leave it undone](Fault::leaves_commit_undone) may come after it landed.
     pub(crate) fn commit(&mut self, conn: Connection) -> Result<(), Fault> {
         let committed = execute(&conn, COMMIT);
-        self.turns.end();
+        self.gaps.end();
         match committed {
             Ok(()) => {
                 self.conn = Some(conn);
@@ -346,7 +346,7 @@ impl Writer {
     /// Ends the transaction, and nothing of it is left.
     pub(crate) fn roll_back(&mut self, conn: Connection) {
         let outside = execute(&conn, ROLLBACK).is_ok() || conn.is_autocommit();
-        self.turns.end();
+        self.gaps.end();
         if outside {
             self.conn = Some(conn);
         }

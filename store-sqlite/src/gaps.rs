@@ -1,4 +1,4 @@
-//! Turns with the other processes that write the file.
+//! Gaps for the other processes that write the file.
 //!
 //! SQLite has one lock for whoever writes, and no order among those who wait for it: they try again from time to time. A
 //! process that always has something to write would hold it nearly without a gap, and the others would hardly ever come by
@@ -21,7 +21,7 @@ const OTHERS_STAY: Duration = Duration::from_secs(1);
 
 /// A process among others that write.
 #[derive(Default)]
-pub(crate) struct Turns {
+pub(crate) struct Gaps {
     /// When it last had to wait for another.
     waited: Option<Instant>,
     /// When it last left a gap.
@@ -30,7 +30,7 @@ pub(crate) struct Turns {
     ended: Option<Instant>,
 }
 
-impl Turns {
+impl Gaps {
     /// Begins by `begin`, which fails while another writes: then again, for at most so long.
     pub(crate) fn take(
         &mut self,
@@ -105,22 +105,22 @@ mod tests {
 
     /// How many transactions of one that always writes come between asking and beginning, for another. None: it was not
     /// let in. With SQLite's own way of waiting most are not.
-    fn waited(take: impl Fn(&mut Turns, &Connection) -> Result<(), Fault> + Sync) -> Vec<Option<u64>> {
+    fn waited(take: impl Fn(&mut Gaps, &Connection) -> Result<(), Fault> + Sync) -> Vec<Option<u64>> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.db");
         let (busy, rare) = (connect(&file), connect(&file));
         let (written, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let (busy, mut turns) = (busy, Turns::default());
+                let (busy, mut gaps) = (busy, Gaps::default());
                 while !stop.load(Ordering::SeqCst) {
-                    take(&mut turns, &busy).unwrap();
+                    take(&mut gaps, &busy).unwrap();
                     write(&busy);
-                    turns.end();
+                    gaps.end();
                     written.fetch_add(1, Ordering::SeqCst);
                 }
             });
-            let mut turns = Turns::default();
+            let mut gaps = Gaps::default();
             let mut waited = Vec::new();
             for _ in 0..WRITES {
                 let before = written.load(Ordering::SeqCst);
@@ -128,7 +128,7 @@ mod tests {
                     std::thread::yield_now();
                 }
                 let before = written.load(Ordering::SeqCst);
-                match take(&mut turns, &rare) {
+                match take(&mut gaps, &rare) {
                     Ok(()) => {
                         waited.push(Some(written.load(Ordering::SeqCst) - before));
                         write(&rare);
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn who_writes_now_and_then_is_let_in_beside_who_always_writes() {
         let at_most = Duration::from_secs(5);
-        let turns = waited(|turns, conn| turns.take(conn, at_most, || begin(conn)));
-        assert!(turns.iter().all(|waited| waited.is_some_and(|waited| waited < 500)), "{turns:?}");
+        let waited = waited(|gaps, conn| gaps.take(conn, at_most, || begin(conn)));
+        assert!(waited.iter().all(|waited| waited.is_some_and(|waited| waited < 500)), "{waited:?}");
     }
 }
