@@ -2,7 +2,8 @@
 //!
 //! SQLite has one lock for whoever writes, and no order among those who wait for it: they try again from time to time. A
 //! process that always has something to write would hold it nearly without a gap, and the others would hardly ever come by
-//! in one. So whoever waits tries often, and whoever has found others at it leaves them a gap now and then.
+//! in one. So whoever waits tries often, and whoever writes all the time leaves a gap now and then: every second for others
+//! who may be there, and often when others have been met.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +15,11 @@ use crate::error::Fault;
 const TRY_EVERY: Duration = Duration::from_micros(500);
 /// Long enough that whoever waits comes by in it.
 const GAP: Duration = Duration::from_millis(2);
-/// So long a process writes without a gap, while others do.
-const GAP_EVERY: Duration = Duration::from_millis(20);
-/// For so long others are expected to write again.
+/// So long a process writes without a gap, while others write too.
+const AMONG_OTHERS: Duration = Duration::from_millis(20);
+/// So long it does so while it has met no others: two thousandths of its time are theirs.
+const ALONE: Duration = Duration::from_secs(1);
+/// For so long others that it has met are expected to write again.
 const OTHERS_STAY: Duration = Duration::from_secs(1);
 
 /// A process among others that write.
@@ -24,8 +27,8 @@ const OTHERS_STAY: Duration = Duration::from_secs(1);
 pub(crate) struct Gaps {
     /// When it last had to wait for another.
     waited: Option<Instant>,
-    /// When it last left a gap.
-    left_gap: Option<Instant>,
+    /// When the last gap ended: one that it left, or a time in which it had nothing to write.
+    gap_ended: Option<Instant>,
     /// When its last transaction ended.
     ended: Option<Instant>,
 }
@@ -63,13 +66,31 @@ impl Gaps {
     }
 
     fn leave_gap(&mut self) {
-        let within = |instant: Option<Instant>, time| instant.is_some_and(|instant| instant.elapsed() < time);
-        if within(self.waited, OTHERS_STAY) && !within(self.left_gap, GAP_EVERY) {
-            // Whoever had nothing to write has left one.
-            let left = self.ended.map_or(Duration::ZERO, |ended| ended.elapsed());
-            std::thread::sleep(GAP.saturating_sub(left));
-            self.left_gap = Some(Instant::now());
+        let now = Instant::now();
+        std::thread::sleep(self.owed(now));
+        if self.idle(now) >= GAP || self.is_due(now) {
+            self.gap_ended = Some(Instant::now());
         }
+    }
+
+    /// How much of a gap is still to be left before the transaction that would begin now.
+    fn owed(&self, now: Instant) -> Duration {
+        match self.is_due(now) {
+            true => GAP.saturating_sub(self.idle(now)),
+            false => Duration::ZERO,
+        }
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        let since = |instant: Instant| now.saturating_duration_since(instant);
+        let has_met_others = self.waited.is_some_and(|waited| since(waited) < OTHERS_STAY);
+        let every = if has_met_others { AMONG_OTHERS } else { ALONE };
+        self.gap_ended.is_none_or(|ended| since(ended) >= every)
+    }
+
+    /// How long it has written nothing.
+    fn idle(&self, now: Instant) -> Duration {
+        self.ended.map_or(Duration::MAX, |ended| now.saturating_duration_since(ended))
     }
 }
 
@@ -103,9 +124,9 @@ mod tests {
         conn.execute_batch("COMMIT").unwrap();
     }
 
-    /// How many transactions of one that always writes come between asking and beginning, for another. None: it was not
-    /// let in. With SQLite's own way of waiting most are not.
-    fn waited(take: impl Fn(&mut Gaps, &Connection) -> Result<(), Fault> + Sync) -> Vec<Option<u64>> {
+    /// Whether another is let in, each time that it asks, beside one that always writes. With SQLite's own way of waiting
+    /// it mostly is not.
+    fn let_in(at_most: Duration) -> Vec<bool> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.db");
         let (busy, rare) = (connect(&file), connect(&file));
@@ -114,39 +135,74 @@ mod tests {
             scope.spawn(|| {
                 let (busy, mut gaps) = (busy, Gaps::default());
                 while !stop.load(Ordering::SeqCst) {
-                    take(&mut gaps, &busy).unwrap();
+                    gaps.take(&busy, at_most, || begin(&busy)).unwrap();
                     write(&busy);
                     gaps.end();
                     written.fetch_add(1, Ordering::SeqCst);
                 }
             });
             let mut gaps = Gaps::default();
-            let mut waited = Vec::new();
+            let mut let_in = Vec::new();
             for _ in 0..WRITES {
                 let before = written.load(Ordering::SeqCst);
                 while written.load(Ordering::SeqCst) == before {
                     std::thread::yield_now();
                 }
-                let before = written.load(Ordering::SeqCst);
-                match take(&mut gaps, &rare) {
+                let_in.push(match gaps.take(&rare, at_most, || begin(&rare)) {
                     Ok(()) => {
-                        waited.push(Some(written.load(Ordering::SeqCst) - before));
                         write(&rare);
+                        true
                     }
-                    Err(fault) if fault.is_busy() => waited.push(None),
+                    Err(fault) if fault.is_busy() => false,
                     Err(fault) => panic!("{fault:?}"),
-                }
+                });
+                gaps.end();
             }
             stop.store(true, Ordering::SeqCst);
-            waited.sort_unstable();
-            waited
+            let_in
         })
     }
 
     #[test]
     fn who_writes_now_and_then_is_let_in_beside_who_always_writes() {
-        let at_most = Duration::from_secs(5);
-        let waited = waited(|gaps, conn| gaps.take(conn, at_most, || begin(conn)));
-        assert!(waited.iter().all(|waited| waited.is_some_and(|waited| waited < 500)), "{waited:?}");
+        assert_eq!(let_in(Duration::from_secs(5)), [true; WRITES]);
+    }
+
+    /// The gaps that are left by one that writes without a pause for so long, each transaction in no time.
+    fn gaps_left(mut gaps: Gaps, began: Instant, during: Duration) -> Vec<Duration> {
+        const STEP: Duration = Duration::from_micros(100);
+        let (mut now, mut left) = (began, Vec::new());
+        while now < began + during {
+            let owed = gaps.owed(now);
+            if owed > Duration::ZERO {
+                now += owed;
+                gaps.gap_ended = Some(now);
+                left.push(owed);
+            }
+            now += STEP;
+            gaps.ended = Some(now);
+        }
+        left
+    }
+
+    #[test]
+    fn who_has_met_others_leaves_a_gap_often_and_who_has_not_every_second() {
+        let now = Instant::now();
+        let met = Gaps { waited: Some(now), gap_ended: Some(now), ended: Some(now) };
+        // Of each 22 ms two are left; and after a second the others are taken to have gone.
+        assert_eq!(gaps_left(met, now, Duration::from_millis(980)), [GAP; 44]);
+        let alone = Gaps { waited: None, gap_ended: Some(now), ended: Some(now) };
+        assert_eq!(gaps_left(alone, now, Duration::from_millis(3_500)), [GAP; 3]);
+    }
+
+    #[test]
+    fn a_time_without_a_write_is_a_gap() {
+        let at = Instant::now();
+        let now = at + AMONG_OTHERS;
+        let gaps = |ended| Gaps { waited: Some(now), gap_ended: Some(at), ended: Some(ended) };
+        assert_eq!(gaps(now).owed(now), GAP);
+        assert_eq!(gaps(now - GAP / 2).owed(now), GAP / 2);
+        assert_eq!(gaps(now - GAP).owed(now), Duration::ZERO);
+        assert_eq!(Gaps::default().owed(now), Duration::ZERO, "who has just come delays nobody");
     }
 }
