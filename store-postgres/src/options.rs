@@ -90,6 +90,10 @@ impl PostgresOptions {
     /// parameters that Postgres itself knows. Without `schema` everything lies in [`Self::SCHEMA`]; what the URL
     /// leaves out is taken from where Postgres's own clients take it: `PGPASSWORD`, `~/.pgpass` and so on.
     ///
+    /// **TLS.** Without `sslmode` the mode is `prefer`, as in Postgres's own clients: TLS if the server offers it, else none,
+    /// and nobody asks whether it is the right server. Over a network that others can reach say `sslmode=verify-full`, with
+    /// `sslrootcert=FILE` for an authority of your own. In the modes `require`, `verify-ca` and `verify-full` nothing is sent without TLS.
+    ///
     /// # Errors
     /// What is no such URL, a parameter that is not known, a schema that [`schema`](Self::schema) refuses. The
     /// error does not repeat the URL: it may hold a password.
