@@ -1,6 +1,7 @@
 //! What workers and people wait for beside many sessions: to find work, and to answer a call.
 
 mod crowd;
+mod idle;
 mod report;
 
 use std::sync::Arc;
@@ -28,6 +29,9 @@ pub(crate) struct Scaling {
     /// How often each is measured.
     #[arg(long, value_name = "N", default_value_t = 200)]
     times: usize,
+    /// For so many seconds the exchanges of a worker that finds nothing are counted.
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    idle: u64,
     /// Writes the report to this file too.
     #[arg(long, value_name = "FILE.md")]
     pub(crate) report: Option<std::path::PathBuf>,
@@ -42,6 +46,8 @@ struct Measured {
     /// With nothing else there, and beside the crowd.
     alone: Waits,
     beside: Waits,
+    /// Exchanges a second of a worker that finds nothing, beside the crowd, where the server counts them.
+    exchanges: Option<f64>,
     /// How long it took to make the crowd.
     made_in: Duration,
     /// From the instant at which a session of the small tenant is due until it is claimed, beside the backlog.
@@ -86,11 +92,12 @@ impl Scaling {
         crowd::suspended(store, "crowd", self.beside).await?;
         let made_in = began.elapsed();
         let beside = self.waits(store).await?;
+        let exchanges = idle::exchanges(&backend, Duration::from_secs(self.idle)).await?;
         let no_backlog = self.turns(store, 0).await?;
         let turn = self.turns(store, self.backlog).await?;
         let backend_name = store.capabilities().backend;
         backend.close().await?;
-        Ok(Measured { backend: backend_name, alone, beside, made_in, turn, no_backlog })
+        Ok(Measured { backend: backend_name, alone, beside, exchanges, made_in, turn, no_backlog })
     }
 
     async fn waits(&self, store: &Arc<dyn StateStore>) -> Result<Waits, Failed> {

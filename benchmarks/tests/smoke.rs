@@ -64,7 +64,7 @@ fn what_is_waited_for_beside_many_sessions_is_measured_on_every_store() {
     let servers = Launcher::new().unwrap();
     let (postgres, redis) = (servers.postgres(&[]).unwrap(), servers.redis(&[]).unwrap());
     let output = Command::new(env!("CARGO_BIN_EXE_holdover-benchmarks"))
-        .args(["scaling", "--beside", "100", "--backlog", "20", "--times", "5"])
+        .args(["scaling", "--beside", "100", "--backlog", "20", "--times", "5", "--idle", "2"])
         .args(["--postgres", &postgres.url(), "--redis", &redis.url()])
         .output()
         .unwrap();

@@ -19,15 +19,23 @@ pub(super) fn write(command: &str, facts: &Facts, beside: usize, backlog: usize,
          sessions of one tenant, each with an open call and an alarm that lies ahead. One asks at a time. *Idle*: a look at \
          what is due that finds nothing. *Claim*: one of {DUE} due sessions is claimed. *Find*: an asking is found by its \
          id alone, as `holdover approve ID` does it: its session by the life that the id names, and the calls of that. \
-         *Answer*: it is delivered. Milliseconds: median, and the 99th of a hundred.\n"
+         *Answer*: it is delivered. Milliseconds: median, and the 99th of a hundred. *Exchanges*: how often a worker as it is by \
+         default, which finds nothing due, asks the server in a second; the server counts, in Postgres transactions, in \
+         Redis reads from connections.\n"
     ));
-    lines.push("| store | beside | idle | claim | find | answer |\n|---|---|---|---|---|---|".to_owned());
+    lines.push(
+        "| store | beside | idle | claim | find | answer | exchanges |\n|---|---|---|---|---|---|---|"
+            .to_owned(),
+    );
     for one in all {
-        for (beside, waits) in [(0, &one.alone), (beside, &one.beside)] {
+        for (beside, waits, exchanges) in [(0, &one.alone, None), (beside, &one.beside, one.exchanges)] {
             let Waits { idle, claim, find, answer } = waits;
             let [idle, claim, find, answer] = [idle, claim, find, answer].map(ms);
             let backend = &one.backend;
-            lines.push(format!("| {backend} | {beside} | {idle} | {claim} | {find} | {answer} |"));
+            let exchanges = exchanges.map_or_else(String::new, |exchanges| format!("{exchanges:.2}"));
+            lines.push(format!(
+                "| {backend} | {beside} | {idle} | {claim} | {find} | {answer} | {exchanges} |"
+            ));
         }
     }
     lines.push(format!(

@@ -115,6 +115,11 @@ impl Backend {
         self.bare.server_bytes().await
     }
 
+    /// How often its server has been asked for something by now, this time included. None: it is no server, or several.
+    pub(crate) async fn exchanges(&self) -> Result<Option<u64>, Failed> {
+        self.bare.exchanges().await
+    }
+
     /// Removes what was made. Of a namespace of Redis its few keys without sessions stay. Answers the bytes of the files,
     /// once all is written back.
     pub(crate) async fn close(self) -> Result<Files, Failed> {

@@ -86,14 +86,24 @@ impl Bare {
                              WHERE relkind = 'r' AND relnamespace = $1::regnamespace";
                 sqlx::query_scalar::<_, i64>(sizes).bind(schema).fetch_one(pool).await?
             }
-            Self::Redis { connection, .. } => {
-                let told: String =
-                    redis::from_redis_value(connection.ask(redis::cmd("INFO").arg("memory")).await?)?;
-                let used = told.lines().find_map(|line| line.strip_prefix("used_memory:"));
-                used.ok_or("the server does not say its used_memory")?.trim().parse()?
-            }
+            Self::Redis { connection, .. } => return connection.told("memory", "used_memory").await,
         };
         Ok(u64::try_from(bytes)?)
+    }
+
+    /// How often the server has been asked for something by now, this time included: transactions of the database, or reads
+    /// from connections. None: it is no server, or several.
+    pub(super) async fn exchanges(&self) -> Result<Option<u64>, Failed> {
+        let asked = match self {
+            Self::Sqlite(_) | Self::Redis { connection: Wire::Cluster(_), .. } => return Ok(None),
+            Self::Postgres { pool, .. } => {
+                let ended = "SELECT xact_commit + xact_rollback FROM pg_stat_database \
+                             WHERE datname = current_database()";
+                u64::try_from(sqlx::query_scalar::<_, i64>(ended).fetch_one(pool).await?)?
+            }
+            Self::Redis { connection, .. } => connection.told("stats", "total_reads_processed").await?,
+        };
+        Ok(Some(asked))
     }
 
     /// Removes the rows, so that a server's memory does not grow from one measurement to the next.
@@ -133,6 +143,13 @@ impl Wire {
             Self::Cluster(mut connection) => connection.req_packed_command(command).await?,
         };
         Ok(answer.extract_error()?)
+    }
+
+    /// A number that the server says of itself.
+    async fn told(&self, section: &str, name: &str) -> Result<u64, Failed> {
+        let told: String = redis::from_redis_value(self.ask(redis::cmd("INFO").arg(section)).await?)?;
+        let value = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        Ok(value.ok_or_else(|| format!("the server does not say its {name}"))?.trim().parse()?)
     }
 }
 
