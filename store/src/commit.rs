@@ -142,7 +142,8 @@ pub struct RunEnd {
 /// How the session is left. A release ends the fence, except for the repeat of that commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// The session is left with this status: any but active.
+    /// The session is left with this status: any but active. Left idle, it owes nothing: what is staged then is dropped,
+    /// also what this commit stages. So a result that comes again, after it was promoted, does not stay for ever.
     To {
         /// The status it is left with.
         status: SessionStatus,
@@ -169,7 +170,7 @@ pub struct Commit {
     pub state: Option<NewState>,
     /// Appended in this order, with dense sequence numbers.
     pub messages: Vec<NewMessage>,
-    /// Staged by this commit, and free to be promoted by a later one.
+    /// Staged by this commit, and free to be promoted by a later one while the session has not been left idle.
     pub stage: Vec<StagedResult>,
     /// Appended to the event log in this order, with dense sequence numbers.
     pub events: Vec<Payload>,

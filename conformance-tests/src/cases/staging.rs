@@ -31,6 +31,10 @@ cases! {
         "start marks are listed until a commit carries a state, and only until then",
         "a start mark that is lost makes an at-most-once call be sent twice",
         "Commit::state: start marks staged before it are dropped: the state names what started";
+    staging.what_is_left_is_dropped_at_rest: Core Sequential,
+        "what is staged stays while the session is left suspended, and is dropped once it is left idle",
+        "a result that comes again after it was promoted would come with every claim, for ever",
+        "Release::To: left idle, what is staged is dropped, also what this commit stages";
     staging.survives_reopen: Durable Sequential,
         "staged results and start marks are there after the store was closed and opened",
         "a result that is lost is a call that is sent again",
@@ -158,6 +162,33 @@ async fn start_marks_last_until_the_next_state(t: Bench) -> CaseResult {
     let left = t.load(&claim.fence.key).await?.staged;
     ensure_eq!(names(&left.starts), Vec::<&str>::new(), "marks after a commit with a state");
     ensure_eq!(left.results, [result("a", "result")], "results after a commit with a state");
+    Ok(())
+}
+
+async fn what_is_left_is_dropped_at_rest(t: Bench) -> CaseResult {
+    let claim = t.running("s").await?;
+    let key = claim.fence.key.clone();
+    t.stage(&claim.fence, staging([("call", "result"), ("other", "kept")])).await?;
+    t.commit(&claim.fence, Commit { messages: promote(["call"]), ..commit() }).await?;
+    t.stage(&claim.fence, staging([("call", "result")])).await?;
+    let both = [result("call", "result"), result("other", "kept")];
+    ensure_eq!(t.load(&key).await?.staged.results, both, "what came again, beside what is owed");
+    t.release(&claim.fence, SessionStatus::Suspended).await?;
+    let claim = t.claim(&key).await?;
+    ensure_eq!(claim.session.staged.results, both, "after the session was suspended");
+    let ends = Commit {
+        stage: vec![result("late", "too")],
+        messages: promote(["other"]),
+        release: Some(release_to(SessionStatus::Idle)),
+        ..commit()
+    };
+    t.commit(&claim.fence, ends).await?;
+    ensure_eq!(t.load(&key).await?.staged.results, [], "after the session was left idle");
+    ensure_eq!(t.messages(&key).await?, ["result", "kept"], "messages");
+    let claim = t.claim(&key).await?;
+    ensure_eq!(claim.session.staged.results, [], "in the next claim");
+    t.stage(&claim.fence, staging([("call", "another")])).await?;
+    ensure_eq!(t.load(&key).await?.staged.results, [result("call", "another")], "a call of the next turn");
     Ok(())
 }
 

@@ -127,7 +127,8 @@ impl Life {
             let _ = self.stage(result);
         }
         let messages = commit.messages.iter().filter_map(|message| self.promoted(message)).collect();
-        self.staged.retain(|staged| !commit.messages.contains(&NewMessage::Promote(staged.call.clone())));
+        let is_promoted = |call: &CallId| commit.messages.contains(&NewMessage::Promote(call.clone()));
+        self.staged.retain(|staged| !commit.ends_staging() && !is_promoted(&staged.call));
         self.append(messages, commit.events.clone(), now);
         for asked in &mut self.asked {
             asked.open &= !commit.close.contains(&asked.call.id);

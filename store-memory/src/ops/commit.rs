@@ -28,6 +28,7 @@ pub fn commit(sessions: &mut Sessions, fence: &Fence, commit: Commit, now: Times
 
 /// Writes everything that an accepted commit names.
 fn write(record: &mut Record, commit: Commit, now: Timestamp) {
+    let ends_staging = commit.ends_staging();
     if let Some(state) = commit.state {
         if commit.checkpoint {
             record.checkpoints.push(record.row.checkpoint(state.payload.clone(), now));
@@ -46,6 +47,9 @@ fn write(record: &mut Record, commit: Commit, now: Timestamp) {
             NewMessage::Promote(call) => record.staged.remove(&call),
         })
         .collect();
+    if ends_staging {
+        record.staged.clear();
+    }
     record.append(messages, commit.events, now);
     record.pending.retain(|pending| !commit.close.contains(&pending.id));
     for new in commit.open {

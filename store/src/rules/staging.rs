@@ -1,8 +1,8 @@
-//! The decision on a staging.
+//! The decision on a staging, and when what is staged is dropped.
 
 use super::SessionRow;
 use crate::ids::Fence;
-use crate::{StageOutcome, StagedResult, Staging};
+use crate::{Commit, Release, SessionStatus, StageOutcome, StagedResult, Staging};
 
 impl SessionRow {
     /// Decides a staging. `there` are the results that are staged, at least those of the calls that it names.
@@ -29,5 +29,13 @@ impl SessionRow {
             }
         }
         Ok(fresh)
+    }
+}
+
+impl Commit {
+    /// Whether nothing is staged after this commit: it leaves the session idle, which owes nothing. What was not promoted by
+    /// then came again, too late.
+    pub fn ends_staging(&self) -> bool {
+        matches!(self.release, Some(Release::To { status: SessionStatus::Idle, .. }))
     }
 }

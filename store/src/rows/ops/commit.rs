@@ -175,7 +175,7 @@ impl CommitRun<'_> {
             }
             draft.ops.push(Op::Clear(Kind::Start));
         }
-        self.write_messages(&mut draft, before, staged, now);
+        self.write_messages(&mut draft, facts, before, staged, now);
         if !commit.events.is_empty() {
             let batch = EventBatch { last: after.last_event, at: now, payloads: commit.events.clone() };
             draft.put(Row::Events(batch));
@@ -199,10 +199,18 @@ impl CommitRun<'_> {
         draft
     }
 
-    /// Appends the messages, promoted results among them, and stages what is staged and not promoted.
+    /// Whether it is known that nothing is staged but what is promoted.
+    fn promotes_all(&self, facts: &Facts) -> bool {
+        let promoted: Vec<RowKey> = self.promoted().map(Row::staged).collect();
+        facts.knows_range(Kind::Staged, 0, u64::MAX)
+            && facts.of(Kind::Staged).all(|row| promoted.contains(&row.key()))
+    }
+
+    /// Appends the messages, promoted results among them, and stages what is staged and not promoted, as far as it stays.
     fn write_messages(
         &self,
         draft: &mut Draft,
+        facts: &Facts,
         before: &SessionRow,
         staged: &[StagedResult],
         now: Timestamp,
@@ -220,10 +228,14 @@ impl CommitRun<'_> {
             draft.put(Row::Message(message));
         }
         let is_promoted = |call: &CallId| self.promoted().any(|promoted| promoted == call);
+        if self.commit.ends_staging() && !self.promotes_all(facts) {
+            draft.ops.push(Op::Clear(Kind::Staged));
+            return;
+        }
         let mut fresh: Vec<&CallId> = Vec::new();
         for one in &self.commit.stage {
             let there = staged.iter().any(|first| first.call == one.call) || fresh.contains(&&one.call);
-            if !there && !is_promoted(&one.call) {
+            if !there && !is_promoted(&one.call) && !self.commit.ends_staging() {
                 fresh.push(&one.call);
                 draft.put(Row::Staged(one.clone()));
             }

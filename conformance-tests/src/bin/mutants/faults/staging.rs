@@ -1,5 +1,6 @@
 //! Staging and promotion.
 
+use holdover_store::ids::CallId;
 use holdover_store::{CommitOutcome, NewMessage, StageOutcome, Staging};
 
 use super::committed;
@@ -33,6 +34,25 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     sound::stage(tx, fence, staging)
                 }
                 kept @ (StageOutcome::Staged(_) | StageOutcome::StaleFence) => kept,
+            },
+            ..SOUND
+        },
+    },
+    Mutant {
+        name: "staged-kept-at-rest",
+        broken: "what is staged stays when the session is left idle",
+        fault: Fault {
+            commit: |tx, fence, commit| {
+                let staged = tx.record(&fence.key).map(|record| record.staged.clone()).unwrap_or_default();
+                let (messages, ends) = (commit.messages.clone(), commit.ends_staging());
+                let answer = sound::commit(tx, fence, commit);
+                if ends && matches!(answer, CommitOutcome::Committed(_)) {
+                    tx.with(&fence.key, |record| {
+                        let is_left = |call: &CallId| !messages.contains(&NewMessage::Promote(call.clone()));
+                        record.staged.extend(staged.into_iter().filter(|(call, _)| is_left(call)));
+                    });
+                }
+                answer
             },
             ..SOUND
         },
