@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use holdover_store::payload::Digest;
 use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
@@ -246,6 +247,10 @@ macro_rules! asked {
 impl<S: StateStore> StateStore for Recorded<S> {
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
+    }
+
+    fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError> {
+        self.inner.digests(tenant, words)
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{
     Capability, ClockControl, Gap, Instance, Level, StoreHarness, StoreInfo, VirtualClock, conformance_tests,
 };
-use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use holdover_store::payload::Digest;
 use holdover_store::*;
 use holdover_store_memory::{Limits, MemoryStore};
@@ -86,6 +86,9 @@ fn empty<T>(query: Digest) -> Page<T> {
 impl StateStore for ShortPages {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
+    }
+    fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError> {
+        self.0.digests(tenant, words)
     }
     async fn read_messages(
         &self,

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use holdover_store::payload::Digest;
 use holdover_store::time::Timestamp;
 use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
@@ -40,6 +41,10 @@ fn kept(
 impl StateStore for RedisStore {
     fn capabilities(&self) -> Capabilities {
         self.rows.capabilities()
+    }
+
+    fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError> {
+        self.rows.digests(tenant, words)
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {

@@ -22,6 +22,10 @@ macro_rules! forward_store {
                 let $store = self;
                 (&$inner).capabilities()
             }
+            fn digests(&self, tenant: &$crate::ids::TenantId, words: &[u8]) -> Result<Vec<$crate::payload::Digest>, $crate::StoreError> {
+                let $store = self;
+                (&$inner).digests(tenant, words)
+            }
             async fn create_session(&self, new: $crate::NewSession) -> Result<$crate::CreateOutcome, $crate::StoreError> {
                 let $store = self;
                 (&$inner).create_session(new).await

@@ -67,7 +67,8 @@ pub use session::{
 };
 pub use tombstone::{TOMBSTONE_STANDS, Tombstone};
 
-use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use crate::payload::Digest;
 
 /// Where sessions are kept. Object-safe; a handle is shared by many tasks.
 ///
@@ -97,6 +98,14 @@ pub trait StateStore: Send + Sync + 'static {
     /// What this backend under its present settings promises, as it was last read: when the store was opened,
     /// or when it noticed that they may have changed.
     fn capabilities(&self) -> Capabilities;
+
+    /// Digests of words that can be guessed, for a key that stands in the store as it is: from it nobody finds the words by
+    /// trying who could not read them in a payload. The first is to be written. The others may have been, before the way
+    /// in which payloads are kept was changed.
+    ///
+    /// Pure: the same for the same words, whichever process asks. Without a layer that encrypts it is [`Digest::of`] the
+    /// words.
+    fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError>;
 
     // Sessions
 

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use holdover_store::payload::Digest;
 use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
@@ -42,6 +43,10 @@ fn is_over(claim: &Claim, began: Instant) -> bool {
 impl<S: StateStore> StateStore for Waiting<S> {
     fn capabilities(&self) -> Capabilities {
         self.0.capabilities()
+    }
+
+    fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError> {
+        self.0.digests(tenant, words)
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {

@@ -11,7 +11,7 @@ use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKi
 use serde::Serialize;
 
 use super::Runtime;
-use super::keys::{self, Once};
+use super::keys::{self, Once, Same};
 use super::pending::Bound;
 use crate::agent::Definition;
 use crate::error::RuntimeError;
@@ -381,7 +381,7 @@ impl Runtime {
         let said =
             serde_json::to_vec(&answer).map_err(|error| RuntimeError::unreadable(key, "answer", error))?;
         let what = What::ClientAnswer { pending: pending.clone(), answer };
-        self.say(key, pending, life, &said, what).await
+        self.say(key, pending, life, Same::Words(Digest::of(&said)), what).await
     }
 
     async fn refuse_too_long(&self, key: &SessionKey, what: &What) -> Result<(), RuntimeError> {
@@ -436,23 +436,21 @@ impl Runtime {
                 if panel.has_vote_of(&voter) {
                     return Ok(Delivered::Duplicate);
                 }
-                let once = Once::Voter(pending.clone(), voter);
-                return self
-                    .say_once(key, once, life, What::Decision { pending: pending.clone(), decision })
-                    .await;
+                let what = What::Decision { pending: pending.clone(), decision };
+                return self.say(key, pending, life, Same::Voter(voter), what).await;
             }
             return self.decide_by_words(key, pending, life, decision).await;
         }
-        let again = voter.map(|by| (Once::Voter(pending.clone(), by), decision.clone()));
+        let again = voter.map(|by| (Same::Voter(by), decision.clone()));
         match (self.decide_by_words(key, pending, life, decision).await, again) {
             // The asking is over. Whoever was one of several says it again, perhaps.
             (
                 Err(over @ (RuntimeError::NotPending { .. } | RuntimeError::AlreadyAnswered { .. })),
                 Some(again),
             ) => {
-                let (once, decision) = again;
+                let (same, decision) = again;
                 let what = What::Decision { pending: pending.clone(), decision };
-                self.say_once(key, once, life, what).await.map_err(|_| over)
+                self.say(key, pending, life, same, what).await.map_err(|_| over)
             }
             (delivered, _) => delivered,
         }
@@ -470,33 +468,32 @@ impl Runtime {
         let said =
             serde_json::to_vec(&words).map_err(|error| RuntimeError::unreadable(key, "decision", error))?;
         let what = What::Decision { pending: pending.clone(), decision };
-        self.say(key, pending, life, &said, what).await
+        self.say(key, pending, life, Same::Words(Digest::of(&said)), what).await
     }
 
-    /// Delivers an answer, at most once by its words.
+    /// Delivers an answer, unless it was delivered before.
     async fn say(
         &self,
         key: &SessionKey,
         pending: &PendingId,
         life: Incarnation,
-        said: &[u8],
+        same: Same,
         what: What,
     ) -> Result<Delivered, RuntimeError> {
-        self.say_once(key, Once::Words(pending.clone(), Digest::of(said)), life, what).await
-    }
-
-    async fn say_once(
-        &self,
-        key: &SessionKey,
-        once: Once,
-        life: Incarnation,
-        what: What,
-    ) -> Result<Delivered, RuntimeError> {
-        let deliver = Deliver { once, incarnation: Some(life), what };
-        match self.deliver(key, deliver).await {
-            // The same words under the same asking: they differ only in what is not known any more.
-            Err(RuntimeError::KeyConflict { .. }) => Ok(Delivered::Duplicate),
-            delivered => delivered,
+        let mut refused = None;
+        for once in same.answer(&*self.shared.store, &key.tenant, pending)? {
+            let deliver = Deliver { once, incarnation: Some(life), what: what.clone() };
+            match self.deliver(key, deliver).await {
+                // The same words under the same asking: they differ only in what is not known any more.
+                Err(RuntimeError::KeyConflict { .. }) => return Ok(Delivered::Duplicate),
+                // Unless it was said before, under a key of an older form.
+                Err(over @ (RuntimeError::NotPending { .. } | RuntimeError::AlreadyAnswered { .. })) => {
+                    refused.get_or_insert(over);
+                }
+                delivered => return delivered,
+            }
         }
+        Err(refused
+            .unwrap_or_else(|| RuntimeError::NotPending { key: key.clone(), pending: pending.clone() }))
     }
 }

@@ -3,8 +3,9 @@
 //! A session has one inbox, so a store has one space of keys a session. What a caller names is put under a
 //! word of its kind: whoever chooses the key of a message cannot use up the key of an answer.
 
-use holdover_core::ids::{ID_BYTES_MAX, InvalidId, ItemKey, PendingId, SessionKey};
+use holdover_core::ids::{ID_BYTES_MAX, InvalidId, ItemKey, PendingId, SessionKey, TenantId};
 use holdover_core::payload::Digest;
+use holdover_core::store::{StateStore, StoreError};
 
 use super::draw_id;
 use crate::error::RuntimeError;
@@ -21,10 +22,36 @@ pub(super) enum Once {
     Key(ItemKey),
     /// What it is: the first message of its session.
     First,
-    /// What it says: the same answer to the same asking.
-    Words(PendingId, Digest),
-    /// Who says it: one approval of each person, where several must approve.
-    Voter(PendingId, String),
+    /// What it says, by its digest: the same answer to the same asking.
+    Words(Digest),
+    /// Who says it, by a digest: one approval of each person, where several must approve.
+    Voter(Digest),
+}
+
+/// What makes an answer the same as an earlier one to the same asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Same {
+    /// What it says.
+    Words(Digest),
+    /// Who says it.
+    Voter(String),
+}
+
+impl Same {
+    /// As an answer to `pending`, in each form under which the store may know it, the one to be written first. An answer can
+    /// be guessed, so its key is made with what the store keeps secrets with ([`StateStore::digests`]).
+    pub(super) fn answer(
+        &self,
+        store: &dyn StateStore,
+        tenant: &TenantId,
+        pending: &PendingId,
+    ) -> Result<Vec<Once>, StoreError> {
+        let (words, once): (String, fn(Digest) -> Once) = match self {
+            Self::Words(said) => (format!("{pending}\0{said}"), Once::Words),
+            Self::Voter(by) => (format!("{pending}\0{by}"), Once::Voter),
+        };
+        Ok(store.digests(tenant, words.as_bytes())?.into_iter().map(once).collect())
+    }
 }
 
 impl Once {
@@ -32,7 +59,7 @@ impl Once {
     pub(super) fn named(&self) -> Option<ItemKey> {
         match self {
             Self::Key(key) => Some(key.clone()),
-            Self::Never | Self::First | Self::Words(..) | Self::Voter(..) => None,
+            Self::Never | Self::First | Self::Words(_) | Self::Voter(_) => None,
         }
     }
 }
@@ -71,14 +98,8 @@ fn of(kind: &str, once: &Once) -> Result<ItemKey, InvalidId> {
         // Longer than the place that is left.
         Once::Key(key) => ItemKey::new(format!("{kind}#{}", Digest::of(key.as_str().as_bytes()))),
         Once::First => ItemKey::new(format!("{kind}{FIRST}")),
-        Once::Words(pending, words) => {
-            let said = Digest::of(format!("{pending}\0{words}").as_bytes());
-            ItemKey::new(format!("{kind}={said}"))
-        }
-        Once::Voter(pending, by) => {
-            let voter = Digest::of(format!("{pending}\0{by}").as_bytes());
-            ItemKey::new(format!("{kind}@{voter}"))
-        }
+        Once::Words(said) => ItemKey::new(format!("{kind}={said}")),
+        Once::Voter(by) => ItemKey::new(format!("{kind}@{by}")),
     }
 }
 
@@ -92,7 +113,6 @@ mod tests {
 
     #[test]
     fn no_two_kinds_and_no_two_forms_share_a_key() {
-        let pending = PendingId::new("p").unwrap();
         let long = |end: &str| key(&format!("{}{end}", "x".repeat(ID_BYTES_MAX - 1)));
         let forms = [
             key("k"),
@@ -101,9 +121,9 @@ mod tests {
             long("a"),
             long("b"),
             Once::First,
-            Once::Words(pending.clone(), Digest::of(b"")),
-            Once::Voter(pending.clone(), "ann".into()),
-            Once::Voter(pending, "bob".into()),
+            Once::Words(Digest::of(b"")),
+            Once::Voter(Digest::of(b"")),
+            Once::Voter(Digest::of(b"bob")),
         ];
         let mut seen = std::collections::BTreeSet::new();
         for once in &forms {

@@ -4,12 +4,18 @@
 
 use std::sync::Arc;
 
-use holdover_core::ids::{ItemKey, SessionId};
+use holdover_core::ids::{InboxSeq, ItemKey, SessionId};
 use holdover_core::message::{ClientAnswer, Decision};
-use holdover_core::store::{Deletion, OutcomeKind};
-use holdover_runtime_local::{Agent, Approval, Deliver, Delivered, Denial, RuntimeError, RuntimeErrorKind};
+use holdover_core::payload::Digest;
+use holdover_core::store::{Deletion, OutcomeKind, StateStore};
+use holdover_runtime_local::{
+    Agent, Agents, Approval, Deliver, Delivered, Denial, Runtime, RuntimeError, RuntimeErrorKind,
+};
+use holdover_store_layers::{Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
 
-use crate::bench::{agent, asking_for, completes, finish, only_pending, runtime, say, store, transcript};
+use crate::bench::{
+    agent, asking_for, completes, finish, only_pending, options, runtime, say, store, transcript,
+};
 use crate::script::{Say, Script, results};
 use crate::tools::{Fake, spec};
 
@@ -135,4 +141,44 @@ async fn a_decision_says_who_decides_or_says_nothing_of_it() {
     }
     assert_eq!(tool.calls(), []);
     runtime.approve(&key, &asked, Approval::default()).await.unwrap();
+}
+
+/// Whoever reads an encrypted store finds no answer by trying all there are, and a repeat is known all the same: also
+/// after the key was changed, and if it was written before the store was encrypted.
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_not_found_from_its_key_and_a_repeat_of_it_is_known() {
+    let model = Script::new(|request| match results(request).len() {
+        0 => Say::Calls(vec![("ask_user", r#"{"n":1}"#)]),
+        _ => Say::Text("done"),
+    });
+    let agent = Arc::new(agent(&model).client_tool(spec("ask_user")).build().unwrap());
+    let plain = store();
+    let under = |ids: &[u32]| {
+        let keys = ids.iter().map(|id| (KeyId(*id), EncryptionKey::new([*id as u8; EncryptionKey::BYTES])));
+        let encrypted = Encrypted::new(Keyring::new(KeyId(ids[0]), keys).unwrap()).or_plain();
+        let agents = Agents::new().with(Arc::clone(&agent));
+        Runtime::new(Arc::new(encrypted.around(plain.clone())), agents, options())
+    };
+    let pin = |code: u32| ClientAnswer::done(format!("{code:04}"));
+    for (before, then, is_plain) in [
+        (under(&[1]), under(&[1]), false),
+        (under(&[1]), under(&[2, 1]), false),
+        (runtime(&plain, &agent), under(&[1]), true),
+    ] {
+        let (key, _) = finish(before.execute(say(&agent, "go")).await.unwrap()).await;
+        let asked = only_pending(&before, &key).await;
+        assert_eq!(before.answer(&key, &asked, pin(4711)).await.unwrap(), Delivered::Accepted);
+        let written = plain.read_inbox(&key, InboxSeq(0), 1000).await.unwrap().items;
+        let written = written.last().unwrap().key.clone();
+        let found = (0..10_000).any(|code| {
+            let said = Digest::of(&serde_json::to_vec(&pin(code)).unwrap());
+            let words = format!("{asked}\0{said}");
+            written.as_str().contains(&Digest::of(words.as_bytes()).to_string())
+        });
+        assert_eq!(found, is_plain, "{written}");
+        assert_eq!(before.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
+        assert_eq!(then.answer(&key, &asked, pin(4711)).await.unwrap(), Delivered::Duplicate);
+        let late = then.answer(&key, &asked, pin(4712)).await.unwrap_err();
+        assert!(matches!(late, RuntimeError::NotPending { .. }), "{late}");
+    }
 }

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use holdover_store::ErrorInfo;
-use holdover_store::ids::{OperationId, SessionKey};
-use holdover_store::payload::Payload;
+use holdover_store::ids::{OperationId, SessionKey, TenantId};
+use holdover_store::payload::{Digest, Payload};
 use holdover_store::{
     Answer, Capabilities, Claim, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, InterruptCheck, Layer,
-    Layered, OutcomeKind, Release, Request, Retry, RunEnd, StateStore, StoreError,
+    Layered, OutcomeKind, Release, Request, Retry, RunEnd, StateStore, StoreError, StoreErrorKind,
 };
 
 use super::decoder::{Decoder, Fit};
 use super::encoder::{Encoder, unknown};
 use super::ways::{Compared, Ways};
-use super::{PayloadCodec, page, room};
+use super::{PayloadCodec, PayloadContext, PayloadKind, page, room};
 
 /// A store whose payloads are kept as its codec says. Made by [`PayloadCodec::around`].
 ///
@@ -226,5 +227,25 @@ impl<C: PayloadCodec> Layer for Encoding<C> {
 
     fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
         room::capabilities(&self.codec, &store.capabilities())
+    }
+
+    /// Those of the words as they are encoded in each way, then those that they had before there was this layer.
+    fn digests(
+        &self,
+        store: &dyn StateStore,
+        tenant: &TenantId,
+        words: &[u8],
+    ) -> Result<Vec<Digest>, StoreError> {
+        let of = PayloadContext { tenant, kind: PayloadKind::Key };
+        let mut digests = Vec::new();
+        for way in 0..self.codec.ways() {
+            let encoded = self.codec.encode(&of, Bytes::copy_from_slice(words), way);
+            let encoded = encoded.map_err(|error| {
+                StoreError::new(StoreErrorKind::Backend, "digests", format!("words of {tenant}: {error}"))
+            })?;
+            digests.extend(store.digests(tenant, &encoded)?);
+        }
+        digests.extend(store.digests(tenant, words)?);
+        Ok(digests)
     }
 }

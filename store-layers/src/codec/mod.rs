@@ -107,6 +107,8 @@ pub enum PayloadKind {
     Delta,
     /// Why an interrupt was asked for.
     Reason,
+    /// Words that a key is made of. What they are encoded to is digested, and never decoded.
+    Key,
 }
 
 impl PayloadKind {
@@ -121,6 +123,7 @@ impl PayloadKind {
             Self::Run => "run",
             Self::Delta => "delta",
             Self::Reason => "reason",
+            Self::Key => "key",
         }
     }
 }

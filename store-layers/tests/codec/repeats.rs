@@ -139,3 +139,16 @@ async fn of_none_asks_the_store_once() {
     assert!(!store.deliver(&key, item("i", "other")).await.unwrap().is_in());
     assert_eq!(recorder.count("deliver"), 2 + 3, "once for each key");
 }
+
+#[test]
+fn of_words_by_their_digests() {
+    let tenant = "t".parse().unwrap();
+    let digests = |store: &Store| store.digests(&tenant, LONG.as_bytes()).unwrap();
+    for (what, before, after) in pairs() {
+        assert!(digests(&after).contains(&digests(&before)[0]), "{what}");
+    }
+    let memory: Store = Arc::new(MemoryStore::new());
+    let since: Store = Arc::new(Encrypted::new(ring([1])).around(MemoryStore::new()));
+    assert!(digests(&since).contains(&digests(&memory)[0]), "before there was a codec");
+    assert_ne!(digests(&since)[0], digests(&memory)[0]);
+}

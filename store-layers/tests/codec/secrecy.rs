@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use holdover_store::ids::{CheckpointId, Incarnation};
+use holdover_store::payload::Digest;
 use holdover_store::*;
 use holdover_store_layers::{Encrypted, PayloadCodec};
+use holdover_store_memory::MemoryStore;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::scene::*;
@@ -134,4 +136,26 @@ async fn without_the_layer_each_of_them_would_be_found() {
     let folder = tempfile::tempdir().unwrap();
     write_everything(&sqlite(folder.path()).await).await;
     assert_eq!(found_in(folder.path()), FIELDS);
+}
+
+#[test]
+fn words_that_can_be_guessed_are_not_found_from_their_digest() {
+    let plain = MemoryStore::new();
+    let digests = |store: &dyn StateStore, tenant: &str, words: &[u8]| {
+        store.digests(&tenant.parse().unwrap(), words).unwrap()
+    };
+    let first = |store: &dyn StateStore, tenant: &str, words: &[u8]| digests(store, tenant, words)[0];
+    assert_eq!(digests(&plain, "t", b"4711"), [Digest::of(b"4711")], "whoever reads it, reads the words");
+
+    let under = |ids: [u8; 2]| Encrypted::new(ring(ids)).around(plain.clone());
+    let (one, other) = (under([1, 3]), under([2, 3]));
+    let said = first(&one, "t", b"4711");
+    let guessed = (0..10_000).map(|code| format!("{code:04}"));
+    let guessed: Vec<String> = guessed.collect();
+    assert!(!guessed.iter().any(|guess| Digest::of(guess.as_bytes()) == said));
+    let by_another_key = |guess: &String| first(&other, "t", guess.as_bytes()) == said;
+    assert!(!guessed.iter().any(by_another_key), "without the key it is not found by trying");
+    let found = guessed.iter().filter(|guess| first(&one, "t", guess.as_bytes()) == said);
+    assert_eq!(found.collect::<Vec<_>>(), ["4711"], "and with it nothing else has it");
+    assert_ne!(first(&one, "u", b"4711"), said, "nor by another tenant's");
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{Answer, Layer, Request};
-use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use crate::payload::Digest;
 use crate::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
     CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery, DeltaBatch, DeltaOutcome, EventCursor,
@@ -64,6 +65,10 @@ impl<S: fmt::Debug, L: fmt::Debug> fmt::Debug for Layered<S, L> {
 impl<S: StateStore, L: Layer> StateStore for Layered<S, L> {
     fn capabilities(&self) -> Capabilities {
         self.layer.capabilities(&*self.store)
+    }
+
+    fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError> {
+        self.layer.digests(&*self.store, tenant, words)
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {

@@ -41,6 +41,8 @@ pub use layered::Layered;
 pub use request::Request;
 
 use super::{Capabilities, StateStore, StoreError};
+use crate::ids::TenantId;
+use crate::payload::Digest;
 
 /// What stands between a caller and a store. With [`Layered`] it is a store itself.
 #[async_trait]
@@ -53,6 +55,16 @@ pub trait Layer: Send + Sync + 'static {
     fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
         store.capabilities()
     }
+
+    /// The digests of words through this layer. A layer that encrypts must not leave them as they are.
+    fn digests(
+        &self,
+        store: &dyn StateStore,
+        tenant: &TenantId,
+        words: &[u8],
+    ) -> Result<Vec<Digest>, StoreError> {
+        store.digests(tenant, words)
+    }
 }
 
 #[async_trait]
@@ -63,5 +75,14 @@ impl<L: Layer + ?Sized> Layer for Arc<L> {
 
     fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
         (**self).capabilities(store)
+    }
+
+    fn digests(
+        &self,
+        store: &dyn StateStore,
+        tenant: &TenantId,
+        words: &[u8],
+    ) -> Result<Vec<Digest>, StoreError> {
+        (**self).digests(store, tenant, words)
     }
 }

@@ -11,7 +11,8 @@ use super::read::{Found, Want};
 use super::row::Kind;
 use super::store::named;
 use super::{RowStore, Rows};
-use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
+use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use crate::payload::Digest;
 use crate::rules::{Limits, PageRoom};
 use crate::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
@@ -34,6 +35,10 @@ const LIST_ROWS_MAX: usize = PAGE_ROWS_MAX as usize + 1;
 impl<R: Rows> StateStore for RowStore<R> {
     fn capabilities(&self) -> Capabilities {
         self.rows().capabilities()
+    }
+
+    fn digests(&self, _: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError> {
+        Ok(vec![Digest::of(words)])
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {

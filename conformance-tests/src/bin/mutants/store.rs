@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdover_conformance_tests::{ClockControl, Instance, StoreHarness, StoreInfo, VirtualClock};
 use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
+use holdover_store::payload::Digest;
 use holdover_store::time::{Clock, Timestamp};
 use holdover_store::{
     Capabilities, CasOutcome, Checkpoint, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit,
@@ -266,6 +267,10 @@ impl StoreHarness for Harness {
 impl StateStore for Broken {
     fn capabilities(&self) -> Capabilities {
         Capabilities { forks: self.fault().forks, retention: self.fault().retention, ..capabilities() }
+    }
+
+    fn digests(&self, _: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError> {
+        Ok(vec![Digest::of(words)])
     }
 
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError> {
