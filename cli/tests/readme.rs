@@ -1,25 +1,27 @@
-//! The README's first steps, as they stand there.
+//! The first steps of docs/first-agent.md, as they stand there, and the model of docs/how-to/models.md.
 
 mod support;
 
 use support::Fixture;
 
-/// The blocks of the README's command line chapter in this language.
-fn blocks(language: &str) -> Vec<&'static str> {
-    let chapter =
-        include_str!("../../README.md").split("\n## ").find(|part| part.starts_with("The command line"));
+const FIRST_AGENT: &str = include_str!("../../docs/first-agent.md");
+const MODELS: &str = include_str!("../../docs/how-to/models.md");
+
+/// The blocks of this page in this language.
+fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
     let begins = format!("```{language}\n");
-    let parts = chapter.unwrap_or_default().split(begins.as_str()).skip(1);
+    let parts = page.split(begins.as_str()).skip(1);
     parts.filter_map(|rest| Some(rest.split_once("```")?.0)).collect()
 }
 
 #[test]
 fn a_stranger_who_follows_it_comes_to_the_end() {
     let fixture = Fixture::new();
-    let files = blocks("toml");
+    let files = blocks(FIRST_AGENT, "toml");
     fixture.write("clerk.toml", files[0]);
     fixture.write("script.toml", files[1]);
-    let steps = blocks("sh").into_iter().find(|block| block.contains("mkdir")).expect("first steps");
+    let steps =
+        blocks(FIRST_AGENT, "sh").into_iter().find(|block| block.contains("mkdir")).expect("first steps");
     let binary = std::path::Path::new(support::HOLDOVER).parent().expect("a folder").display().to_string();
     for step in steps.lines() {
         let code = match step.split_once("exit code ") {
@@ -37,7 +39,7 @@ fn a_stranger_who_follows_it_comes_to_the_end() {
 #[test]
 fn the_other_ways_to_name_a_model_are_read() {
     let fixture = Fixture::new();
-    fixture.write("clerk.toml", blocks("toml")[2]);
+    fixture.write("clerk.toml", blocks(MODELS, "toml")[0]);
     let command = &mut fixture.command(&["run", "clerk.toml", "hello"]);
     let output = command.env_remove("MY_KEY").output().expect("it starts");
     let said = String::from_utf8(output.stderr).expect("UTF-8");

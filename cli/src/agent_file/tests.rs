@@ -309,19 +309,21 @@ fn the_page_of_the_agent_file_has_every_key() {
     }
 }
 
-/// The block of the README's command line chapter that begins so.
-fn in_readme(beginning: &str) -> &'static str {
-    let readme = include_str!("../../../README.md");
-    let (_, rest) = readme.split_once(&format!("```toml\n{beginning}\n")).expect(beginning);
+/// The block of this page that begins so.
+fn in_guide(page: &'static str, beginning: &str) -> &'static str {
+    let (_, rest) = page.split_once(&format!("```toml\n{beginning}\n")).expect(beginning);
     rest.split_once("```").map_or(rest, |(block, _)| block)
 }
 
 #[test]
-fn what_the_readme_says_of_what_is_left_out_is_so() {
+fn what_the_guides_say_of_what_is_left_out_is_so() {
+    let limits = include_str!("../../../docs/how-to/limits.md");
+    let failures = include_str!("../../../docs/how-to/failures.md");
     let model = "model = 'scripted:play.toml'\n";
-    let long = read(&format!("{model}[loops]\n{}", in_readme("[loops]"))).unwrap();
+    let long = read(&format!("{model}[loops]\n{}", in_guide(limits, "[loops]"))).unwrap();
     assert_eq!((long.loops, long.compaction), (LoopDetection::default(), Compaction::default()));
-    let (retries, rest) = in_readme("[retries]").split_once("[retries.model_waits_by_kind_ms]").unwrap();
+    let (retries, rest) =
+        in_guide(failures, "[retries]").split_once("[retries.model_waits_by_kind_ms]").unwrap();
     let failing = read(&format!("{model}[retries]\n{retries}")).unwrap();
     assert_eq!(failing.retries, Retries::default());
     let (_, breaker) = rest.split_once("[breaker]").unwrap();
