@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::columns::int;
 use crate::error::Fault;
 use crate::read::{self, wake_name};
+use crate::remains;
 use crate::session;
 
 // All of these run in the write transaction of a group, and so see what the last commit of any process left.
@@ -158,14 +159,13 @@ fn put_lives(conn: &Connection, key: &SessionKey, slot: Option<&Slot>) -> Result
     Ok(())
 }
 
-/// Removes every row of a session.
+/// Removes a session: its row, what lists find, and of the others as many as one transaction may.
 pub(crate) fn delete(conn: &Connection, sid: i64) -> Result<(), Fault> {
-    for kind in Kind::ALL {
+    for kind in [Kind::Labels, Kind::Definition, Kind::State, Kind::Pending] {
         clear(conn, sid, kind)?;
     }
-    conn.prepare_cached("DELETE FROM item WHERE sid = ?")?.execute([sid])?;
     conn.prepare_cached("DELETE FROM session WHERE sid = ?")?.execute([sid])?;
-    Ok(())
+    remains::begin(conn, sid)
 }
 
 fn is_source(conn: &Connection, prefix: &Prefix) -> Result<bool, Fault> {

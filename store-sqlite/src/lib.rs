@@ -43,6 +43,7 @@ mod options;
 mod place;
 mod read;
 mod readers;
+mod remains;
 mod rights;
 mod room;
 mod rows;

@@ -40,11 +40,14 @@ const UPDATE: &str = "UPDATE session SET token = :token, status = :status, versi
 /// After [`UPDATE`], when one of these moved.
 const UPDATE_DUE: &str = "UPDATE session SET alarm = ?, interrupt = ?, last_interrupt = ?, format = ? \
      WHERE sid = ?";
-const INSERT: &str = "INSERT INTO session (token, tenant, id, incarnation, operation, queue, created_at, \
+/// Under no number by which rows of a [removed](crate::remains) session may still be found.
+const INSERT: &str = "INSERT INTO session (sid, token, tenant, id, incarnation, operation, queue, created_at, \
      status, version, epoch, format, lease_worker, lease_ends, lease_granted_ms, last_claim, found, \
      last_commit, run_open, attempts, interrupt_handed_to, last_message, last_event, last_item, unread, \
      inbox_seen, unseen_counted, unseen_urgent, wake_on, stream_run, stream_number, stream_last, stream_open, \
-     updated_at, alarm, interrupt, last_interrupt) VALUES (:token, :tenant, :id, :incarnation, :operation, :queue, \
+     updated_at, alarm, interrupt, last_interrupt) VALUES ( \
+     (SELECT max(sid) + 1 FROM holdover_removed WHERE sid > coalesce((SELECT max(sid) FROM session), 0)), \
+     :token, :tenant, :id, :incarnation, :operation, :queue, \
      :created_at, :status, :version, :epoch, :format, :lease_worker, :lease_ends, :lease_granted_ms, \
      :last_claim, :found, :last_commit, :run_open, :attempts, :interrupt_handed_to, :last_message, \
      :last_event, :last_item, :unread, :inbox_seen, :unseen_counted, :unseen_urgent, :wake_on, :stream_run, \

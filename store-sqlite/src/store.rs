@@ -59,6 +59,7 @@ impl SqliteStore {
     pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
         let (clock, wal_bytes_max, synchronous) =
             (options.clock.clone(), options.wal_bytes_max, options.synchronous);
+        let may_write = !options.as_it_is;
         let connector = Arc::new(Connector::new(options)?);
         let frozen = connector.frozen();
         let hints = hints::of(connector.file());
@@ -66,6 +67,7 @@ impl SqliteStore {
         let (writes, queue) = mpsc::channel(QUEUE_MAX);
         let mut writer = Writer {
             gaps: Gaps::default(),
+            remains: may_write,
             log: Log::new(connector.wal_file(), wal_bytes_max),
             connector: Arc::clone(&connector),
             conn: None,

@@ -236,6 +236,8 @@ impl Writer {
                         Counters::add(&self.counters.writes, 1);
                         if log::erases(&write) {
                             self.log.empty_soon();
+                            // Looked up once it is committed.
+                            self.remains = true;
                         }
                         let answer = self.commit_write(conn, &write, verdict);
                         let _ = ended.set(match &answer {

@@ -15,6 +15,7 @@ use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{Verdict, Write};
 use holdover_store::time::Clock;
 use rusqlite::Connection;
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::apply;
@@ -24,6 +25,7 @@ use crate::log::{self, Log};
 use crate::migration;
 use crate::open::Connector;
 use crate::options::Synchronous;
+use crate::remains;
 use crate::transaction::Loan;
 
 /// Writes that wait for the writer; more make their callers wait.
@@ -143,6 +145,8 @@ pub(crate) struct Writer {
     pub(crate) counters: Arc<Counters>,
     pub(crate) log: Log,
     pub(crate) gaps: Gaps,
+    /// Whether something may be left of sessions that were removed.
+    pub(crate) remains: bool,
 }
 
 /// How an attempt at a group ended.
@@ -162,7 +166,7 @@ impl Writer {
         let mut closing = None;
         let mut carried = None;
         loop {
-            let job = match carried.take().or_else(|| queue.blocking_recv()) {
+            let job = match carried.take().or_else(|| self.next(&mut queue)) {
                 Some(Message::Write(job)) => job,
                 Some(Message::Lend(loan)) => {
                     self.lend(loan);
@@ -194,6 +198,7 @@ impl Writer {
                 self.log.empty_soon();
             }
             self.run(group);
+            self.remove_more();
             self.keep_log_short(carried.is_none() && queue.is_empty());
         }
         queue.close();
@@ -209,6 +214,52 @@ impl Writer {
         if let Some(done) = closing {
             let _ = done.send(());
         }
+    }
+
+    /// What is asked next. While nobody asks, what is left of removed sessions is removed. None: the last handle is gone.
+    fn next(&mut self, queue: &mut mpsc::Receiver<Message>) -> Option<Message> {
+        while self.remains {
+            match queue.try_recv() {
+                Ok(message) => return Some(message),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => {
+                    self.remove_more();
+                    self.keep_log_short(queue.is_empty());
+                }
+            }
+        }
+        queue.blocking_recv()
+    }
+
+    /// Removes some more of what is left of removed sessions, if anything is.
+    fn remove_more(&mut self) {
+        if self.remains {
+            self.remains = self.remove_piece().unwrap_or_else(|fault| {
+                tracing::warn!(?fault, "what is left of removed sessions is removed later");
+                false
+            });
+        }
+    }
+
+    /// Answers whether more may be left.
+    fn remove_piece(&mut self) -> Result<bool, Fault> {
+        // Where nothing is left, nobody is kept from writing.
+        if let Some(conn) = &self.conn
+            && remains::first(conn)?.is_none()
+        {
+            return Ok(false);
+        }
+        // What is lost of it in a crash is done again.
+        let conn = self.begin(true)?;
+        let removed =
+            remains::first(&conn).and_then(|sid| sid.map_or(Ok(()), |sid| remains::go_on(&conn, sid)));
+        if let Err(fault) = removed {
+            self.keep(conn, &fault);
+            return Err(fault);
+        }
+        self.commit(conn)?;
+        self.log.empty_soon();
+        Ok(true)
     }
 
     fn run(&mut self, group: Vec<Job>) {
@@ -270,8 +321,13 @@ impl Writer {
                 Task::Apply(write) => apply::apply(&conn, &*self.clock, write),
                 Task::Remove(key, life) => apply::remove_unreadable(&conn, &*self.clock, key, *life),
             };
-            match verdict {
-                Ok(verdict) => verdicts.push(verdict),
+            match verdict
+                .and_then(|verdict| Ok((verdict, job.task.erases() && remains::first(&conn)?.is_some())))
+            {
+                Ok((verdict, remains)) => {
+                    self.remains |= remains;
+                    verdicts.push(verdict);
+                }
                 Err(fault) => {
                     self.keep(conn, &fault);
                     return Attempt::RolledBack(fault);
@@ -355,7 +411,7 @@ impl Writer {
     /// Keeps the log short. `idle`: nobody waits.
     fn keep_log_short(&mut self, idle: bool) {
         let Some(conn) = self.conn.take() else { return };
-        match self.log.keep_short(&conn, idle, self.connector.busy_timeout()) {
+        match self.log.keep_short(&conn, idle && !self.remains, self.connector.busy_timeout()) {
             Ok(begun_anew) => {
                 Counters::add(&self.counters.checkpoints, usize::from(begun_anew));
                 self.conn = Some(conn);
