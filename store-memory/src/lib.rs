@@ -8,6 +8,7 @@
 //! A clone of a [`MemoryStore`] is another handle on the same data.
 
 mod clock;
+mod indexes;
 mod limits;
 #[cfg(feature = "parts")]
 mod ops;

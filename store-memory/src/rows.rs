@@ -1,16 +1,18 @@
 //! The rows, in maps under one lock.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ops::{Bound, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_store::hints::Waiters;
-use holdover_store::ids::{SessionKey, TenantId};
+use holdover_store::ids::SessionKey;
 use holdover_store::rows::{
     At, Due, DueQuery, Found, Index, Kind, Op, PendingPlace, Prefix, Row, RowKey, Rows, Scanned,
-    SessionPlace, Slot, Verdict, Want, Which, Write, due_along, index_entries, pending_entry,
+    SessionPlace, Slot, Verdict, Want, Which, Write, due_along, label_range, life_range, pending_range,
+    row_entries, sessions_range, slot_entries, time_range, with_labels,
 };
 use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
@@ -19,6 +21,7 @@ use holdover_store::{
     SessionSummary, SharedBy, StoreError, Watch,
 };
 
+use crate::indexes::Indexes;
 use crate::limits::Limits;
 
 /// The rows of sessions in memory: for tests of what is built on [`Rows`].
@@ -94,7 +97,7 @@ impl Data {
             }
             if fresh {
                 let rows = std::mem::take(&mut old.rows);
-                self.indexes.remove_all(rows.values().filter_map(row_entry).collect());
+                self.indexes.remove_all(rows.values().flat_map(|row| old.entries(row)).collect());
             }
         }
         if let Some(slot) = &write.after {
@@ -139,75 +142,76 @@ impl Data {
         Some(copied.map(|(key, row)| (key.clone(), of_fork(row))).collect())
     }
 
-    /// The sessions along an index from one of its entries on, with where they stand.
+    /// The sessions along an index in a range, with where they stand.
     fn walk(
         &self,
         index: Index,
-        range: (Bound<Vec<u8>>, Bound<Vec<u8>>),
-        skip: usize,
+        range: Range<Vec<u8>>,
     ) -> impl DoubleEndedIterator<Item = (SessionPlace, &Kept)> {
-        let entries =
-            self.indexes.0.get(&index).into_iter().flat_map(move |index| index.range(range.clone()));
-        entries.filter_map(move |entry| {
-            let place = SessionPlace::from_bytes(&entry[skip..])?;
-            let kept = self.sessions.get(&place.key)?;
-            Some((place, kept))
-        })
-    }
-}
-
-/// Sorted entries.
-#[derive(Default)]
-struct Indexes(BTreeMap<Index, BTreeSet<Vec<u8>>>);
-
-impl Indexes {
-    fn first(&self, index: Index, range: &Range<Vec<u8>>, limit: usize) -> Vec<Vec<u8>> {
-        let entries = self.0.get(&index).into_iter();
-        entries.flat_map(|entries| entries.range(range.clone())).take(limit).cloned().collect()
+        let places =
+            self.indexes.of(index, range).filter_map(move |entry| SessionPlace::of_entry(index, entry));
+        places.filter_map(|place| self.at(place))
     }
 
-    fn add_all(&mut self, entries: Vec<(Index, Vec<u8>)>) {
-        for (index, entry) in entries {
-            self.0.entry(index).or_default().insert(entry);
+    fn at(&self, place: SessionPlace) -> Option<(SessionPlace, &Kept)> {
+        let kept = self.sessions.get(&place.key)?;
+        Some((place, kept))
+    }
+
+    /// The sessions that a query may be about, newest first, after a place.
+    fn newest<'a>(
+        &'a self,
+        query: &'a SessionQuery,
+        after: Option<&'a SessionPlace>,
+    ) -> Box<dyn Iterator<Item = (SessionPlace, &'a Kept)> + 'a> {
+        let tenant = &query.tenant;
+        let seek = move |name: &str, value: &str, from: Bound<&SessionPlace>| {
+            let mut found = self.walk(Index::Labels, label_range(tenant, name, value, from));
+            Ok::<_, Infallible>(found.next_back().map(|(place, _)| place))
+        };
+        match query.life {
+            Some(life) => Box::new(self.walk(Index::Lives, life_range(tenant, life, after)).rev()),
+            None if query.labels.0.is_empty() => {
+                Box::new(self.walk(Index::Sessions, sessions_range(tenant, after)).rev())
+            }
+            None => Box::new(with_labels(&query.labels, after, seek).filter_map(|Ok(place)| self.at(place))),
         }
     }
 
-    fn remove_all(&mut self, entries: Vec<(Index, Vec<u8>)>) {
-        for (index, entry) in entries {
-            self.0.entry(index).or_default().remove(&entry);
-        }
+    /// The open pending calls that a query may be about, soonest first, after a place.
+    fn soonest<'a>(
+        &'a self,
+        query: &'a PendingQuery,
+        after: Option<&PendingPlace>,
+    ) -> Box<dyn Iterator<Item = (PendingPlace, &'a PendingCall)> + 'a> {
+        let Some(session) = &query.session else {
+            let entries = self.indexes.of(Index::Pending, pending_range(&query.tenant, after));
+            let places = entries.filter_map(|entry| PendingPlace::of_entry(Index::Pending, entry));
+            return Box::new(places.filter_map(|place| {
+                let key = SessionKey::new(query.tenant.clone(), place.session.clone());
+                let call = self.sessions.get(&key)?.rows.get(&Row::pending(&place.id))?;
+                call_of(call).map(|call| (place, call))
+            }));
+        };
+        let kept = self.sessions.get(&SessionKey::new(query.tenant.clone(), session.clone()));
+        let rows = kept.into_iter().flat_map(|kept| kept.all(Kind::Pending));
+        let calls = rows.filter_map(call_of).map(|call| (PendingPlace::of(call), call));
+        let mut calls: Vec<_> = calls.filter(|(place, _)| after.is_none_or(|after| place > after)).collect();
+        calls.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Box::new(calls.into_iter())
     }
 }
 
-fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
-    match (&slot.row, slot.lives.last()) {
-        (Some(row), _) => index_entries(row),
-        (None, Some(last)) => {
-            vec![(Index::Dead, SessionPlace { at: last.at, key: last.key.clone() }.to_bytes())]
-        }
-        (None, None) => Vec::new(),
-    }
-}
-
-fn row_entry(row: &Row) -> Option<(Index, Vec<u8>)> {
-    if let Row::Pending { call, .. } = row { Some((Index::Pending, pending_entry(call))) } else { None }
-}
-
-/// Every entry of a tenant begins with this.
-fn of_tenant(tenant: &TenantId) -> Vec<u8> {
-    let mut bytes = tenant.as_str().as_bytes().to_vec();
-    bytes.push(0);
-    bytes
-}
-
-/// The entries of a tenant end before this.
-fn behind(tenant: &TenantId) -> Vec<u8> {
-    let mut bytes = tenant.as_str().as_bytes().to_vec();
-    bytes.push(1);
-    bytes
+fn call_of(row: &Row) -> Option<&PendingCall> {
+    if let Row::Pending { call, .. } = row { Some(call) } else { None }
 }
 
 impl Kept {
+    /// Where one of its rows stands in the indexes.
+    fn entries(&self, row: &Row) -> Vec<(Index, Vec<u8>)> {
+        self.slot.row.as_ref().map(|session| row_entries(session, row)).unwrap_or_default()
+    }
+
     fn read(&self, wants: &[Want]) -> Vec<Vec<Row>> {
         let mut read: BTreeMap<Kind, usize> = BTreeMap::new();
         wants
@@ -224,6 +228,11 @@ impl Kept {
             .collect()
     }
 
+    fn all(&self, kind: Kind) -> impl Iterator<Item = &Row> {
+        let all = self.rows.range(RowKey::one(kind)..);
+        all.take_while(move |(key, _)| key.kind == kind).map(|(_, row)| row)
+    }
+
     fn of<'a>(&'a self, want: &Want) -> Box<dyn Iterator<Item = &'a Row> + 'a> {
         let kind = want.kind;
         let numbers = move |from, to| {
@@ -231,10 +240,7 @@ impl Kept {
             self.rows.range(range).map(|(_, row)| row)
         };
         match &want.which {
-            Which::All => {
-                let all = self.rows.range(RowKey::one(kind)..);
-                Box::new(all.take_while(move |(key, _)| key.kind == kind).map(|(_, row)| row))
-            }
+            Which::All => Box::new(self.all(kind)),
             Which::Numbers(from, to) | Which::Descending(from, to) if from > to => {
                 Box::new(std::iter::empty())
             }
@@ -251,8 +257,8 @@ impl Kept {
         match op {
             Op::Put(row) | Op::Insert(row) => {
                 let old = self.rows.insert(row.key(), row.clone());
-                indexes.remove_all(old.iter().filter_map(row_entry).collect());
-                indexes.add_all(row_entry(row).into_iter().collect());
+                indexes.remove_all(old.iter().flat_map(|row| self.entries(row)).collect());
+                indexes.add_all(self.entries(row));
             }
             Op::Delete(key) => self.remove(indexes, |_| true, RowKey::clone(key)..=key.clone()),
             Op::DeleteUpTo(kind, last) => {
@@ -271,7 +277,7 @@ impl Kept {
         let keys = self.rows.range(range).map(|(key, _)| key).take_while(|key| is_meant(key));
         for key in keys.cloned().collect::<Vec<_>>() {
             let old = self.rows.remove(&key);
-            indexes.remove_all(old.iter().filter_map(row_entry).collect());
+            indexes.remove_all(old.iter().flat_map(|row| self.entries(row)).collect());
         }
     }
 
@@ -349,13 +355,7 @@ impl Rows for MemoryRows {
         limit: usize,
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
         let data = self.lock();
-        let own = of_tenant(&query.tenant);
-        let until = match after {
-            Some(place) => Bound::Excluded([own.as_slice(), &place.to_bytes()].concat()),
-            None => Bound::Excluded(behind(&query.tenant)),
-        };
-        let (skip, from) = (own.len(), Bound::Included(own));
-        let mut walk = data.walk(Index::Sessions, (from, until), skip).rev();
+        let mut walk = data.newest(query, after);
         let mut rows = Vec::new();
         let mut next = None;
         while let Some((place, kept)) = walk.next() {
@@ -379,34 +379,10 @@ impl Rows for MemoryRows {
         bytes: usize,
     ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
         let data = self.lock();
-        let own = of_tenant(&query.tenant);
-        let from = match after {
-            Some(place) => Bound::Excluded([own.as_slice(), &place.to_bytes()].concat()),
-            None => Bound::Included(own.clone()),
-        };
-        let until = Bound::Excluded(behind(&query.tenant));
-        let entries = data.indexes.0.get(&Index::Pending);
-        let mut entries = entries.into_iter().flat_map(|index| index.range((from.clone(), until.clone())));
-        let (mut rows, mut read, mut next) = (Vec::new(), 0, None);
-        while let Some(entry) = entries.next() {
-            let Some(place) = PendingPlace::from_bytes(&entry[own.len()..]) else { continue };
-            if query.session.as_ref().is_some_and(|id| *id != place.session) {
-                continue;
-            }
-            let key = SessionKey::new(query.tenant.clone(), place.session.clone());
-            let row = data.sessions.get(&key).and_then(|kept| kept.rows.get(&Row::pending(&place.id)));
-            let Some(Row::Pending { call, .. }) = row else { continue };
-            if query.kind.as_ref().is_some_and(|kind| *kind != call.kind) {
-                continue;
-            }
-            rows.push(call.clone());
-            read += call.body.len();
-            if rows.len() == limit || read >= bytes {
-                next = entries.next().is_some().then_some(place);
-                break;
-            }
-        }
-        Ok(Scanned { rows, next })
+        let is_meant = |call: &PendingCall| query.kind.as_ref().is_none_or(|kind| *kind == call.kind);
+        let calls = data.soonest(query, after).filter(|(_, call)| is_meant(call));
+        let calls = calls.map(|(place, call)| Ok((place, call.clone())));
+        Scanned::fill(calls, limit, bytes, |call| call.body.len())
     }
 
     async fn resting(
@@ -416,9 +392,7 @@ impl Rows for MemoryRows {
         limit: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
         let data = self.lock();
-        let from = after.map_or(Bound::Unbounded, |place| Bound::Excluded(place.to_bytes()));
-        let walk = data.walk(Index::Resting, (from, Bound::Unbounded), 0);
-        let unchanged = walk.take_while(|(place, _)| place.at < rule.unchanged_since);
+        let unchanged = data.walk(Index::Resting, time_range(after, rule.unchanged_since));
         let mut about =
             unchanged.filter(|(_, kept)| kept.slot.row.as_ref().is_some_and(|row| row.purgeable(rule)));
         let found: Vec<(SessionPlace, &Kept)> = about.by_ref().take(limit).collect();
@@ -429,8 +403,7 @@ impl Rows for MemoryRows {
 
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
         let data = self.lock();
-        let walk = data.walk(Index::Dead, (Bound::Unbounded, Bound::Unbounded), 0);
-        let old = walk.take_while(|(place, _)| place.at < before).take(limit);
+        let old = data.walk(Index::Dead, time_range(None, before)).take(limit);
         Ok(old.map(|(place, _)| place.key).collect())
     }
 
@@ -439,3 +412,6 @@ impl Rows for MemoryRows {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::*;
+use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
 use redb::{Database, Durability, ReadableTable, Table, WriteTransaction};
 
@@ -69,21 +70,24 @@ impl Writer<'_> {
         for (index, entry) in write.before.iter().flat_map(|slot| slot_entries(slot)) {
             self.entries.remove((index as u8, entry.as_slice()))?;
         }
-        if write.ends_life() {
-            self.remove(key, Kind::Pending, &kind_range(Kind::Pending))?;
+        if let Some(ended) = write.row_before().filter(|_| write.ends_life()) {
+            self.remove(ended, Kind::Pending, &kind_range(Kind::Pending))?;
+            self.remove(ended, Kind::Labels, &kind_range(Kind::Labels))?;
             self.remove_all(key)?;
         }
         self.set_slot(key, write.after.as_deref())?;
-        if let Some(row) = write.row_after() {
+        if let Some(session) = write.row_after() {
             if let Some(copy) = &write.copy {
-                self.copy(copy, key, row.incarnation)?;
+                self.copy(copy, session)?;
             }
             for op in &write.ops {
                 match op {
-                    Op::Put(row) | Op::Insert(row) => self.put(key, row)?,
-                    Op::Delete(row) => self.remove(key, row.kind, &key_range(row))?,
-                    Op::DeleteUpTo(kind, last) => self.remove(key, *kind, &number_range(*kind, 0, *last))?,
-                    Op::Clear(kind) => self.remove(key, *kind, &kind_range(*kind))?,
+                    Op::Put(row) | Op::Insert(row) => self.put(session, row)?,
+                    Op::Delete(row) => self.remove(session, row.kind, &key_range(row))?,
+                    Op::DeleteUpTo(kind, last) => {
+                        self.remove(session, *kind, &number_range(*kind, 0, *last))?;
+                    }
+                    Op::Clear(kind) => self.remove(session, *kind, &kind_range(*kind))?,
                 }
             }
         }
@@ -120,28 +124,29 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn put(&mut self, key: &SessionKey, row: &Row) -> Done<()> {
-        let range = key_range(&row.key());
-        if let Some((index, entry)) = row_entry(row) {
-            // The row that it replaces may have had another entry.
-            self.remove(key, row.key().kind, &range)?;
-            self.entries.insert((index as u8, entry.as_slice()), at(key))?;
+    fn put(&mut self, session: &SessionRow, row: &Row) -> Done<()> {
+        let (kind, range) = (row.key().kind, key_range(&row.key()));
+        if has_entries(kind) {
+            // The row that it replaces may have had others.
+            self.remove(session, kind, &range)?;
         }
-        self.rows.insert(within(key, &range).start, encode_row(row).as_slice())?;
+        for (index, entry) in row_entries(session, row) {
+            self.entries.insert((index as u8, entry.as_slice()), at(&session.key))?;
+        }
+        self.rows.insert(within(&session.key, &range).start, encode_row(row).as_slice())?;
         Ok(())
     }
 
     /// Removes rows of a kind, and their entries.
-    fn remove(&mut self, key: &SessionKey, kind: Kind, range: &Range<Vec<u8>>) -> Done<()> {
-        // Rows of other kinds have no entries.
-        if kind == Kind::Pending {
-            for row in rows(&self.rows, key, range)? {
-                if let Some((index, entry)) = row_entry(&row?) {
+    fn remove(&mut self, session: &SessionRow, kind: Kind, range: &Range<Vec<u8>>) -> Done<()> {
+        if has_entries(kind) {
+            for row in rows(&self.rows, &session.key, range)? {
+                for (index, entry) in row_entries(session, &row?) {
                     self.entries.remove((index as u8, entry.as_slice()))?;
                 }
             }
         }
-        Ok(self.rows.retain_in(within(key, range), |_, _| false)?)
+        Ok(self.rows.retain_in(within(&session.key, range), |_, _| false)?)
     }
 
     fn remove_all(&mut self, key: &SessionKey) -> Done<()> {
@@ -158,7 +163,7 @@ impl Writer<'_> {
     }
 
     /// Copies what a fork begins with.
-    fn copy(&mut self, copy: &Prefix, to: &SessionKey, life: Incarnation) -> Done<()> {
+    fn copy(&mut self, copy: &Prefix, to: &SessionRow) -> Done<()> {
         let messages = number_range(Kind::Message, 0, copy.last_message.0);
         let events = number_range(Kind::Events, 0, copy.last_event.0);
         let checkpoints = number_range(Kind::Checkpoint, 0, copy.last_checkpoint);
@@ -166,11 +171,16 @@ impl Writer<'_> {
             let found: Vec<Row> = rows(&self.rows, &copy.from, &range)?.collect::<Done<_>>()?;
             for mut row in found {
                 if let Row::Checkpoint(checkpoint) = &mut row {
-                    checkpoint.incarnation = life;
+                    checkpoint.incarnation = to.incarnation;
                 }
                 self.put(to, &row)?;
             }
         }
         Ok(())
     }
+}
+
+/// Whether rows of a kind stand in an index.
+fn has_entries(kind: Kind) -> bool {
+    matches!(kind, Kind::Pending | Kind::Labels)
 }

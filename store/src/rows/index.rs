@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::along::{alarm_entry, turn_entry};
 use super::due::{DueGroup, DuePlace};
+use super::labels::{label_entries, place_of_label};
 use super::row::Row;
 use super::write::Slot;
 use crate::ids::{Incarnation, PendingId, SessionId, SessionKey, TenantId};
@@ -29,6 +30,7 @@ impl SessionPlace {
         match index {
             Index::Sessions => Self::from_bytes(place_in(entry)?),
             Index::Lives => Self::from_bytes(place_in(entry)?.get(LIFE_BYTES..)?),
+            Index::Labels => Self::from_bytes(place_of_label(place_in(entry)?)?),
             Index::Resting | Index::Dead => Self::from_bytes(entry),
             Index::Alarms | Index::Turns | Index::Pending => None,
         }
@@ -81,9 +83,13 @@ impl PendingPlace {
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Pending => Self::from_bytes(place_in(entry)?),
-            Index::Sessions | Index::Lives | Index::Alarms | Index::Turns | Index::Resting | Index::Dead => {
-                None
-            }
+            Index::Sessions
+            | Index::Lives
+            | Index::Labels
+            | Index::Alarms
+            | Index::Turns
+            | Index::Resting
+            | Index::Dead => None,
         }
     }
 
@@ -141,6 +147,8 @@ pub enum Index {
     Turns,
     /// Sessions by tenant, life, creation and id.
     Lives,
+    /// Sessions by tenant, label, creation and id: one entry for each label.
+    Labels,
 }
 
 /// Where a session's row stands in the indexes: all that changes with the row. Old entries go, new ones come.
@@ -184,12 +192,12 @@ pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
     }
 }
 
-/// Where a row stands in the indexes, if it is of a kind that does.
-pub fn row_entry(row: &Row) -> Option<(Index, Vec<u8>)> {
+/// Where a row of a session stands in the indexes, if it is of a kind that does.
+pub fn row_entries(session: &SessionRow, row: &Row) -> Vec<(Index, Vec<u8>)> {
     match row {
-        Row::Pending { call, .. } => Some((Index::Pending, pending_entry(call))),
-        Row::Labels(_)
-        | Row::Definition(_)
+        Row::Pending { call, .. } => vec![(Index::Pending, pending_entry(call))],
+        Row::Labels(labels) => label_entries(session, labels),
+        Row::Definition(_)
         | Row::State(_)
         | Row::Message(_)
         | Row::Events(_)
@@ -200,7 +208,7 @@ pub fn row_entry(row: &Row) -> Option<(Index, Vec<u8>)> {
         | Row::Opened(_)
         | Row::Run(_)
         | Row::Checkpoint(_)
-        | Row::Delta(_) => None,
+        | Row::Delta(_) => Vec::new(),
     }
 }
 
@@ -252,7 +260,7 @@ pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
 }
 
 /// The entries of a tenant begin with its name.
-fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
+pub(super) fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
     let mut bytes = tenant_range(tenant).start;
     bytes.extend_from_slice(place);
     bytes

@@ -20,6 +20,7 @@ mod facts;
 mod granted;
 mod held;
 mod index;
+mod labels;
 mod ops;
 mod patience;
 mod read;
@@ -42,9 +43,10 @@ pub use bytes::{
 };
 pub use due::{Due, DueGroup, DueIndex, DuePlace, DueQuery, find_due};
 pub use index::{
-    Index, PendingPlace, SessionPlace, index_entries, life_range, pending_entry, pending_range, row_entry,
+    Index, PendingPlace, SessionPlace, index_entries, life_range, pending_entry, pending_range, row_entries,
     sessions_range, slot_entries, time_range,
 };
+pub use labels::{label_entries, label_range, with_labels};
 pub use read::{Found, Scanned, Want, Which, read_wants};
 pub use row::{At, EventBatch, Kind, Row, RowKey};
 pub use snapshot::{InOrder, Snapshot};

@@ -1,6 +1,6 @@
 //! Reads and lists, for backends that keep bytes in order.
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use super::along::due_along;
@@ -9,6 +9,7 @@ use super::due::{Due, DueQuery};
 use super::index::{
     Index, PendingPlace, SessionPlace, life_range, pending_range, sessions_range, time_range,
 };
+use super::labels::{label_range, with_labels};
 use super::read::{Found, Scanned, Want, Which, read_wants};
 use super::row::{Kind, Row, RowKey};
 use super::write::Slot;
@@ -86,12 +87,22 @@ pub trait Snapshot {
             Ok(Some((place, row.summary(labels))).filter(|(_, summary)| summary.listed(query)))
         };
         // The newest come first.
-        let (index, range) = match query.life {
-            Some(life) => (Index::Lives, life_range(&query.tenant, life, after)),
-            None => (Index::Sessions, sessions_range(&query.tenant, after)),
+        let along = |index, range| {
+            let entries = self.entries(index, &range)?.rev();
+            Ok(entries.map(move |entry| Ok(SessionPlace::of_entry(index, &entry?))))
         };
-        let entries = self.entries(index, &range)?.rev();
-        let found = entries.map(|entry| Ok(SessionPlace::of_entry(index, &entry?)));
+        let tenant = &query.tenant;
+        let seek = |name: &str, value: &str, from: Bound<&SessionPlace>| {
+            let mut found = along(Index::Labels, label_range(tenant, name, value, from))?;
+            found.find_map(Result::transpose).transpose()
+        };
+        let found: Box<dyn Iterator<Item = Result<Option<SessionPlace>, StoreError>>> = match query.life {
+            Some(life) => Box::new(along(Index::Lives, life_range(tenant, life, after))?),
+            None if query.labels.0.is_empty() => {
+                Box::new(along(Index::Sessions, sessions_range(tenant, after))?)
+            }
+            None => Box::new(with_labels(&query.labels, after, seek).map(|place| place.map(Some))),
+        };
         Scanned::fill(sound(found, look), limit, usize::MAX, |_| 0)
     }
 
@@ -103,14 +114,21 @@ pub trait Snapshot {
         limit: usize,
         bytes: usize,
     ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
+        let is_meant = |call: &PendingCall| query.kind.as_ref().is_none_or(|kind| *kind == call.kind);
+        if let Some(session) = &query.session {
+            let key = SessionKey::new(query.tenant.clone(), session.clone());
+            let calls = calls(self, &key)?.into_iter().filter(|call| is_meant(call));
+            let places = calls.map(|call| (PendingPlace::of(&call), call));
+            let mut places: Vec<_> =
+                places.filter(|(place, _)| after.is_none_or(|after| place > after)).collect();
+            places.sort_by(|(a, _), (b, _)| a.cmp(b));
+            return Scanned::fill(places.into_iter().map(Ok), limit, bytes, |call| call.body.len());
+        }
         let look = |place: PendingPlace| {
             let key = SessionKey::new(query.tenant.clone(), place.session.clone());
-            if query.session.as_ref().is_some_and(|session| *session != key.id) {
-                return Ok(None);
-            }
             let row = self.row(&key, &Row::pending(&place.id))?;
             let Some(Row::Pending { call, .. }) = row else { return Ok(None) };
-            Ok(query.kind.as_ref().is_none_or(|kind| *kind == call.kind).then_some((place, call)))
+            Ok(is_meant(&call).then_some((place, call)))
         };
         let entries = self.entries(Index::Pending, &pending_range(&query.tenant, after))?;
         let found = entries.map(|entry| Ok(PendingPlace::of_entry(Index::Pending, &entry?)));
@@ -143,6 +161,13 @@ pub trait Snapshot {
 
 fn session<S: Snapshot + ?Sized>(file: &S, key: &SessionKey) -> Result<Option<SessionRow>, StoreError> {
     Ok(file.slot(key)?.and_then(|slot| slot.row))
+}
+
+/// The open pending calls of a session, but for what it cannot read.
+fn calls<S: Snapshot + ?Sized>(file: &S, key: &SessionKey) -> Result<Vec<PendingCall>, StoreError> {
+    let rows = file.rows(key, &kind_range(Kind::Pending))?.map(|row| row.map(Some));
+    let call = |row| Ok(if let Row::Pending { call, .. } = row { Some(call) } else { None });
+    sound(rows, call).collect()
 }
 
 fn wanted<'a, S: Snapshot + ?Sized>(

@@ -1,0 +1,186 @@
+//! Sessions by label, along [`Index::Labels`]: the list of each label is in the order of the list of all sessions.
+
+use std::ops::{Bound, Range};
+
+use super::index::{Index, SessionPlace, behind, of_tenant};
+use crate::Labels;
+use crate::ids::TenantId;
+use crate::payload::Digest;
+use crate::rules::SessionRow;
+
+/// How long a label is in an entry.
+const LABEL_BYTES: usize = 32;
+
+/// Where a session that has these labels stands in [`Index::Labels`]: once for each. As long as it lives.
+pub fn label_entries(row: &SessionRow, labels: &Labels) -> Vec<(Index, Vec<u8>)> {
+    let place = SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes();
+    let entry = |(name, value): (&String, &String)| {
+        let of_label = [label(name, value).as_slice(), &place].concat();
+        (Index::Labels, of_tenant(&row.key.tenant, &of_label))
+    };
+    labels.0.iter().map(entry).collect()
+}
+
+/// Where the entries of a tenant's label lie in [`Index::Labels`] that come from a place on. The newest are at its end.
+pub fn label_range(tenant: &TenantId, name: &str, value: &str, from: Bound<&SessionPlace>) -> Range<Vec<u8>> {
+    let label = label(name, value);
+    let of_label = |place: &[u8]| of_tenant(tenant, &[label.as_slice(), place].concat());
+    let end = match from {
+        // A place begins with an instant of eight bytes, and an id behind it.
+        Bound::Unbounded => of_label(&[u8::MAX; 9]),
+        Bound::Excluded(place) => of_label(&place.to_bytes()),
+        Bound::Included(place) => behind(of_label(&place.to_bytes())),
+    };
+    of_label(&[])..end
+}
+
+/// What follows on the label in an entry, behind its tenant.
+pub(super) fn place_of_label(entry: &[u8]) -> Option<&[u8]> {
+    entry.get(LABEL_BYTES..)
+}
+
+/// All labels in an index have one length, and no two are the same.
+fn label(name: &str, value: &str) -> [u8; LABEL_BYTES] {
+    let length = (name.len() as u64).to_be_bytes();
+    Digest::of(&[&length, name.as_bytes(), value.as_bytes()].concat()).0
+}
+
+/// The places of the sessions that have all of these labels, of which there is one at least, newest first, after a place.
+/// `seek` answers the first place of one label's list from a place on.
+///
+/// All lists are in one order, so each is asked for what comes from the place on at which another stands: the shortest
+/// of them bounds how often they are asked.
+pub fn with_labels<E>(
+    labels: &Labels,
+    after: Option<&SessionPlace>,
+    mut seek: impl FnMut(&str, &str, Bound<&SessionPlace>) -> Result<Option<SessionPlace>, E>,
+) -> impl Iterator<Item = Result<SessionPlace, E>> {
+    let mut from = after.cloned().map_or(Bound::Unbounded, Bound::Excluded);
+    std::iter::from_fn(move || {
+        // How many lists in a row have one there.
+        let mut agree = 0;
+        for (name, value) in labels.0.iter().cycle() {
+            let place = match seek(name, value, from.as_ref()) {
+                Ok(place) => place?,
+                Err(error) => return Some(Err(error)),
+            };
+            agree = if matches!(&from, Bound::Included(at) if *at == place) { agree + 1 } else { 1 };
+            if agree == labels.0.len() {
+                from = Bound::Excluded(place.clone());
+                return Some(Ok(place));
+            }
+            from = Bound::Included(place);
+        }
+        None
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::collections::BTreeSet;
+    use std::convert::Infallible;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::SessionStatus;
+    use crate::ids::{Incarnation, SessionKey, StateFormat};
+    use crate::payload::Payload;
+    use crate::time::Timestamp;
+    use crate::{NewSession, Start};
+
+    fn session(tenant: &str, nth: i64) -> SessionRow {
+        let new = NewSession {
+            key: SessionKey::new(tenant.parse().unwrap(), format!("s{nth}").parse().unwrap()),
+            incarnation: Incarnation(uuid::Uuid::from_u128(1)),
+            operation: "o".parse().unwrap(),
+            queue: "q".parse().unwrap(),
+            labels: Labels::default(),
+            definition: Payload::new("{}"),
+            format: StateFormat(1),
+            items: vec![],
+            start: Start::WithItems,
+        };
+        // Some at one instant, some before 1970.
+        let row = SessionRow::create(&new, Timestamp::from_ms(nth / 3 - 2));
+        assert_eq!(row.status, SessionStatus::Idle);
+        row
+    }
+
+    /// All entries, and how often they were asked.
+    #[derive(Default)]
+    struct Entries(BTreeSet<Vec<u8>>, Cell<usize>);
+
+    impl Entries {
+        fn put(&mut self, row: &SessionRow, labels: &Labels) {
+            self.0.extend(label_entries(row, labels).into_iter().map(|(_, entry)| entry));
+        }
+
+        fn list(&self, labels: &Labels, after: Option<&SessionPlace>) -> Vec<SessionPlace> {
+            let tenant: TenantId = "t".parse().unwrap();
+            self.1.set(0);
+            let seek = |name: &str, value: &str, from: Bound<&SessionPlace>| {
+                self.1.set(self.1.get() + 1);
+                let mut entries = self.0.range(label_range(&tenant, name, value, from));
+                Ok::<_, Infallible>(
+                    entries.next_back().map(|entry| SessionPlace::of_entry(Index::Labels, entry).unwrap()),
+                )
+            };
+            with_labels(labels, after, seek).map(|Ok(place)| place).collect()
+        }
+    }
+
+    fn labels() -> impl Strategy<Value = Labels> {
+        // Names and values that read alike when they are put together, and empty ones.
+        prop::collection::btree_map("[ab\0]{0,2}", "[ab\0]{0,2}", 0..4).prop_map(Labels)
+    }
+
+    proptest! {
+        #[test]
+        fn all_that_have_the_labels_are_listed_after_any_place(
+            sessions in prop::collection::vec((prop::sample::select(vec!["s", "t", "tt"]), labels()), 0..24),
+            wanted in labels(),
+            after in 0..32_usize,
+        ) {
+            prop_assume!(!wanted.0.is_empty());
+            let rows: Vec<_> = (0..).zip(&sessions).map(|(nth, (tenant, labels))| (session(tenant, nth), labels)).collect();
+            let mut entries = Entries::default();
+            rows.iter().for_each(|(row, labels)| entries.put(row, labels));
+            let is_meant = |row: &SessionRow, labels: &Labels| {
+                row.key.tenant.as_str() == "t" && labels.contains_all(&wanted)
+            };
+            let meant = rows.iter().filter(|(row, labels)| is_meant(row, labels));
+            let mut expected: Vec<_> =
+                meant.map(|(row, _)| SessionPlace { at: row.created_at, key: row.key.clone() }).collect();
+            expected.sort();
+            expected.reverse();
+            prop_assert_eq!(&entries.list(&wanted, None), &expected);
+            if let Some(after) = expected.get(after) {
+                let rest: Vec<_> = expected.iter().filter(|place| *place < after).cloned().collect();
+                prop_assert_eq!(entries.list(&wanted, Some(after)), rest);
+            }
+        }
+    }
+
+    #[test]
+    fn the_shortest_list_bounds_how_often_they_are_asked() {
+        let mut entries = Entries::default();
+        for nth in 0..10_000 {
+            // Every session has the first, few have the last.
+            let mut labels: Labels =
+                [("agent", "a"), ("half", if nth < 5_000 { "old" } else { "new" })].into_iter().collect();
+            if nth % 2_000 == 7 {
+                labels.0.insert("user".into(), "kim".into());
+            }
+            entries.put(&session("t", nth), &labels);
+        }
+        let of = |pairs: &[(&str, &str)]| pairs.iter().copied().collect::<Labels>();
+        assert_eq!(entries.list(&of(&[("agent", "a"), ("user", "kim")]), None).len(), 5);
+        assert!(entries.1.get() < 20, "{}", entries.1.get());
+        assert_eq!(entries.list(&of(&[("agent", "a"), ("half", "old"), ("user", "kim")]), None).len(), 3);
+        assert!(entries.1.get() < 30, "{}", entries.1.get());
+        assert_eq!(entries.list(&of(&[("half", "new"), ("none", "")]), None), []);
+        assert!(entries.1.get() < 3, "{}", entries.1.get());
+    }
+}
