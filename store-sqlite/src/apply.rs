@@ -3,6 +3,7 @@
 use holdover_store::ids::{CallId, Incarnation, ItemKey, PendingId, SessionKey};
 use holdover_store::payload::Payload;
 use holdover_store::rows::{EventBatch, Kind, Op, Prefix, Row, RowKey, Slot, Verdict, Write};
+use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
 use holdover_store::{ItemKind, OutcomeKind, PendingCall, RunRecord, StoredItem, Tombstone, Wake};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -21,7 +22,8 @@ const TOKEN_OF_DEAD: &str =
 const IS_SOURCE: &str = "SELECT 1 FROM session AS s JOIN checkpoint AS c ON c.sid = s.sid AND c.id = ? \
      WHERE s.sid = ? AND s.tenant = ? AND s.id = ? AND s.incarnation = ?";
 
-const PUT_LABEL: &str = "INSERT OR REPLACE INTO label (sid, name, value) VALUES (?,?,?)";
+const PUT_LABEL: &str =
+    "INSERT OR REPLACE INTO label (sid, name, value, tenant, created_at, id) VALUES (?,?,?,?,?,?)";
 const PUT_DEFINITION: &str = "INSERT OR REPLACE INTO definition (sid, digest, payload) VALUES (?,?,?)";
 const PUT_STATE: &str = "INSERT INTO state (sid, digest, payload) VALUES (?,?,?) \
      ON CONFLICT (sid) DO UPDATE SET digest = excluded.digest, payload = excluded.payload";
@@ -85,8 +87,8 @@ pub(crate) fn apply(conn: &Connection, clock: &dyn Clock, write: &Write) -> Resu
     if let Some(prefix) = &write.copy {
         copy(conn, sid, prefix)?;
     }
-    if write.row_after().is_some() {
-        write.ops.iter().try_for_each(|op| perform(conn, sid, op))?;
+    if let Some(row) = write.row_after() {
+        write.ops.iter().try_for_each(|op| perform(conn, sid, row, op))?;
     }
     Ok(Verdict::Applied { now, place: sid.cast_unsigned() })
 }
@@ -183,10 +185,10 @@ fn copy(conn: &Connection, sid: i64, prefix: &Prefix) -> Result<(), Fault> {
     Ok(())
 }
 
-fn perform(conn: &Connection, sid: i64, op: &Op) -> Result<(), Fault> {
+fn perform(conn: &Connection, sid: i64, session: &SessionRow, op: &Op) -> Result<(), Fault> {
     match op {
         // What its key says is said by the item's own row.
-        Op::Put(row) | Op::Insert(row) => put(conn, sid, row),
+        Op::Put(row) | Op::Insert(row) => put(conn, sid, session, row),
         Op::Delete(key) => remove(conn, sid, key),
         Op::DeleteUpTo(kind, last) => match place_of(*kind) {
             Some((table, column)) => {
@@ -200,11 +202,14 @@ fn perform(conn: &Connection, sid: i64, op: &Op) -> Result<(), Fault> {
     }
 }
 
-fn put(conn: &Connection, sid: i64, row: &Row) -> Result<(), Fault> {
+fn put(conn: &Connection, sid: i64, session: &SessionRow, row: &Row) -> Result<(), Fault> {
     match row {
         Row::Labels(labels) => {
             let mut put = conn.prepare_cached(PUT_LABEL)?;
-            labels.0.iter().try_for_each(|(name, value)| put.execute((sid, name, value)).map(drop))?;
+            let (tenant, id) = (session.key.tenant.as_str(), session.key.id.as_str());
+            for (name, value) in &labels.0 {
+                put.execute((sid, name, value, tenant, session.created_at.as_ms(), id))?;
+            }
         }
         Row::Definition(payload) => put_payload(conn, PUT_DEFINITION, sid, payload)?,
         Row::State(payload) => put_payload(conn, PUT_STATE, sid, payload)?,

@@ -11,14 +11,15 @@ use crate::error::Fault;
 const APPLICATION_ID: i64 = 0x486f_6c64;
 
 /// Each step leads from the version before it to the next; the first from an empty file to version 1.
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { schema: include_str!("../schema/0001.sql"), mark: "PRAGMA user_version = 1" },
     Step { schema: include_str!("../schema/0002.sql"), mark: "PRAGMA user_version = 2" },
     Step { schema: include_str!("../schema/0003.sql"), mark: "PRAGMA user_version = 3" },
     Step { schema: include_str!("../schema/0004.sql"), mark: "PRAGMA user_version = 4" },
     Step { schema: include_str!("../schema/0005.sql"), mark: "PRAGMA user_version = 5" },
     Step { schema: include_str!("../schema/0006.sql"), mark: "PRAGMA user_version = 6" },
-    Step { schema: include_str!("../schema/0008.sql"), mark: "PRAGMA user_version = 7" },
+    Step { schema: include_str!("../schema/0007.sql"), mark: "PRAGMA user_version = 7" },
+    Step { schema: include_str!("../schema/0008.sql"), mark: "PRAGMA user_version = 8" },
 ];
 
 /// The version that every open database has.

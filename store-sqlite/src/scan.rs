@@ -1,7 +1,9 @@
 //! Walks along the indexes over sessions and pending calls.
 
+mod labels;
+
 use holdover_store::ids::{Epoch, MessageSeq, SessionKey, Version};
-use holdover_store::rows::{Kind, PendingPlace, Row, Scanned, SessionPlace, Want};
+use holdover_store::rows::{PendingPlace, Scanned, SessionPlace};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
 use holdover_store::{
@@ -15,8 +17,14 @@ use crate::error::Fault;
 use crate::read;
 use crate::session::{self, COLUMNS};
 
-const LIST_SESSIONS: &str = "SELECT sid, tenant, id, incarnation, status, version, epoch, queue, last_message, \
-     unread, alarm, created_at, updated_at FROM session AS s";
+macro_rules! list_sessions {
+    () => {
+        "SELECT sid, tenant, id, incarnation, status, version, epoch, queue, last_message, unread, alarm, created_at, \
+         updated_at FROM session AS s"
+    };
+}
+use list_sessions;
+
 const DEAD: &str = "SELECT tenant, id FROM tombstone WHERE at < ? ORDER BY at LIMIT ?";
 
 /// Sessions of a tenant, newest first.
@@ -26,7 +34,10 @@ pub(crate) fn sessions(
     after: Option<&SessionPlace>,
     limit: usize,
 ) -> Result<Scanned<SessionSummary, SessionPlace>, Fault> {
-    let mut sql = LIST_SESSIONS.to_owned();
+    if query.life.is_none() && !query.labels.0.is_empty() {
+        return labels::sessions(conn, query, after, limit);
+    }
+    let mut sql = list_sessions!().to_owned();
     let mut values = vec![Value::from(query.tenant.as_str().to_owned())];
     match query.life {
         None => sql.push_str(" WHERE tenant = ?"),
@@ -72,10 +83,7 @@ pub(crate) fn sessions(
     let mut rows: Vec<SessionSummary> = Vec::new();
     while let Some(row) = found.next()? {
         let (sid, mut summary) = summary(&mut Columns::of(row))?;
-        let labels = read::wanted(conn, sid, &summary.key, summary.incarnation, &[Want::all(Kind::Labels)])?;
-        if let Some(Row::Labels(labels)) = labels.into_iter().flatten().next() {
-            summary.labels = labels;
-        }
+        summary.labels = labels::of(conn, sid, &summary)?;
         rows.push(summary);
     }
     let last = rows.last().filter(|_| rows.len() == limit);
@@ -112,12 +120,18 @@ pub(crate) fn pending(
 ) -> Result<Scanned<PendingCall, PendingPlace>, Fault> {
     let mut sql =
         "SELECT tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, \
-         deadline, opened_at, digest, payload FROM pending WHERE tenant = ?"
+         deadline, opened_at, digest, payload FROM pending"
             .to_owned();
     let mut values = vec![Value::from(query.tenant.as_str().to_owned())];
-    if let Some(session) = &query.session {
-        sql.push_str(" AND session = ?");
-        values.push(Value::from(session.as_str().to_owned()));
+    match &query.session {
+        None => sql.push_str(" WHERE tenant = ?"),
+        // A session has few that are open, and all of them stand together.
+        Some(session) => {
+            sql.push_str(
+                " INDEXED BY pending_id WHERE sid = (SELECT sid FROM session WHERE tenant = ? AND id = ?)",
+            );
+            values.push(Value::from(session.as_str().to_owned()));
+        }
     }
     if let Some(kind) = &query.kind {
         sql.push_str(" AND kind = ?");
@@ -217,25 +231,4 @@ pub(crate) fn dead(conn: &Connection, before: Timestamp, limit: usize) -> Result
 }
 
 #[cfg(test)]
-mod tests {
-    use uuid::Uuid;
-
-    use super::*;
-    use crate::due::tests::{File, MANY};
-
-    #[test]
-    fn the_session_of_a_life_is_found_beside_any_number_of_others() {
-        let file = File::new();
-        file.put("s", MANY, "'t'", 1, "NULL");
-        file.conn
-            .execute_batch(
-                "UPDATE session SET incarnation = x'00000000000000000000000000000001' WHERE sid = 70000",
-            )
-            .unwrap();
-        let life = holdover_store::ids::Incarnation(Uuid::from_u128(1));
-        let query = SessionQuery { life: Some(life), ..SessionQuery::all("t".parse().unwrap()) };
-        let (found, steps) = file.counted(|conn| sessions(conn, &query, None, 10).unwrap());
-        assert_eq!(found.rows.len(), 1);
-        assert!(steps < 300, "{steps}");
-    }
-}
+mod tests;

@@ -102,3 +102,56 @@ async fn a_file_of_schema_1_is_brought_up_to_date_and_loses_nothing() {
     assert_eq!(store.purge(&rule).await.unwrap().sessions, 2);
     assert_eq!(store.create_session(new_session(&key("s"))).await.unwrap(), CreateOutcome::Deleted);
 }
+
+async fn labelled(store: &holdover_store_sqlite::SqliteStore, labels: &[(&str, &str)]) -> Vec<String> {
+    let mut query = SessionQuery::all(TenantId::new("tenant").unwrap());
+    query.labels = labels.iter().copied().collect();
+    let page = store.list_sessions(&query).await.unwrap();
+    page.items.iter().map(|summary| summary.key.id.to_string()).collect()
+}
+
+fn with_labels(id: &str, operation: &str, labels: &[(&str, &str)]) -> NewSession {
+    let operation = OperationId::new(operation).unwrap();
+    NewSession { operation, labels: labels.iter().copied().collect(), ..new_session(&key(id)) }
+}
+
+#[tokio::test]
+async fn sessions_of_schema_6_are_found_by_their_labels() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    for (id, user) in [("a", "kim"), ("b", "lee"), ("c", "kim")] {
+        let new = with_labels(id, "create", &[("agent", "x"), ("user", user), ("all\0", "")]);
+        store.create_session(new).await.unwrap();
+    }
+    store.create_session(with_labels("bare", "create", &[])).await.unwrap();
+    store.close().await;
+    folder.sql(BACK_TO_6).await;
+    // What is of no session.
+    folder.sql("INSERT INTO label VALUES (99, 'user', 'kim')").await;
+    let store = folder.store().await;
+    let ids = async |labels: &[(&str, &str)]| {
+        let mut ids = labelled(&store, labels).await;
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(&[("user", "kim")]).await, ["a", "c"]);
+    assert_eq!(ids(&[("agent", "x"), ("all\0", ""), ("user", "lee")]).await, ["b"]);
+    assert_eq!(ids(&[("agent", "x")]).await, ["a", "b", "c"]);
+
+    // What is deleted is not found, and its next life by its own labels alone.
+    store.delete_session(&key("a"), Deletion::FORCE).await.unwrap();
+    assert_eq!(ids(&[("user", "kim")]).await, ["c"]);
+    let again = NewSession {
+        incarnation: Incarnation(uuid::Uuid::from_u128(9)),
+        ..with_labels("a", "create again", &[("user", "lee")])
+    };
+    let created = store.create_session(again).await.unwrap();
+    assert!(matches!(created, CreateOutcome::Created { .. }), "{created:?}");
+    assert_eq!(ids(&[("user", "kim")]).await, ["c"]);
+    assert_eq!(ids(&[("user", "lee")]).await, ["a", "b"]);
+    assert_eq!(ids(&[("agent", "x")]).await, ["b", "c"]);
+    store.close().await;
+    let mut raw = folder.raw().await;
+    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM label").fetch_one(&mut raw).await.unwrap();
+    assert_eq!(left, 7, "no label of what is gone");
+}

@@ -18,12 +18,26 @@ use uuid::Uuid;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
+macro_rules! back_to_6 {
+    () => {
+        "CREATE TABLE label_before (sid INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (sid, name)) \
+         STRICT, WITHOUT ROWID; INSERT INTO label_before SELECT sid, name, value FROM label; DROP TABLE label; \
+         ALTER TABLE label_before RENAME TO label; PRAGMA user_version = 6; "
+    };
+}
+
+/// What leads from the newest schema back to schema 6.
+pub(crate) const BACK_TO_6: &str = back_to_6!();
+
 /// What leads from the newest schema back to schema 5.
-pub(crate) const BACK_TO_5: &str = "DROP TABLE holdover_removed; DROP INDEX session_due; DROP INDEX session_turn; DROP INDEX session_due_interrupted; \
+pub(crate) const BACK_TO_5: &str = concat!(
+    back_to_6!(),
+    "DROP INDEX session_due; DROP INDEX session_turn; DROP INDEX session_due_interrupted; \
      DROP INDEX session_turn_interrupted; DROP INDEX session_life; ALTER TABLE session DROP COLUMN last_interrupt; \
      CREATE INDEX session_due ON session (queue, alarm) WHERE alarm IS NOT NULL; \
      CREATE INDEX session_due_interrupted ON session (alarm) WHERE alarm IS NOT NULL AND interrupt IS NOT NULL; \
-     PRAGMA user_version = 5";
+     PRAGMA user_version = 5"
+);
 
 /// A clock that stands still until it is moved.
 #[derive(Default)]

@@ -1,0 +1,106 @@
+//! Sessions by their labels, along the index `label_newest`.
+
+use std::ops::Bound;
+
+use holdover_store::ids::SessionKey;
+use holdover_store::rows::{Kind, Row, Scanned, SessionPlace, Want, with_labels};
+use holdover_store::{Labels, SessionQuery, SessionSummary};
+use rusqlite::{Connection, OptionalExtension, Params};
+
+use super::{list_sessions, summary};
+use crate::columns::Columns;
+use crate::error::Fault;
+use crate::read;
+
+macro_rules! newest {
+    () => {
+        "SELECT created_at, id FROM label INDEXED BY label_newest WHERE tenant = ?1 AND name = ?2 AND value = ?3"
+    };
+}
+
+/// The newest session that has a label; the next of those that were made at one instant; the newest from before that. Each
+/// has one bound: SQLite would pass over all that comes before a bound of several columns.
+const NEWEST: &str = concat!(newest!(), " ORDER BY created_at DESC, id DESC LIMIT 1");
+const AT_ONCE: &str =
+    concat!(newest!(), " AND created_at = ?4 AND id < ?5 ORDER BY created_at DESC, id DESC LIMIT 1");
+const BEFORE: &str = concat!(newest!(), " AND created_at < ?4 ORDER BY created_at DESC, id DESC LIMIT 1");
+const ONE: &str = concat!(list_sessions!(), " WHERE tenant = ? AND id = ?");
+
+/// So many sessions one page looks at. The walk goes on behind them.
+const LOOKED_AT_MAX: usize = 10_000;
+
+/// Sessions of a tenant that have all labels of a query, newest first.
+pub(super) fn sessions(
+    conn: &Connection,
+    query: &SessionQuery,
+    after: Option<&SessionPlace>,
+    limit: usize,
+) -> Result<Scanned<SessionSummary, SessionPlace>, Fault> {
+    let seek = |name: &str, value: &str, from: Bound<&SessionPlace>| seek(conn, query, name, value, from);
+    let mut rows = Vec::new();
+    for (nth, place) in (1..).zip(with_labels(&query.labels, after, seek)) {
+        let place = place?;
+        if let Some((sid, mut found)) = one(conn, &place.key)? {
+            // It has these at least.
+            found.labels = query.labels.clone();
+            if found.listed(query) {
+                found.labels = of(conn, sid, &found)?;
+                rows.push(found);
+            }
+        }
+        if rows.len() == limit || nth == LOOKED_AT_MAX {
+            return Ok(Scanned { rows, next: Some(place) });
+        }
+    }
+    Ok(Scanned { rows, next: None })
+}
+
+/// The labels of a session.
+pub(super) fn of(conn: &Connection, sid: i64, summary: &SessionSummary) -> Result<Labels, Fault> {
+    let rows = read::wanted(conn, sid, &summary.key, summary.incarnation, &[Want::all(Kind::Labels)])?;
+    let labels = rows.into_iter().flatten().next();
+    Ok(if let Some(Row::Labels(labels)) = labels { labels } else { Labels::default() })
+}
+
+fn one(conn: &Connection, key: &SessionKey) -> Result<Option<(i64, SessionSummary)>, Fault> {
+    let mut find = conn.prepare_cached(ONE)?;
+    let names = (key.tenant.as_str(), key.id.as_str());
+    find.query_row(names, |row| Ok(summary(&mut Columns::of(row)))).optional()?.transpose()
+}
+
+/// The first place of one label's list from a place on.
+fn seek(
+    conn: &Connection,
+    query: &SessionQuery,
+    name: &str,
+    value: &str,
+    from: Bound<&SessionPlace>,
+) -> Result<Option<SessionPlace>, Fault> {
+    let tenant = query.tenant.as_str();
+    let (place, id) = match from {
+        Bound::Unbounded => return first(conn, query, NEWEST, (tenant, name, value)),
+        Bound::Excluded(place) => (place, place.key.id.to_string()),
+        // Ids hold no control character, so none lies between.
+        Bound::Included(place) => (place, format!("{}\u{1}", place.key.id)),
+    };
+    let at = place.at.as_ms();
+    match first(conn, query, AT_ONCE, (tenant, name, value, at, id))? {
+        None => first(conn, query, BEFORE, (tenant, name, value, at)),
+        found => Ok(found),
+    }
+}
+
+fn first(
+    conn: &Connection,
+    query: &SessionQuery,
+    sql: &str,
+    values: impl Params,
+) -> Result<Option<SessionPlace>, Fault> {
+    let mut find = conn.prepare_cached(sql)?;
+    let place = |row: &rusqlite::Row<'_>| {
+        let mut c = Columns::of(row);
+        let (at, id) = (c.at()?, c.id()?);
+        Ok(SessionPlace { at, key: SessionKey::new(query.tenant.clone(), id) })
+    };
+    find.query_row(values, |row| Ok(place(row))).optional()?.transpose()
+}

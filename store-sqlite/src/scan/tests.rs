@@ -1,0 +1,136 @@
+//! What lists cost beside many sessions, in steps of SQLite's machine.
+
+use holdover_store::ids::Incarnation;
+use holdover_store::rows::{Kind, Want};
+use uuid::Uuid;
+
+use super::*;
+use crate::due::tests::{File, MANY};
+use crate::read;
+
+/// So many sessions stand beside those that are listed.
+const SESSIONS: u32 = 20_000;
+/// So many steps a list of few takes at most.
+const STEPS_MAX: u64 = 600;
+
+/// Many sessions of one tenant, all with one label, a call, a run and an event; three with another label, too.
+fn many() -> File {
+    let file = File::new();
+    file.put("s", SESSIONS, "'t'", 1, "NULL");
+    file.conn
+        .execute_batch(
+            "UPDATE session SET created_at = sid / 7;
+             INSERT INTO label (sid, name, value, tenant, created_at, id)
+                 SELECT sid, 'agent', 'a', tenant, created_at, id FROM session ORDER BY sid;
+             INSERT INTO label (sid, name, value, tenant, created_at, id)
+                 SELECT sid, 'user', 'kim', tenant, created_at, id FROM session WHERE sid IN (1, 5000, 19000);
+             INSERT INTO pending (sid, tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless,
+                     deadline, opened_at, digest, payload)
+                 SELECT sid, tenant, id, incarnation, 'p' || n, 'call', 'approval', 1, 0, 0, 0, 9 - n, 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', x''
+                 FROM session, (SELECT 1 AS n UNION ALL SELECT 2);
+             INSERT INTO run (sid, epoch, run, worker, found, started_at) SELECT sid, 1, 'run', 'w', 'idle', 0 FROM session;
+             INSERT INTO event (sid, seq, at, digest, payload) SELECT sid, 1, 0, x'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', x'' FROM session;",
+        )
+        .unwrap();
+    file
+}
+
+fn tenant() -> holdover_store::ids::TenantId {
+    "t".parse().unwrap()
+}
+
+#[test]
+fn the_session_of_a_life_is_found_beside_any_number_of_others() {
+    let file = File::new();
+    file.put("s", MANY, "'t'", 1, "NULL");
+    file.conn
+        .execute_batch(
+            "UPDATE session SET incarnation = x'00000000000000000000000000000001' WHERE sid = 70000",
+        )
+        .unwrap();
+    let life = Incarnation(Uuid::from_u128(1));
+    let query = SessionQuery { life: Some(life), ..SessionQuery::all(tenant()) };
+    let (found, steps) = file.counted(|conn| sessions(conn, &query, None, 10).unwrap());
+    assert_eq!(found.rows.len(), 1);
+    assert!(steps < 300, "{steps}");
+}
+
+#[test]
+fn few_of_many_sessions_are_listed_in_few_steps() {
+    let file = many();
+    let query = |labels: &[(&str, &str)]| SessionQuery {
+        labels: labels.iter().copied().collect(),
+        ..SessionQuery::all(tenant())
+    };
+    let list = |query: &SessionQuery, after: Option<&SessionPlace>, limit| {
+        let (found, steps) = file.counted(|conn| sessions(conn, query, after, limit).unwrap());
+        let ids: Vec<_> = found.rows.iter().map(|summary| summary.key.id.to_string()).collect();
+        assert!(steps < STEPS_MAX, "{query:?} after {after:?}: {steps} steps for {ids:?}");
+        (ids, found)
+    };
+    for labels in [&[("user", "kim")][..], &[("agent", "a"), ("user", "kim")]] {
+        let (ids, found) = list(&query(labels), None, 10);
+        assert_eq!(ids, ["s18999", "s4999", "s0"]);
+        assert_eq!((found.next, found.rows[0].labels.0.len()), (None, 2));
+        let (ids, found) = list(&query(labels), None, 1);
+        assert_eq!(ids, ["s18999"]);
+        assert_eq!(list(&query(labels), found.next.as_ref(), 10).0, ["s4999", "s0"]);
+    }
+    // Deep within a list of which many were made at one instant.
+    let (ids, _) = list(&query(&[("agent", "a")]), Some(&place(5_000 / 7, "s4999")), 3);
+    assert_eq!(ids, ["s4998", "s4997", "s4996"]);
+    assert_eq!(list(&query(&[("user", "lee")]), None, 10).0, Vec::<String>::new());
+    assert_eq!(list(&query(&[("agent", "a"), ("user", "lee")]), None, 10).0, Vec::<String>::new());
+}
+
+fn place(at: i64, id: &str) -> SessionPlace {
+    SessionPlace { at: Timestamp::from_ms(at), key: SessionKey::new(tenant(), id.parse().unwrap()) }
+}
+
+#[test]
+fn a_page_looks_at_a_bounded_number_of_sessions_and_a_walk_finds_all() {
+    let file = File::new();
+    file.put("s", 25_000, "'t'", 1, "NULL");
+    file.conn
+        .execute_batch(
+            "INSERT INTO label (sid, name, value, tenant, created_at, id)
+                 SELECT sid, 'agent', 'a', tenant, created_at, id FROM session;
+             UPDATE session SET status = 'failed' WHERE sid = 1",
+        )
+        .unwrap();
+    let mut query = SessionQuery { status: vec![SessionStatus::Failed], ..SessionQuery::all(tenant()) };
+    query.labels = [("agent", "a")].into_iter().collect();
+    let (mut after, mut found) = (None, Vec::new());
+    for page in 1.. {
+        let scanned = sessions(&file.conn, &query, after.as_ref(), 10).unwrap();
+        found.extend(scanned.rows.into_iter().map(|summary| summary.key.id.to_string()));
+        after = scanned.next;
+        if after.is_none() {
+            assert_eq!((page, found), (3, vec!["s0".to_owned()]));
+            return;
+        }
+    }
+}
+
+#[test]
+fn what_one_of_many_sessions_has_is_read_in_few_steps() {
+    let file = many();
+    let query = PendingQuery { session: Some("s7".parse().unwrap()), ..PendingQuery::all(tenant()) };
+    let (found, steps) = file.counted(|conn| pending(conn, &query, None, 10, usize::MAX).unwrap());
+    assert_eq!(found.rows.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["p2", "p1"]);
+    assert!(steps < STEPS_MAX, "calls: {steps}");
+    let after = found.rows.first().map(PendingPlace::of);
+    let (found, steps) = file.counted(|conn| pending(conn, &query, after.as_ref(), 10, usize::MAX).unwrap());
+    assert_eq!(found.rows.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["p1"]);
+    assert!(steps < STEPS_MAX, "calls after one: {steps}");
+
+    let key = SessionKey::new(tenant(), "s7".parse().unwrap());
+    let wants = [Want::numbers(Kind::Run, 1, 9), Want::numbers(Kind::Events, 1, u64::MAX)];
+    let (rows, steps) = file.counted(|conn| {
+        let slot = session::find(conn, &key).unwrap().unwrap();
+        let life = slot.row.unwrap().incarnation;
+        read::wanted(conn, slot.place.cast_signed(), &key, life, &wants).unwrap()
+    });
+    assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
+    assert!(steps < STEPS_MAX, "runs and events: {steps}");
+}
