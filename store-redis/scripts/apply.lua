@@ -50,6 +50,15 @@ local function unlist(key, id, index, names)
   end
 end
 
+-- Takes a session out of the lists of its labels: only they know where it stands there.
+local function unlabel(key, index, at)
+  local labels = redis.pcall('HGETALL', key)
+  for first = 1, labels.err and 0 or #labels, 2 do
+    local name, value = labels[first], labels[first + 1]
+    redis.call('ZREM', index, #name .. ':' .. name .. #value .. ':' .. value .. at)
+  end
+end
+
 -- Removes rows up to a number: their numbers stand in a sorted set.
 local function remove_up_to(numbers, hash, last)
   local found = redis.call('ZRANGEBYSCORE', numbers, '-inf', last)
@@ -63,6 +72,8 @@ for _ = 1, number() do
   local count = text()
   if count == 'unlist' then
     unlist(texts(4))
+  elseif count == 'unlabel' then
+    unlabel(texts(3))
   elseif count == 'up_to' then
     remove_up_to(texts(3))
   else

@@ -1,5 +1,5 @@
 -- Reads as much as can be read of a session (KEYS[2]), for whoever mends or removes it: the clock, what kind of key
--- its row is, the fields of its row, and the ids and facts of its open pending calls. A text stands in place of what
+-- its row is, the fields of its row, the ids and facts of its open pending calls, and its labels. A text stands in place of what
 -- cannot be read.
 local kind = redis.call('TYPE', KEYS[2]).ok
 if kind ~= 'hash' then return { int(now), kind } end
@@ -7,12 +7,14 @@ local flat, life = redis.call('HGETALL', KEYS[2]), nil
 for index = 1, #flat, 2 do
   if flat[index] == 'life' then life = flat[index + 1] end
 end
+local labels = redis.pcall('HGETALL', tag .. ':' .. (life or '') .. ':labels')
+if labels.err then labels = 'torn' end
 local open = redis.pcall('ZRANGE', tag .. ':' .. (life or '') .. ':open', 0, -1)
-if open.err then return { int(now), kind, flat, 'torn' } end
+if open.err then return { int(now), kind, flat, 'torn', labels } end
 local pending = {}
 for _, id in ipairs(open) do
   local facts = redis.pcall('HGET', tag .. ':' .. life .. ':pending', 'f' .. id)
   pending[#pending + 1] = id
   pending[#pending + 1] = type(facts) == 'string' and facts or ''
 end
-return { int(now), kind, flat, pending }
+return { int(now), kind, flat, pending, labels }

@@ -28,16 +28,39 @@ local function row(tag, member)
   return flat, labels
 end
 
+-- The bounds of a walk among the members that begin with `head`: a digit follows.
+local function behind(head, low, high)
+  low = low == '-' and '[' .. head or string.sub(low, 1, 1) .. head .. string.sub(low, 2)
+  high = high == '+' and '(' .. head .. ':' or string.sub(high, 1, 1) .. head .. string.sub(high, 2)
+  return low, high
+end
+
+-- Of several heads, the one with which the fewest members begin within the bounds.
+local function shortest(key, heads, low, high)
+  local found, fewest = heads[1] or '', nil
+  for _, head in ipairs(#heads > 1 and heads or {}) do
+    local count = redis.call('ZLEXCOUNT', key, behind(head, low, high))
+    if not fewest or count < fewest then found, fewest = head, count end
+  end
+  return found
+end
+
 local answer = { int(now) }
 for _, store in ipairs(KEYS) do
   check_store(store)
   local tag, walks, rows, seen = tag_of(store), {}, {}, {}
   for index = 1, number() do
     local key, low, high, down, most = tag .. ':' .. text(), text(), text(), text() == '1', number()
+    local heads = { texts(number()) }
+    local head = shortest(key, heads, low, high)
+    if #heads > 0 then low, high = behind(head, low, high) end
     if down then
       walks[index] = redis.call('ZREVRANGEBYLEX', key, high, low, 'LIMIT', 0, most)
     else
       walks[index] = redis.call('ZRANGEBYLEX', key, low, high, 'LIMIT', 0, most)
+    end
+    if #heads > 0 then
+      for nth, member in ipairs(walks[index]) do walks[index][nth] = string.sub(member, #head + 1) end
     end
     if beside ~= '' then
       for _, member in ipairs(walks[index]) do

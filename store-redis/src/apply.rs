@@ -5,8 +5,10 @@ mod outcome;
 
 use std::collections::HashMap;
 
+use holdover_store::Labels;
 use holdover_store::ids::{Incarnation, SessionKey, TenantId};
 use holdover_store::rows::{DueGroup, DuePlace, Kind, Op, Row, Slot, Token, Write};
+use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
 
 use crate::args::Args;
@@ -140,6 +142,9 @@ impl Plan {
         plan.slot(&key, write, begins);
         if !write.keeps_entries() {
             plan.indexes(write.before.as_deref(), write.after.as_deref());
+        }
+        if let (Some(old), Some(row)) = (old_life.as_ref().filter(|_| write.ends_life()), before) {
+            plan.unlabel(old, &row.key, row.created_at);
         }
         let life = keys.life(partition, plan.place);
         for op in &write.ops {
@@ -281,6 +286,15 @@ impl Plan {
         self.plain(["ZREM".into(), open.into(), id.into()]);
     }
 
+    /// Takes a session out of the lists of its labels.
+    pub(crate) fn unlabel(&mut self, life: &Life, key: &SessionKey, created: Timestamp) {
+        let (labels, index) = (life.key("labels"), format!("{}:{}", self.tag, labels_index(&key.tenant)));
+        self.touch("EXISTS", &labels);
+        self.touch("ZCARD", &index);
+        let unlabelled = vec![labels.into(), index.into(), place::of_tenant(created, &key.id)];
+        self.commands.push(Command::Special("unlabel", unlabelled));
+    }
+
     /// As a script reads it.
     pub(crate) fn args(&self, args: Args) -> Args {
         let mut args = args.text(self.expected.text()).bound(self.from).bound(self.until);
@@ -347,6 +361,18 @@ impl Plan {
 
 fn cut() -> Fault {
     Fault::Corrupt("the answer names no row".into())
+}
+
+/// The sessions of a tenant by their labels. Those that earlier formats left stand there from a rebuild on.
+pub(crate) fn labels_index(tenant: &TenantId) -> String {
+    format!("labels:{tenant}")
+}
+
+/// Where a session stands by its labels.
+pub(crate) fn label_members(row: &SessionRow, labels: &Labels) -> Vec<Vec<u8>> {
+    let member =
+        |(name, value): (&String, &String)| place::of_label(name, value, row.created_at, &row.key.id);
+    labels.0.iter().map(member).collect()
 }
 
 /// The list of a tenant's pending calls.

@@ -51,7 +51,9 @@
 //! opens the store meanwhile helps, and goes on where another process was interrupted.
 //!
 //! Format 2 keeps sessions with an alarm in the indexes `due` and `turns`. Format 1 kept them in `alarms`,
-//! `alarms:QUEUE` and `interrupted`.
+//! `alarms:QUEUE` and `interrupted`. Format 3 keeps sessions by their labels, in `labels:TENANT`. Those that earlier formats
+//! left are found by their labels in a walk over all sessions of their tenant, until
+//! [`rebuild_indexes`](RedisStore::rebuild_indexes) was run once and the store opened again.
 //!
 //! # A slot that moves to another node
 //!

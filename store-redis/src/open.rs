@@ -13,8 +13,9 @@ use crate::script::{FOUND, LOOK, LOOK_AT, MARK, Script};
 use crate::settings;
 use crate::wire::Wire;
 
-/// The layout that this version reads and writes. 1: sessions with an alarm stood in other indexes.
-const FORMAT: u64 = 2;
+/// The layout that this version reads and writes. 1: sessions with an alarm stood in other indexes. 2: none stood in those
+/// by their labels.
+const FORMAT: u64 = 3;
 
 /// How often opening begins anew because others have changed what is fixed of the store meanwhile.
 const CHANGES_MAX: usize = 16;
@@ -28,6 +29,8 @@ pub(crate) struct Opened {
     pub(crate) is_unfinished: bool,
     /// Whether all sessions stand in the indexes by their lives: not where format 1 left some.
     pub(crate) has_all_lives: bool,
+    /// The same by their labels: not where formats 1 and 2 left some.
+    pub(crate) has_all_labels: bool,
     pub(crate) capabilities: Capabilities,
     /// After how many breaks the capabilities were read.
     pub(crate) breaks: u64,
@@ -43,8 +46,10 @@ struct Founded {
     whole: bool,
     /// The incarnation that it had until it was raised from an older format. None: nothing is left to be done of that.
     raised_from: Option<String>,
-    /// Whether no older version ever wrote it.
+    /// Whether format 1 left nothing, or a rebuild has since put it in the indexes by life.
     has_all_lives: bool,
+    /// Whether formats 1 and 2 left nothing, or a rebuild has since put it in the indexes by label.
+    has_all_labels: bool,
 }
 
 /// How what is fixed of a store is changed.
@@ -58,6 +63,8 @@ enum Change {
     Raise,
     /// Nothing is left to be done.
     Whole,
+    /// All sessions stand in all indexes.
+    Indexed,
 }
 
 impl Change {
@@ -67,6 +74,7 @@ impl Change {
             Self::Renew => "renew",
             Self::Raise => "raise",
             Self::Whole => "whole",
+            Self::Indexed => "indexed",
         }
     }
 }
@@ -82,9 +90,9 @@ pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
         Opening::Looks => as_it_is(&wire, options).await?,
     };
     let keys = Keys::new(&options.namespace, founded.partitions);
-    let (is_unfinished, has_all_lives) = (!founded.whole, founded.has_all_lives);
-    let incarnation = founded.incarnation;
-    Ok(Opened { wire, keys, incarnation, is_unfinished, has_all_lives, capabilities, breaks })
+    let Founded { whole, has_all_lives, has_all_labels, incarnation, .. } = founded;
+    let is_unfinished = !whole;
+    Ok(Opened { wire, keys, incarnation, is_unfinished, has_all_lives, has_all_labels, capabilities, breaks })
 }
 
 fn absent(options: &RedisOptions, why: &str) -> Fault {
@@ -160,6 +168,14 @@ pub(crate) async fn finished(wire: &Wire, options: &RedisOptions, incarnation: &
     change(wire, options, incarnation, Change::Whole, incarnation).await.map(drop)
 }
 
+/// Says that all sessions stand in all indexes, if the store still has this incarnation: who opens it from now on may rely
+/// on them.
+pub(crate) async fn indexed(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<(), Fault> {
+    let args = Args::default().number(FORMAT).size(keys.partitions().len()).text(incarnation);
+    let args = args.text(Change::Indexed.name()).text(incarnation);
+    wire.run(&FOUND, &[&keys.of_store()], &args).await.map(drop)
+}
+
 /// Why a store that was open has another incarnation: a newer version has raised it, or it went back in time as `fault`
 /// says.
 pub(crate) async fn why_changed(wire: &Wire, keys: &Keys, fault: Fault) -> Fault {
@@ -220,6 +236,7 @@ fn read(answer: redis::Value, options: &RedisOptions) -> Result<Founded, Fault> 
         whole: fields.boolean()?,
         raised_from: fields.optional_text()?,
         has_all_lives: fields.optional_text()?.is_some(),
+        has_all_labels: fields.optional_text()?.is_some(),
     })
 }
 

@@ -60,6 +60,29 @@ pub(crate) fn lived(place: &[u8], tenant: &TenantId) -> Option<SessionPlace> {
     life.iter().all(u8::is_ascii_hexdigit).then(|| listed(place, tenant)).flatten()
 }
 
+/// What the places of sessions begin with that have this label, among those of its tenant. It says how long its texts are, so
+/// none begins as another does.
+pub(crate) fn label_head(name: &str, value: &str) -> Vec<u8> {
+    format!("{}:{name}{}:{value}", name.len(), value.len()).into_bytes()
+}
+
+/// The place of a session among those of its tenant, by a label.
+pub(crate) fn of_label(name: &str, value: &str, created: Timestamp, id: &SessionId) -> Vec<u8> {
+    [label_head(name, value), of_tenant(created, id)].concat()
+}
+
+/// The session at a place among those of one tenant by their labels.
+pub(crate) fn labelled(place: &[u8], tenant: &TenantId) -> Option<SessionPlace> {
+    listed(behind_text(behind_text(place)?)?, tenant)
+}
+
+/// What follows on a text that says how long it is.
+fn behind_text(bytes: &[u8]) -> Option<&[u8]> {
+    let end = bytes.iter().position(|byte| *byte == b':')?;
+    let length: usize = std::str::from_utf8(bytes.get(..end)?).ok()?.parse().ok()?;
+    bytes.get(end + 1..)?.get(length..)
+}
+
 /// The place of a pending call among those of its tenant: those without a deadline come last.
 pub(crate) fn of_pending(call: &PendingCall) -> Vec<u8> {
     pending_at(call.deadline, &call.key.id, &call.id)
@@ -217,8 +240,30 @@ mod tests {
     }
 
     #[test]
+    fn no_label_begins_as_another_does() {
+        let tenant = TenantId::new("t").unwrap();
+        let texts = ["", "a", "a1", "1", "1:", "1:a", "ab", "\0"];
+        let labels: Vec<_> = texts.iter().flat_map(|name| texts.map(|value| (*name, value))).collect();
+        for (name, value) in &labels {
+            let place = of_label(name, value, Timestamp::from_ms(-9), &key().id);
+            assert_eq!(
+                labelled(&place, &tenant),
+                Some(SessionPlace { at: Timestamp::from_ms(-9), key: key() })
+            );
+            let begin = labels.iter().filter(|(name, value)| place.starts_with(&label_head(name, value)));
+            assert_eq!(begin.collect::<Vec<_>>(), [&(*name, *value)]);
+        }
+        assert_eq!(label_head("agent", "a"), b"5:agent1:a", "what is stored stays readable");
+    }
+
+    #[test]
     fn a_made_up_place_is_none() {
         let tenant = TenantId::new("t").unwrap();
+        for bad in
+            [&b""[..], b"1:a", b"1:a1:", b"9:a1:b10000000000000009s", b"x:a1:b10000000000000009s", b"1:a1:b"]
+        {
+            assert!(labelled(bad, &tenant).is_none(), "{bad:?}");
+        }
         let life = Incarnation(uuid::Uuid::from_u128(7));
         let lives = of_life(life, Timestamp::from_ms(9), &key().id);
         assert_eq!(lived(&lives, &tenant).unwrap(), SessionPlace { at: Timestamp::from_ms(9), key: key() });

@@ -6,7 +6,7 @@ use holdover_store::StoreError;
 use holdover_store::ids::{PendingId, SessionKey, TenantId};
 use holdover_store::time::Timestamp;
 
-use crate::apply::{Outcome, Plan, entries, pending_index};
+use crate::apply::{Outcome, Plan, entries, label_members, labels_index, pending_index};
 use crate::error::{Call, Fault};
 use crate::place;
 use crate::reply;
@@ -47,15 +47,14 @@ impl RedisStore {
     /// instant, so workers may go on meanwhile. What cannot be read of one session holds up no other. Takes time with
     /// the size of the server, once for each partition.
     ///
+    /// In a store that an earlier version made, sessions from before the update are found by their labels in a walk over all
+    /// sessions of their tenant. Handles that are opened after a rebuild find them along an index.
+    ///
     /// # Errors
     /// Of operation `rebuild_indexes`. Whoever is interrupted begins again.
     pub async fn rebuild_indexes(&self) -> Result<Rebuilt, StoreError> {
-        let mut rebuilt = Rebuilt::default();
-        for partition in self.shared.keys.partitions() {
-            let done = self.shared.rebuild_partition(partition, &mut rebuilt).await;
-            done.map_err(|fault| fault.of(Call::Write, OPERATION, None))?;
-        }
-        Ok(rebuilt)
+        let rebuilt = self.shared.rebuild().await;
+        rebuilt.map_err(|fault| fault.of(Call::Write, OPERATION, None))
     }
 }
 
@@ -65,10 +64,25 @@ struct Done {
     is_session: bool,
     added: u64,
     torn: bool,
+    /// Whether it is left to those who write it.
+    is_left: bool,
 }
 
 impl Shared {
-    async fn rebuild_partition(&self, partition: u16, rebuilt: &mut Rebuilt) -> Result<(), Fault> {
+    async fn rebuild(&self) -> Result<Rebuilt, Fault> {
+        let (mut rebuilt, mut missed) = (Rebuilt::default(), 0);
+        for partition in self.keys.partitions() {
+            missed += self.rebuild_partition(partition, &mut rebuilt).await?;
+        }
+        if missed == 0 {
+            self.indexed().await?;
+        }
+        Ok(rebuilt)
+    }
+
+    /// Answers how many sessions may not stand in all indexes yet.
+    async fn rebuild_partition(&self, partition: u16, rebuilt: &mut Rebuilt) -> Result<u64, Fault> {
+        let mut missed = 0;
         let tag = self.keys.tag(partition);
         let mut cursor = "0".to_owned();
         loop {
@@ -92,18 +106,19 @@ impl Shared {
                     let done = done?;
                     rebuilt.added += done.added;
                     rebuilt.unreadable += u64::from(done.torn);
+                    missed += u64::from(done.torn || done.is_left);
                     rebuilt.sessions += u64::from(done.is_session);
                 }
             }
             if cursor == "0" {
-                return Ok(());
+                return Ok(missed);
             }
         }
     }
 
     /// Puts one session where it belongs.
     async fn reindex(&self, partition: u16, session: Option<&SessionKey>, row: &str) -> Result<Done, Fault> {
-        let torn = Done { is_session: true, added: 0, torn: true };
+        let torn = Done { is_session: true, torn: true, ..Done::default() };
         let Some(key) = session else { return Ok(torn) };
         for _ in 0..TRIES_MAX {
             let there = self.look(partition, row).await?;
@@ -120,11 +135,16 @@ impl Shared {
             let is_session = slot.row.is_some();
             let (pending, all) = if is_session { pending_members(key, &there) } else { (Vec::new(), true) };
             pending.iter().for_each(|member| plan.index("ZADD", &pending_index(key), member));
+            if let (Some(row), Some(labels)) = (&slot.row, &there.labels) {
+                let index = labels_index(&key.tenant);
+                label_members(row, labels).iter().for_each(|member| plan.index("ZADD", &index, member));
+            }
+            let all = all && (there.labels.is_some() || !is_session);
             if let (_, Outcome::Applied(added)) = self.run_plan(key, &plan).await? {
-                return Ok(Done { is_session, added, torn: !all });
+                return Ok(Done { is_session, added, torn: !all, is_left: false });
             }
         }
-        Ok(Done { is_session: true, ..Done::default() })
+        Ok(Done { is_session: true, is_left: true, ..Done::default() })
     }
 
     /// Takes out of one index what no row stands behind. What stands behind a row that cannot be read nobody knows: it
@@ -191,6 +211,10 @@ fn stands(
     member: &[u8],
 ) -> Option<bool> {
     let slot = there.slot(key).ok()?;
+    if index == labels_index(&key.tenant) {
+        let Some(row) = slot.and_then(|slot| slot.row) else { return Some(false) };
+        return Some(label_members(&row, there.labels.as_ref()?).iter().any(|place| place == member));
+    }
     let Some(pending) = pending else {
         return Some(entries(slot.as_ref()).iter().any(|(own, place)| own == index && place == member));
     };
@@ -221,6 +245,8 @@ enum Indexes<'a> {
     Sessions(&'a str),
     /// The same by their lives.
     Lives(&'a str),
+    /// The same by their labels.
+    Labels(&'a str),
     /// Of its pending calls.
     Pending(&'a str),
 }
@@ -229,7 +255,9 @@ impl Indexes<'_> {
     fn tenant(self) -> Option<TenantId> {
         match self {
             Self::All | Self::Due | Self::Turns | Self::Old => None,
-            Self::Sessions(tenant) | Self::Lives(tenant) | Self::Pending(tenant) => tenant.parse().ok(),
+            Self::Sessions(tenant) | Self::Lives(tenant) | Self::Labels(tenant) | Self::Pending(tenant) => {
+                tenant.parse().ok()
+            }
         }
     }
 
@@ -242,6 +270,7 @@ impl Indexes<'_> {
             Self::Old => None,
             Self::Sessions(_) => place::listed(member, &self.tenant()?).map(|place| (place.key, None)),
             Self::Lives(_) => place::lived(member, &self.tenant()?).map(|place| (place.key, None)),
+            Self::Labels(_) => place::labelled(member, &self.tenant()?).map(|place| (place.key, None)),
             Self::Pending(_) => {
                 let place = place::pending(member)?;
                 Some((SessionKey::new(self.tenant()?, place.session), Some(place.id)))
@@ -255,6 +284,7 @@ fn index(name: &str) -> Option<Indexes<'_>> {
     match name.split_once(':') {
         Some(("sessions", tenant)) => Some(Indexes::Sessions(tenant)),
         Some(("lives", tenant)) => Some(Indexes::Lives(tenant)),
+        Some(("labels", tenant)) => Some(Indexes::Labels(tenant)),
         Some(("pending", tenant)) => Some(Indexes::Pending(tenant)),
         None if matches!(name, "resting" | "dead") => Some(Indexes::All),
         None if name == "due" => Some(Indexes::Due),

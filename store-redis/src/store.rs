@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) apart: AtomicBool,
     /// Whether all sessions stand in the indexes by their lives.
     pub(crate) has_all_lives: bool,
+    /// The same by their labels.
+    pub(crate) has_all_labels: bool,
     trust: Trust,
     incarnation: String,
 }
@@ -67,7 +69,16 @@ impl RedisStore {
     /// partitions than is asked for.
     pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
-        let Opened { wire, keys, incarnation, is_unfinished, has_all_lives, capabilities, breaks } = opened;
+        let Opened {
+            wire,
+            keys,
+            incarnation,
+            is_unfinished,
+            has_all_lives,
+            has_all_labels,
+            capabilities,
+            breaks,
+        } = opened;
         let hints = options.change_hints.then(|| Hints::new(options.clone(), &keys));
         let clocks = match options.clock {
             ClockSource::Server if options.cluster => Clocks::new(keys.partitions().len()),
@@ -86,6 +97,7 @@ impl RedisStore {
             cluster: options.cluster,
             apart: AtomicBool::new(options.cluster),
             has_all_lives,
+            has_all_labels,
             trust: Trust::new(options.clone(), capabilities, breaks),
             incarnation,
         });
@@ -110,6 +122,11 @@ impl Shared {
     async fn finish(&self, options: &RedisOptions) -> Result<(), Fault> {
         self.move_alarms().await?;
         open::finished(&self.wire, options, &self.incarnation).await
+    }
+
+    /// Says that all sessions stand in all indexes.
+    pub(crate) async fn indexed(&self) -> Result<(), Fault> {
+        open::indexed(&self.wire, &self.keys, &self.incarnation).await
     }
 
     pub(crate) fn capabilities(&self) -> Capabilities {

@@ -11,11 +11,12 @@ use holdover_store::hints::{Change, Named};
 use holdover_store::ids::{PendingId, SessionKey};
 use holdover_store::rows::{DueGroup, DuePlace, Slot, Token};
 use holdover_store::time::Timestamp;
-use holdover_store::{DeleteMode, DeleteOutcome, Deletion, SessionStatus};
+use holdover_store::{DeleteMode, DeleteOutcome, Deletion, Labels, SessionStatus};
 
 use crate::apply::{Expected, Outcome, Plan, due_entries, life_entry, pending_index, torn_tombstone};
 use crate::error::Fault;
 use crate::place;
+use crate::read;
 use crate::records;
 use crate::reply::{self, Reply};
 use crate::row::{Fields, lives_text, token_text};
@@ -32,11 +33,13 @@ pub(crate) struct Looked {
     pub(crate) fields: Option<Fields>,
     /// Ids and facts of its open pending calls. None: they cannot be read.
     pub(crate) pending: Option<Vec<(Bytes, Bytes)>>,
+    /// Its labels. None: they cannot be read.
+    pub(crate) labels: Option<Labels>,
 }
 
 impl Looked {
     pub(crate) fn nothing(now: Timestamp) -> Self {
-        Self { now, expected: Expected::Nothing, fields: None, pending: None }
+        Self { now, expected: Expected::Nothing, fields: None, pending: None, labels: None }
     }
 
     /// What stands there, if it can be read.
@@ -119,7 +122,11 @@ impl Shared {
         }
         entries.iter().for_each(|(index, member)| plan.index("ZREM", index, member));
         if let Some(life) = fields.and_then(|fields| fields.life().ok()) {
-            plan.end_life(&self.keys.life(partition, life));
+            let life = self.keys.life(partition, life);
+            if let Some(created) = known(&|fields| fields.created_at().ok()) {
+                plan.unlabel(&life, key, created);
+            }
+            plan.end_life(&life);
         }
         let mut lives = fields.and_then(|fields| fields.lives(key).ok()).unwrap_or_default();
         lives.retain(|life| !life.is_old(there.now));
@@ -171,5 +178,9 @@ fn looked(reply: &mut Reply) -> Result<Looked, Fault> {
         list @ redis::Value::Array(_) => Some(Reply::new(redis::Value::Array(vec![list]))?.pairs()?),
         _ => None,
     };
-    Ok(Looked { now, expected, fields: Some(fields), pending })
+    let labels = match reply.value()? {
+        list @ redis::Value::Array(_) => read::labels(&mut Reply::new(list)?).ok(),
+        _ => None,
+    };
+    Ok(Looked { now, expected, fields: Some(fields), pending, labels })
 }

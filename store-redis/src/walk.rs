@@ -15,7 +15,7 @@ use holdover_store::time::Timestamp;
 use holdover_store::{Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary};
 use redis::Value;
 
-use crate::apply::lives_index;
+use crate::apply::{labels_index, lives_index};
 use crate::args::Args;
 use crate::error::Fault;
 use crate::merge::{Found, Merge, Order};
@@ -48,6 +48,9 @@ pub(crate) struct Walk {
     pub(crate) high: Vec<u8>,
     pub(crate) down: bool,
     pub(crate) most: usize,
+    /// What the members begin with, which is left out of them. Of several, each partition walks along the one with which
+    /// the fewest do. None: they are taken as they are.
+    pub(crate) heads: Vec<Vec<u8>>,
 }
 
 impl Walk {
@@ -58,7 +61,14 @@ impl Walk {
         high: impl Into<Vec<u8>>,
         most: usize,
     ) -> Self {
-        Self { index: index.into(), low: behind(after, b"-"), high: high.into(), down: false, most }
+        Self {
+            index: index.into(),
+            low: behind(after, b"-"),
+            high: high.into(),
+            down: false,
+            most,
+            heads: Vec::new(),
+        }
     }
 }
 
@@ -92,7 +102,9 @@ impl Shared {
         let of_each = walks.iter().map(|(partition, walks)| {
             let own = walks.iter().fold(Args::default().size(walks.len()), |args, walk| {
                 let args = args.text(&walk.index).bytes(walk.low.as_slice()).bytes(walk.high.as_slice());
-                args.text(if walk.down { "1" } else { "0" }).size(walk.most)
+                let args =
+                    args.text(if walk.down { "1" } else { "0" }).size(walk.most).size(walk.heads.len());
+                walk.heads.iter().fold(args, |args, head| args.bytes(head.as_slice()))
             });
             (*partition, own)
         });
@@ -149,16 +161,26 @@ impl Shared {
         let after = after.map(|after| place::of_tenant(after.at, &after.key.id)).unwrap_or_default();
         let merge = Merge::new(&self.keys, Order::Downwards, &after);
         let most = merge.share(limit);
+        let labels = &query.labels.0;
+        // What earlier formats left may stand in the list of all alone.
+        let (index, heads) = if labels.is_empty() || !self.has_all_labels {
+            (format!("sessions:{tenant}"), Vec::new())
+        } else {
+            (
+                labels_index(tenant),
+                labels.iter().map(|(name, value)| place::label_head(name, value)).collect(),
+            )
+        };
         // Only those of the range of creation are looked at.
         let low = query.created.since.map_or_else(|| b"-".to_vec(), |since| bound(b"[", since));
         let top = query.created.before.map_or_else(|| b"+".to_vec(), |before| bound(b"(", before));
         let look = |asked: Vec<(u16, Bytes)>| {
-            let (low, top) = (low.clone(), top.clone());
+            let (low, top, index, heads) = (low.clone(), top.clone(), index.clone(), heads.clone());
             async move {
                 let walk = |after: &Bytes| {
-                    let index = format!("sessions:{tenant}");
+                    let (index, heads) = (index.clone(), heads.clone());
                     let high = if after.is_empty() { top.clone() } else { behind(after, b"+") };
-                    vec![Walk { index, low: low.clone(), high, down: true, most }]
+                    vec![Walk { index, low: low.clone(), high, down: true, most, heads }]
                 };
                 let walks: Vec<_> =
                     asked.iter().map(|(partition, after)| (*partition, walk(after))).collect();
@@ -194,7 +216,8 @@ impl Shared {
     ) -> Result<Option<(SessionPlace, SessionSummary)>, Fault> {
         let (low, high) = (format!("[{life}"), format!("({life}~"));
         let index = lives_index(tenant);
-        let walk = Walk { index, low: low.into(), high: high.into(), down: false, most: 1 };
+        let walk =
+            Walk { index, low: low.into(), high: high.into(), down: false, most: 1, heads: Vec::new() };
         let walks: Vec<_> = self.keys.partitions().map(|partition| (partition, vec![walk.clone()])).collect();
         let walked = self.walk(Beside::Nothing, Some(tenant), &walks).await?;
         let members = walked.into_iter().flat_map(|walked| walked.members).flatten();

@@ -41,7 +41,7 @@ const LOWER: &str = "
     for _, index in ipairs({ 'alarms', 'interrupted' }) do
       redis.call('ZADD', tag .. ':' .. index, 0, '10000000000000001tenant\\0ghost')
     end
-    redis.call('DEL', tag .. ':due', tag .. ':turns', tag .. ':lives:tenant')
+    redis.call('DEL', tag .. ':due', tag .. ':turns', tag .. ':lives:tenant', tag .. ':labels:tenant')
     return redis.call('ZCARD', tag .. ':alarms')";
 
 /// A store as format 1 left it, with a handle that has it open.
@@ -102,19 +102,19 @@ impl Left {
     /// Does the first step of raising.
     fn raise(&self) {
         let (meta, before) = (self.meta(), self.fixed("incarnation"));
-        let change = ["format", "2", "incarnation", "raised", "whole", "0", "raised_from", &before];
+        let change = ["format", "3", "incarnation", "raised", "whole", "0", "raised_from", &before];
         self.cli(&[&["HSET", &meta], &change[..]].concat());
     }
 
     /// All is where it belongs, nothing is left of what was before, and whoever had it open is out of it.
     async fn assert_goes_on(&self, store: RedisStore) {
-        assert_eq!([self.fixed("format"), self.fixed("whole"), self.fixed("raised_from")], ["2", "1", ""]);
+        assert_eq!([self.fixed("format"), self.fixed("whole"), self.fixed("raised_from")], ["3", "1", ""]);
         let old = format!("{{{}:*}}:", self.namespace);
         for index in ["alarms*", "interrupted"] {
             assert_eq!(self.cli(&["--scan", "--pattern", &format!("{old}{index}")]), "");
         }
-        // One that has no alarm is not known by its life until a rebuild.
-        let whole = Rebuilt { sessions: 42, added: 1, ..Rebuilt::default() };
+        // One that has no alarm is not known by its life until a rebuild, and none by its label.
+        let whole = Rebuilt { sessions: 42, added: 1 + 42, ..Rebuilt::default() };
         assert_eq!(store.rebuild_indexes().await.unwrap(), whole, "each session stands where it belongs");
         self.assert_is_out().await;
 
@@ -180,7 +180,7 @@ async fn who_is_killed_while_it_raises_leaves_the_rest_to_the_next() {
 
 fn assert_not_updated(error: &StoreError) {
     assert_eq!((error.kind, error.retry), (StoreErrorKind::Unavailable, Retry::Never), "{error}");
-    assert!(error.to_string().contains("has to be updated to format 2"), "{error}");
+    assert!(error.to_string().contains("has to be updated to format 3"), "{error}");
 }
 
 #[tokio::test]
@@ -235,7 +235,7 @@ async fn a_loss_before_or_while_it_is_raised_is_noticed() {
             let error = RedisStore::open(left.options.clone()).await.err().unwrap();
             assert!(error.to_string().contains("the store went back in time"), "{error}");
         }
-        assert_eq!(left.fixed("format"), if raised { "2" } else { "1" });
+        assert_eq!(left.fixed("format"), if raised { "3" } else { "1" });
         // What is lost here is only the mark.
         let store = RedisStore::open(left.options.clone().accept_loss()).await.unwrap();
         left.assert_goes_on(store).await;
@@ -258,7 +258,7 @@ async fn what_cannot_be_read_is_moved_too_and_holds_up_nobody() {
     let store = RedisStore::open(left.options.clone()).await.unwrap();
     let rebuilt = store.rebuild_indexes().await.unwrap();
     // Where the queue is not known, the place in its old index is not known.
-    assert_eq!((rebuilt.unreadable, rebuilt.added), (3, 1), "{rebuilt:?}");
+    assert_eq!((rebuilt.unreadable, rebuilt.added), (3, 1 + 39), "{rebuilt:?}");
     let again = store.rebuild_indexes().await.unwrap();
     assert_eq!((again.unreadable, again.added, again.removed), (3, 0, 0), "{again:?}");
     let claims = store.claim_due(claim_due(100)).await.unwrap();
@@ -273,7 +273,7 @@ async fn what_cannot_be_read_is_moved_too_and_holds_up_nobody() {
 async fn a_handle_that_a_newer_version_shut_out_says_so() {
     let left = Left::new().await;
     let store = RedisStore::open(left.options.clone()).await.unwrap();
-    left.cli(&["HSET", &left.meta(), "format", "3", "incarnation", "newer", "whole", "0"]);
+    left.cli(&["HSET", &left.meta(), "format", "4", "incarnation", "newer", "whole", "0"]);
     for partition in 0..PARTITIONS {
         left.cli(&["SET", &left.key(partition, "store"), "newer"]);
     }
@@ -283,6 +283,6 @@ async fn a_handle_that_a_newer_version_shut_out_says_so() {
         store.load_session(&key("works")).await.map(drop).unwrap_err(),
     ] {
         assert_eq!((error.kind, error.retry), (StoreErrorKind::Newer, Retry::Never), "{error}");
-        assert!(error.to_string().contains("format 3"), "{error}");
+        assert!(error.to_string().contains("format 4"), "{error}");
     }
 }

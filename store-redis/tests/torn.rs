@@ -142,7 +142,8 @@ async fn a_list_a_rebuild_and_a_purge_leave_out_what_they_cannot_read() {
 
     tear("open");
     let rebuilt = store.rebuild_indexes().await.unwrap();
-    assert_eq!(rebuilt, Rebuilt { sessions: 4, unreadable: 1, ..Rebuilt::default() });
+    // Where the first stands by its labels, and the second by its calls, nobody knows.
+    assert_eq!(rebuilt, Rebuilt { sessions: 4, unreadable: 2, ..Rebuilt::default() });
 
     tear("checkpoints");
     let rule = RetentionRule {

@@ -3,7 +3,7 @@
 use holdover_store::StoredItem;
 use holdover_store::rows::{Kind, Op, Row, RowKey, Write};
 
-use super::{Command, Plan, pending_index};
+use super::{Command, Plan, label_members, labels_index, pending_index};
 use crate::error::Fault;
 use crate::keys::{Life, OF_LIFE};
 use crate::place;
@@ -43,9 +43,13 @@ impl Plan {
         match row {
             Row::Labels(labels) => {
                 let key = life.key("labels");
+                let Some(session) = write.row_after() else { return };
                 if !begins {
+                    self.unlabel(life, &session.key, session.created_at);
                     self.unlink("HLEN", &key);
                 }
+                let index = labels_index(&session.key.tenant);
+                label_members(session, labels).iter().for_each(|member| self.index("ZADD", &index, member));
                 labels.0.iter().for_each(|(name, value)| self.hset(&key, name.as_str(), value.as_str()));
             }
             Row::Definition(payload) => self.hset(&life.key("payloads"), "definition", sealed(payload)),
