@@ -14,11 +14,12 @@ use crate::options::PostgresOptions;
 use crate::sql::{Schema, qualify};
 
 /// Each step leads from the version before it to the next; the first from nothing to version 1.
-pub(crate) const STEPS: [&str; 4] = [
+pub(crate) const STEPS: [&str; 5] = [
     include_str!("../schema/0001.sql"),
     include_str!("../schema/0002.sql"),
     include_str!("../schema/0003.sql"),
     include_str!("../schema/0004.sql"),
+    include_str!("../schema/0005.sql"),
 ];
 
 /// One row: the version of the tables.

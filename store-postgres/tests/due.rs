@@ -3,11 +3,12 @@
 
 mod support;
 
-use holdover_launcher::{Launcher, Postgres};
+use holdover_launcher::Launcher;
 use holdover_store::ids::StateFormat;
 use holdover_store::{ClaimDue, CommitOutcome, Queues, StateStore};
+use holdover_store_postgres::PostgresStore;
 use holdover_store_postgres::conformance::Server;
-use holdover_store_postgres::{PostgresOptions, PostgresStore};
+use support::watched::{Watched, pages};
 use support::{Admin, commit, due, id, insert_waiting, options, running, schema_of};
 
 /// One look reads at most so many pages of 8 KiB, if it need not ask whose turn it is.
@@ -15,43 +16,21 @@ const PAGES: u64 = 120;
 /// The same if it has to ask: a hundred tenants are passed over.
 const PAGES_OF_TURNS: u64 = 2_000;
 
-/// A server that writes down how it did each statement.
-struct Watched {
-    server: Postgres,
-    options: PostgresOptions,
-    admin: Admin,
-    read: usize,
+/// What only looks at what is due need.
+trait Looks {
+    async fn insert(&mut self, select: &str);
+    fn looks(&mut self) -> Vec<String>;
+    async fn claim(&mut self, store: &PostgresStore, claim: ClaimDue) -> (Vec<String>, u64, String);
 }
 
-impl Watched {
-    async fn new(launcher: &Launcher) -> Self {
-        let log = [
-            ("shared_preload_libraries", "auto_explain"),
-            ("auto_explain.log_min_duration", "0"),
-            ("auto_explain.log_analyze", "on"),
-            ("auto_explain.log_buffers", "on"),
-            ("auto_explain.log_timing", "off"),
-            ("autovacuum", "off"),
-        ];
-        let server = launcher.postgres(&log).unwrap();
-        let (options, admin) = (options(&server.url()).connections_max(1), Admin::at(&server.url()).await);
-        Self { server, options, admin, read: 0 }
-    }
-
+impl Looks for Watched {
     async fn insert(&mut self, select: &str) {
         self.admin.run(&insert_waiting(&schema_of(&self.options), select)).await;
     }
 
     /// The plans of all looks since the last time.
     fn looks(&mut self) -> Vec<String> {
-        let log = std::fs::read_to_string(self.server.log()).unwrap();
-        let new = log[self.read..].split("Query Text: ").skip(1);
-        let looks = new
-            .filter(|plan| plan.contains("WITH RECURSIVE") && plan.contains("(actual "))
-            .map(str::to_owned);
-        let looks = looks.collect();
-        self.read = log.len();
-        looks
+        self.plans().into_iter().filter(|plan| plan.contains("WITH RECURSIVE")).collect()
     }
 
     /// Claims once: whose sessions, and what was read for it.
@@ -64,16 +43,6 @@ impl Watched {
         let tenants = claims.into_iter().map(|claim| claim.fence.key.tenant.to_string());
         (tenants.collect(), pages, looks.into_iter().next().unwrap())
     }
-}
-
-/// How many pages a statement read.
-fn pages(plan: &str) -> u64 {
-    let buffers = plan.lines().find_map(|line| line.trim().strip_prefix("Buffers: shared ")).unwrap();
-    let counts = buffers.split(' ').filter_map(|count| count.split_once('='));
-    counts
-        .filter(|(what, _)| ["hit", "read"].contains(what))
-        .map(|(_, count)| count.parse::<u64>().unwrap())
-        .sum()
 }
 
 /// The part of a plan that says whose turn it is.

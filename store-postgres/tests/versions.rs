@@ -8,13 +8,14 @@ use std::process::{Child, Command, Stdio};
 use holdover_launcher::Launcher;
 use holdover_store::ids::Incarnation;
 use holdover_store::{
-    ClaimOutcome, CommitOutcome, CreateOutcome, NewSession, Retry, StateStore, StoreErrorKind,
+    ClaimOutcome, CommitOutcome, CreateOutcome, Deletion, NewSession, Retry, SessionQuery, StateStore,
+    StoreErrorKind,
 };
 use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{
-    Admin, as_version_2, as_version_3, claim_one, commit, due, id, insert_waiting, key, new_session, options,
-    running, schema_of,
+    Admin, as_version_2, as_version_3, as_version_4, claim_one, commit, due, id, insert_waiting, key,
+    new_session, options, running, schema_of,
 };
 
 /// The variable that names the store to this program as an opener: URL, schema, name of a session.
@@ -105,6 +106,60 @@ async fn what_is_due_in_version_3_is_due_still() {
     let claimed = store.claim_due(due(9)).await.unwrap();
     let claimed: Vec<_> = claimed.iter().map(|claim| claim.fence.key.id.as_str()).collect();
     assert_eq!(claimed, ["first", "second", "third"]);
+    store.close().await;
+}
+
+async fn labelled(store: &PostgresStore, labels: &[(&str, &str)]) -> Vec<String> {
+    let mut query = SessionQuery::all(id("acme"));
+    query.labels = labels.iter().copied().collect();
+    let page = store.list_sessions(&query).await.unwrap();
+    let mut ids: Vec<_> = page.items.iter().map(|summary| summary.key.id.to_string()).collect();
+    ids.sort();
+    ids
+}
+
+#[tokio::test]
+async fn sessions_of_version_4_are_found_by_their_labels_and_its_programs_add_none() {
+    let url = Server::shared().url();
+    let (options, mut admin) = (options(url), Admin::at(url).await);
+    let schema = schema_of(&options);
+    admin.run(&as_version_4(&schema)).await;
+    let left = "SELECT 'acme', n, 'queue', 1, NULL, NULL FROM unnest(ARRAY['a', 'b', 'c']) AS x (n)";
+    // The type of what is null everywhere must be said.
+    let left = left.replacen("NULL, NULL", "NULL::bigint, NULL::text", 1);
+    admin.run(&insert_waiting(&schema, &left)).await;
+    let label = |name: &str, value: &str, of: &str| {
+        format!(
+            "INSERT INTO {schema}.label (sid, name, value) SELECT sid, '{name}', {value} FROM {schema}.session {of}"
+        )
+    };
+    admin.run(&label("agent", "'x'", "")).await;
+    admin.run(&label("user", "CASE id WHEN 'b' THEN 'lee'::bytea ELSE 'kim' END", "")).await;
+    // What is of no session.
+    admin.run(&format!("INSERT INTO {schema}.label VALUES (999, 'user', 'kim')")).await;
+    let store = PostgresStore::open(options).await.unwrap();
+    assert_eq!(labelled(&store, &[("user", "kim")]).await, ["a", "c"]);
+    assert_eq!(labelled(&store, &[("agent", "x")]).await, ["a", "b", "c"]);
+    assert_eq!(labelled(&store, &[("agent", "x"), ("user", "lee")]).await, ["b"]);
+    assert_eq!(labelled(&store, &[("agent", "x"), ("user", "nobody")]).await, Vec::<String>::new());
+
+    // A program of version 4 that goes on makes no session with labels that are missing in the index.
+    let late = label("late", "''", "WHERE id = 'a'");
+    let refused = format!("DO $$ BEGIN {late}; EXCEPTION WHEN not_null_violation THEN RETURN; END $$");
+    admin.run(&refused).await;
+    assert_eq!(admin.number(&format!("SELECT count(*) FROM {schema}.label WHERE name = 'late'")).await, 0);
+
+    // What is deleted is not found, and its next life by its own labels alone.
+    store.delete_session(&key("a"), Deletion::FORCE).await.unwrap();
+    assert_eq!(labelled(&store, &[("user", "kim")]).await, ["c"]);
+    let labels = [("user", "lee")].into_iter().collect();
+    let again = NewSession { labels, operation: id("again"), ..new_session("a") };
+    let created = store.create_session(again).await.unwrap();
+    assert!(matches!(created, CreateOutcome::Created { .. }), "{created:?}");
+    assert_eq!(labelled(&store, &[("user", "kim")]).await, ["c"]);
+    assert_eq!(labelled(&store, &[("user", "lee")]).await, ["a", "b"]);
+    assert_eq!(labelled(&store, &[("agent", "x")]).await, ["b", "c"]);
+    assert_eq!(admin.number(&format!("SELECT count(*) FROM {schema}.label")).await, 5);
     store.close().await;
 }
 

@@ -9,6 +9,7 @@ mod read;
 mod remove;
 mod scan;
 mod session;
+mod sessions;
 mod write;
 
 use std::sync::Arc;
@@ -113,7 +114,7 @@ impl Rows for PgRows {
         after: Option<&SessionPlace>,
         limit: usize,
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
-        self.0.caller.call(scan::Sessions { query: query.clone(), after: after.cloned(), limit }).await
+        self.0.caller.call(sessions::Sessions { query: query.clone(), after: after.cloned(), limit }).await
     }
 
     async fn pending(

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use holdover_store::rows::{Kind, Op, Row, RowKey};
+use holdover_store::rules::SessionRow;
 
 use super::kinds::table;
 use super::put::put;
 use crate::sql::{Sql, int, push};
 
 /// The operations of a write, by kind: so there is a member for each kind, however many rows there are.
-pub(super) fn rows(sql: &mut Sql<'_>, ops: &[Op]) {
+pub(super) fn rows(sql: &mut Sql<'_>, session: &SessionRow, ops: &[Op]) {
     let mut written: BTreeMap<Kind, Vec<&Row>> = BTreeMap::new();
     let mut deleted: BTreeMap<Kind, Vec<&RowKey>> = BTreeMap::new();
     for op in ops {
@@ -44,7 +45,7 @@ pub(super) fn rows(sql: &mut Sql<'_>, ops: &[Op]) {
         remove(sql, kind, "named", &found);
     }
     for (kind, rows) in written {
-        put(sql, kind, &rows);
+        put(sql, session, kind, &rows);
     }
 }
 

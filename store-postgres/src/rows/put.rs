@@ -2,6 +2,7 @@
 
 use holdover_store::payload::{Digest, Payload};
 use holdover_store::rows::{Kind, Row, RowKey};
+use holdover_store::rules::SessionRow;
 use holdover_store::{ItemKind, PendingCall, RunRecord, StoredItem, Wake};
 
 use super::kinds::{table, wake_name};
@@ -14,16 +15,10 @@ macro_rules! each {
     };
 }
 
-/// Writes rows of one kind.
-pub(super) fn put(sql: &mut Sql<'_>, kind: Kind, rows: &[&Row]) {
+/// Writes rows of one kind of a session.
+pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&Row]) {
     match kind {
-        Kind::Labels => {
-            let labels = each!(rows, Row::Labels(labels) => labels);
-            let labels: Vec<(&String, &String)> = labels.flat_map(|labels| &labels.0).collect();
-            let names = sql.bind(labels.iter().map(|(name, _)| name.as_bytes()).collect::<Vec<_>>());
-            let values = sql.bind(labels.iter().map(|(_, value)| value.as_bytes()).collect::<Vec<_>>());
-            into(sql, kind, "name, value", &[names, values], "(name) value = excluded.value");
-        }
+        Kind::Labels => labels(sql, session, rows),
         Kind::Definition | Kind::State => {
             for row in rows {
                 if let Row::Definition(payload) | Row::State(payload) = row {
@@ -130,6 +125,21 @@ fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace: 
         push!(sql, " ON CONFLICT (sid) DO UPDATE SET {replace}");
     }
     push!(sql, ")");
+}
+
+/// Each label says of which session it is, so that the session is found by it.
+fn labels(sql: &mut Sql<'_>, session: &SessionRow, rows: &[&Row]) {
+    let labels = each!(rows, Row::Labels(labels) => labels);
+    let labels: Vec<(&String, &String)> = labels.flat_map(|labels| &labels.0).collect();
+    let each = |value: &str| vec![value.to_owned(); labels.len()];
+    let values = [
+        sql.bind(labels.iter().map(|(name, _)| name.as_bytes()).collect::<Vec<_>>()),
+        sql.bind(labels.iter().map(|(_, value)| value.as_bytes()).collect::<Vec<_>>()),
+        sql.bind(each(session.key.tenant.as_str())),
+        sql.bind(vec![session.created_at.as_ms(); labels.len()]),
+        sql.bind(each(session.key.id.as_str())),
+    ];
+    into(sql, Kind::Labels, "name, value, tenant, created_at, id", &values, "(name) value = excluded.value");
 }
 
 /// The events of one commit are one row: their bytes one after another.

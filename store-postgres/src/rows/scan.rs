@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use holdover_store::ids::{SessionId, SessionKey};
+use holdover_store::ids::SessionKey;
 use holdover_store::rows::{Kind, PendingPlace, Row, Scanned, SessionPlace};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
-use holdover_store::{Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary};
+use holdover_store::{PendingCall, PendingQuery, RetentionRule};
 use sqlx::postgres::PgRow;
 
-use super::kinds::{label, pending, table};
+use super::kinds::{pending, table};
 use super::session::{SLOT, slot};
 use crate::call::Call;
 use crate::columns::{Columns, Packed};
@@ -17,7 +17,7 @@ use crate::error::Fault;
 use crate::sql::{Param, Sql, int, push};
 
 /// One statement looks at so many rows of those that may not be asked for; the walk goes on behind them.
-const LOOKED_AT_MAX: i64 = 10_000;
+pub(super) const LOOKED_AT_MAX: i64 = 10_000;
 
 /// Binds instant, tenant and id of a place; without one, the instant `from` and nothing.
 fn bind_place(sql: &mut Sql<'_>, place: Option<&SessionPlace>, from: i64) -> (Param, Param, Param) {
@@ -26,126 +26,6 @@ fn bind_place(sql: &mut Sql<'_>, place: Option<&SessionPlace>, from: i64) -> (Pa
         sql.bind(place.map_or("", |place| place.key.tenant.as_str())),
         sql.bind(place.map_or("", |place| place.key.id.as_str())),
     )
-}
-
-/// Sessions of a tenant, newest first.
-pub(super) struct Sessions {
-    pub(super) query: SessionQuery,
-    pub(super) after: Option<SessionPlace>,
-    pub(super) limit: usize,
-}
-
-impl Sessions {
-    /// Whether sessions are passed over that the walk comes by.
-    fn picks(&self) -> bool {
-        let query = &self.query;
-        !query.status.is_empty()
-            || query.queue.is_some()
-            || !query.labels.0.is_empty()
-            || query.changed.since.is_some()
-            || query.changed.before.is_some()
-    }
-
-    fn looked_at(&self) -> i64 {
-        if self.picks() { LOOKED_AT_MAX } else { int(self.limit as u64) }
-    }
-}
-
-impl Call for Sessions {
-    type Outcome = Scanned<SessionSummary, SessionPlace>;
-
-    fn operation(&self) -> &'static str {
-        "sessions"
-    }
-
-    fn key(&self) -> Option<&SessionKey> {
-        None
-    }
-
-    fn statement(&self, sql: &mut Sql<'_>) {
-        let (schema, query) = (&sql.names.schema, &self.query);
-        let tenant = sql.bind(query.tenant.as_str());
-        // No id is empty: before the empty one of an instant lies what is before that instant.
-        let first = query.created.before.map_or((i64::MAX, "\u{10ffff}"), |before| (before.as_ms(), ""));
-        let (at, id) = self.after.as_ref().map_or(first, |place| (place.at.as_ms(), place.key.id.as_str()));
-        let (at, id) = (sql.bind(at), sql.bind(id));
-        let since = sql.bind(query.created.since.map_or(i64::MIN, Timestamp::as_ms));
-        let walk = sql.bind(self.looked_at());
-        let limit = sql.bind(int(self.limit as u64));
-        let status: Vec<&str> = query.status.iter().map(|status| status.as_str()).collect();
-        let status = sql.bind((!status.is_empty()).then_some(status));
-        let queue = sql.bind(query.queue.as_ref().map(|queue| queue.as_str()));
-        let changed_since = sql.bind(query.changed.since.map(Timestamp::as_ms));
-        let changed_before = sql.bind(query.changed.before.map(Timestamp::as_ms));
-        let names = sql.bind(query.labels.0.keys().map(|name| name.as_bytes()).collect::<Vec<_>>());
-        let values = sql.bind(query.labels.0.values().map(|value| value.as_bytes()).collect::<Vec<_>>());
-        let labels = table(Kind::Labels).bytes;
-        // The one of a life is looked for by itself, along its own index.
-        let of_tenant = match query.life {
-            None => format!("{schema}session"),
-            Some(life) => {
-                let life = sql.bind(life.0.as_bytes().as_slice());
-                format!(
-                    "(SELECT l.* FROM {schema}session l WHERE l.tenant = {tenant} AND l.incarnation = {life} OFFSET 0)"
-                )
-            }
-        };
-        push!(
-            sql,
-            "WITH w AS MATERIALIZED ( \
-                 SELECT o.sid, o.created_at, o.id, o.status, o.queue, o.updated_at, row_number() OVER ( \
-                     ORDER BY o.created_at DESC, o.id DESC) AS nth FROM ( \
-                     SELECT o.* FROM {of_tenant} o \
-                     WHERE o.tenant = {tenant} AND o.dead_since IS NULL AND (o.created_at, o.id) < ({at}, {id}) \
-                         AND o.created_at >= {since} \
-                     ORDER BY o.created_at DESC, o.id DESC LIMIT {walk}) o), \
-             f AS MATERIALIZED ( \
-                 SELECT w.sid, w.nth FROM w \
-                 WHERE ({status} IS NULL OR w.status = ANY ({status})) AND ({queue} IS NULL OR w.queue = {queue}) \
-                     AND ({changed_since} IS NULL OR w.updated_at >= {changed_since}) \
-                     AND ({changed_before} IS NULL OR w.updated_at < {changed_before}) \
-                     AND NOT EXISTS (SELECT FROM unnest({names}, {values}) AS n (name, value) WHERE NOT EXISTS ( \
-                         SELECT FROM {schema}label l WHERE l.sid = w.sid AND l.name = n.name AND l.value = n.value)) \
-                 ORDER BY w.nth LIMIT {limit}), \
-             s AS MATERIALIZED (SELECT f.nth, t.* FROM f JOIN {schema}session t ON t.sid = f.sid) \
-             SELECT s.nth, -1 AS want, {SLOT} FROM s \
-             UNION ALL (SELECT s.nth, 0, NULL, NULL, {labels}, NULL, NULL FROM s CROSS JOIN LATERAL ( \
-                 SELECT x.* FROM {schema}label x WHERE x.sid = s.sid) x) \
-             UNION ALL SELECT w.nth, 1, ARRAY[w.created_at], ARRAY[w.id], NULL, NULL, NULL FROM w WHERE w.nth = {walk}"
-        );
-    }
-
-    fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
-        let mut found: BTreeMap<i64, SessionSummary> = BTreeMap::new();
-        let mut looked_at = None;
-        for row in rows {
-            let mut c = Columns::of(row);
-            let (nth, want): (i64, i32) = (c.take()?, c.take()?);
-            let of = if want == 0 { "label" } else { "" };
-            let mut packed = Packed::read(&mut c, of)?;
-            match want {
-                0 => {
-                    let (name, value) = label(packed)?;
-                    found.entry(nth).and_modify(|summary| drop(summary.labels.0.insert(name, value)));
-                }
-                1 => {
-                    let (at, id) = (packed.at("created_at")?, packed.id::<SessionId>("id")?);
-                    let key = SessionKey::new(self.query.tenant.clone(), id);
-                    looked_at = Some(SessionPlace { at, key });
-                }
-                _ => {
-                    if let Some(row) = slot(packed)?.row {
-                        found.insert(nth, row.summary(Labels::default()));
-                    }
-                }
-            }
-        }
-        let rows: Vec<_> = found.into_values().collect();
-        // A full page ends at its last row; one that is not full, where the walk has ended.
-        let full = rows.last().filter(|_| rows.len() >= self.limit);
-        let next = full.map(SessionPlace::listed).or(looked_at);
-        Ok(Scanned { rows, next })
-    }
 }
 
 /// Open pending calls of a tenant, soonest deadline first.

@@ -104,11 +104,11 @@ impl Call for Apply {
                 "ok AS (SELECT NULL::bigint AS at WHERE false), s AS (SELECT NULL::bigint AS sid, NULL::bigint AS at)"
             ),
         }
-        if write.row_after().is_some() {
+        if let Some(row) = write.row_after() {
             if let Some(prefix) = &write.copy {
                 copy(sql, prefix);
             }
-            rows(sql, &write.ops);
+            rows(sql, row, &write.ops);
         }
         answer(sql, write, taken, times.1);
     }

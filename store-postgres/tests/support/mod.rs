@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test uses some of it")]
 
 mod relay;
+pub(crate) mod watched;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -79,6 +80,12 @@ pub(crate) fn as_version_2(schema: &str) -> String {
 pub(crate) fn as_version_3(schema: &str) -> String {
     let third = include_str!("../../schema/0003.sql").replace("holdover.", &format!("{schema}."));
     format!("{}; {third} UPDATE {schema}.mark SET version = 3", as_version_2(schema))
+}
+
+/// Makes a schema as version 4 left it.
+pub(crate) fn as_version_4(schema: &str) -> String {
+    let fourth = include_str!("../../schema/0004.sql").replace("holdover.", &format!("{schema}."));
+    format!("{}; {fourth} UPDATE {schema}.mark SET version = 4", as_version_3(schema))
 }
 
 /// A claim of so many sessions, of whatever is due.

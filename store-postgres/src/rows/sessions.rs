@@ -1,0 +1,227 @@
+//! The list of sessions of a tenant: along the index of all, of lives, or of labels.
+
+use std::collections::BTreeMap;
+
+use holdover_store::ids::{SessionId, SessionKey};
+use holdover_store::rows::{Kind, Scanned, SessionPlace};
+use holdover_store::time::Timestamp;
+use holdover_store::{Labels, SessionQuery, SessionSummary};
+use sqlx::postgres::PgRow;
+
+use super::kinds::{label, table};
+use super::scan::LOOKED_AT_MAX;
+use super::session::{SLOT, slot};
+use crate::call::Call;
+use crate::columns::{Columns, Packed};
+use crate::error::Fault;
+use crate::sql::{Param, Sql, int, push};
+
+/// Sessions of a tenant, newest first.
+pub(super) struct Sessions {
+    pub(super) query: SessionQuery,
+    pub(super) after: Option<SessionPlace>,
+    pub(super) limit: usize,
+}
+
+impl Sessions {
+    /// Whether sessions are passed over that the walk comes by. One along labels comes by none without them.
+    fn picks(&self) -> bool {
+        let query = &self.query;
+        !query.status.is_empty()
+            || query.queue.is_some()
+            || query.life.is_some()
+            || query.changed.since.is_some()
+            || query.changed.before.is_some()
+    }
+
+    fn looked_at(&self) -> i64 {
+        if self.picks() { LOOKED_AT_MAX } else { int(self.limit as u64) }
+    }
+}
+
+impl Call for Sessions {
+    type Outcome = Scanned<SessionSummary, SessionPlace>;
+
+    fn operation(&self) -> &'static str {
+        "sessions"
+    }
+
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
+
+    fn statement(&self, sql: &mut Sql<'_>) {
+        let (schema, query) = (&sql.names.schema, &self.query);
+        let tenant = sql.bind(query.tenant.as_str());
+        // No id is empty: before the empty one of an instant lies what is before that instant.
+        let first = query.created.before.map_or((i64::MAX, "\u{10ffff}"), |before| (before.as_ms(), ""));
+        let (at, id) = self.after.as_ref().map_or(first, |place| (place.at.as_ms(), place.key.id.as_str()));
+        let (at, id) = (sql.bind(at), sql.bind(id));
+        let since = sql.bind(query.created.since.map_or(i64::MIN, Timestamp::as_ms));
+        let walk = sql.bind(self.looked_at());
+        let limit = sql.bind(int(self.limit as u64));
+        let status: Vec<&str> = query.status.iter().map(|status| status.as_str()).collect();
+        let status = sql.bind((!status.is_empty()).then_some(status));
+        let queue = sql.bind(query.queue.as_ref().map(|queue| queue.as_str()));
+        let changed_since = sql.bind(query.changed.since.map(Timestamp::as_ms));
+        let changed_before = sql.bind(query.changed.before.map(Timestamp::as_ms));
+        let names = sql.bind(query.labels.0.keys().map(|name| name.as_bytes()).collect::<Vec<_>>());
+        let values = sql.bind(query.labels.0.values().map(|value| value.as_bytes()).collect::<Vec<_>>());
+        let bounds = Bounds { tenant, at, id, since, walk };
+        let life = query.life.map(|life| sql.bind(life.0.as_bytes().as_slice()));
+        push!(sql, "WITH ");
+        let ends = match (life, query.labels.0.len()) {
+            (Some(life), _) => {
+                // It is looked for by itself, along its own index.
+                let of_life = format!(
+                    "(SELECT l.* FROM {schema}session l WHERE l.tenant = {tenant} AND l.incarnation = {life} AND l.sid > 0 OFFSET 0)"
+                );
+                along_sessions(sql, &of_life, bounds)
+            }
+            (None, 0) => along_sessions(sql, &format!("{schema}session"), bounds),
+            (None, 1) => along_label(sql, names, values, bounds),
+            (None, _) => along_labels(sql, names, values, bounds),
+        };
+        // What was found along labels has them.
+        let labelled = life.map_or_else(String::new, |_| format!(
+            " AND NOT EXISTS (SELECT FROM unnest({names}, {values}) AS n (name, value) WHERE NOT EXISTS ( \
+                 SELECT FROM {schema}label l WHERE l.sid = w.sid AND l.name = n.name AND l.value = n.value))"
+        ));
+        let labels = table(Kind::Labels).bytes;
+        push!(
+            sql,
+            ", f AS MATERIALIZED ( \
+                 SELECT w.sid, w.nth FROM w \
+                 WHERE ({status} IS NULL OR w.status = ANY ({status})) AND ({queue} IS NULL OR w.queue = {queue}) \
+                     AND ({changed_since} IS NULL OR w.updated_at >= {changed_since}) \
+                     AND ({changed_before} IS NULL OR w.updated_at < {changed_before}){labelled} \
+                 ORDER BY w.nth LIMIT {limit}), \
+             s AS MATERIALIZED (SELECT f.nth, t.* FROM f JOIN {schema}session t ON t.sid = f.sid) \
+             SELECT s.nth, -1 AS want, {SLOT} FROM s \
+             UNION ALL (SELECT s.nth, 0, NULL, NULL, {labels}, NULL, NULL FROM s CROSS JOIN LATERAL ( \
+                 SELECT x.* FROM {schema}label x WHERE x.sid = s.sid) x) \
+             UNION ALL SELECT 0, 1, ARRAY[e.created_at], ARRAY[e.id], NULL, NULL, NULL FROM ({ends}) e"
+        );
+    }
+
+    fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault> {
+        let mut found: BTreeMap<i64, SessionSummary> = BTreeMap::new();
+        let mut looked_at = None;
+        for row in rows {
+            let mut c = Columns::of(row);
+            let (nth, want): (i64, i32) = (c.take()?, c.take()?);
+            let of = if want == 0 { "label" } else { "" };
+            let mut packed = Packed::read(&mut c, of)?;
+            match want {
+                0 => {
+                    let (name, value) = label(packed)?;
+                    found.entry(nth).and_modify(|summary| drop(summary.labels.0.insert(name, value)));
+                }
+                1 => {
+                    let (at, id) = (packed.at("created_at")?, packed.id::<SessionId>("id")?);
+                    let key = SessionKey::new(self.query.tenant.clone(), id);
+                    looked_at = Some(SessionPlace { at, key });
+                }
+                _ => {
+                    if let Some(row) = slot(packed)?.row {
+                        found.insert(nth, row.summary(Labels::default()));
+                    }
+                }
+            }
+        }
+        let rows: Vec<_> = found.into_values().collect();
+        // A full page ends at its last row; one that is not full, where the walk has ended.
+        let full = rows.last().filter(|_| rows.len() >= self.limit);
+        let next = full.map(SessionPlace::listed).or(looked_at);
+        Ok(Scanned { rows, next })
+    }
+}
+
+/// What bounds a walk: whose sessions, after which place, from which instant on, and how many it looks at.
+#[derive(Clone, Copy)]
+struct Bounds {
+    tenant: Param,
+    at: Param,
+    id: Param,
+    since: Param,
+    walk: Param,
+}
+
+// Each walk is a member `w` of the statement: what it has come by, numbered from the newest on. Each answers how it is told
+// where it has ended, if that was before the end.
+
+/// Along all sessions, or those in `of`.
+fn along_sessions(sql: &mut Sql<'_>, of: &str, bounds: Bounds) -> String {
+    let Bounds { tenant, at, id, since, walk } = bounds;
+    push!(
+        sql,
+        "w AS MATERIALIZED ( \
+             SELECT o.sid, o.created_at, o.id, o.status, o.queue, o.updated_at, row_number() OVER ( \
+                 ORDER BY o.created_at DESC, o.id DESC) AS nth FROM ( \
+                 SELECT o.* FROM {of} o \
+                 WHERE o.tenant = {tenant} AND o.dead_since IS NULL AND (o.created_at, o.id) < ({at}, {id}) \
+                     AND o.created_at >= {since} \
+                 ORDER BY o.created_at DESC, o.id DESC LIMIT {walk}) o)"
+    );
+    format!("SELECT w.created_at, w.id FROM w WHERE w.nth = {walk}")
+}
+
+/// Along one label.
+fn along_label(sql: &mut Sql<'_>, names: Param, values: Param, bounds: Bounds) -> String {
+    let Bounds { tenant, at, id, since, walk } = bounds;
+    let schema = &sql.names.schema;
+    let found = format!(
+        "SELECT l.sid, l.created_at, l.id FROM {schema}label l \
+         WHERE l.tenant = {tenant} AND l.name = ({names})[1] AND l.value = ({values})[1] \
+             AND (l.created_at, l.id) < ({at}, {id}) AND l.created_at >= {since} \
+         ORDER BY l.created_at DESC, l.id DESC LIMIT {walk}"
+    );
+    with_sessions(sql, &found);
+    format!("SELECT w.created_at, w.id FROM w WHERE w.nth = {walk}")
+}
+
+/// Along several labels at once. All lists are in one order: each step asks all of them for what comes from a place on, and
+/// the last of what they answer is the next place. It is a hit where they all agree. So the shortest list bounds the steps.
+fn along_labels(sql: &mut Sql<'_>, names: Param, values: Param, bounds: Bounds) -> String {
+    let Bounds { tenant, at, id, since, walk } = bounds;
+    let steps = sql.bind(LOOKED_AT_MAX);
+    let schema = &sql.names.schema;
+    // What is a hit is not asked for again; what is none may be one. Ids hold no control character, so none lies between.
+    push!(
+        sql,
+        "RECURSIVE leap AS ( \
+             SELECT NULL::bigint AS sid, {at}::bigint AS created_at, NULL::text COLLATE \"C\" AS id, \
+                 {id}::text COLLATE \"C\" AS before, false AS hit, 0::bigint AS hits, 0::bigint AS step \
+             UNION ALL \
+             SELECT m.sid, m.created_at, m.id, CASE WHEN m.hit THEN m.id ELSE m.id || chr(1) END, m.hit, \
+                 p.hits + m.hit::int, p.step + 1 \
+             FROM leap p CROSS JOIN LATERAL ( \
+                 SELECT e.*, count(*) OVER (PARTITION BY e.created_at, e.id) = cardinality({names}) AS hit \
+                 FROM unnest({names}, {values}) AS n (name, value) LEFT JOIN LATERAL ( \
+                     SELECT l.sid, l.created_at, l.id FROM {schema}label l \
+                     WHERE l.tenant = {tenant} AND l.name = n.name AND l.value = n.value \
+                         AND (l.created_at, l.id) < (p.created_at, p.before) AND l.created_at >= {since} \
+                     ORDER BY l.created_at DESC, l.id DESC LIMIT 1) e ON true \
+                 ORDER BY e.created_at NULLS FIRST, e.id LIMIT 1) m \
+             WHERE m.sid IS NOT NULL AND p.hits < {walk} AND p.step < {steps}), "
+    );
+    with_sessions(sql, "SELECT l.sid, l.created_at, l.id FROM leap l WHERE l.hit");
+    // After the step before the last one nothing is passed over, unless that was a hit.
+    format!(
+        "SELECT l.created_at, l.id FROM leap l WHERE l.step = ( \
+             SELECT o.step - (NOT o.hit)::int FROM leap o WHERE o.step = {steps} OR (o.hit AND o.hits = {walk}))"
+    )
+}
+
+/// The sessions that were found, each by its number.
+fn with_sessions(sql: &mut Sql<'_>, found: &str) {
+    let schema = &sql.names.schema;
+    push!(
+        sql,
+        "w AS MATERIALIZED ( \
+             SELECT l.sid, l.created_at, l.id, t.status, t.queue, t.updated_at, row_number() OVER ( \
+                 ORDER BY l.created_at DESC, l.id DESC) AS nth \
+             FROM ({found}) l LEFT JOIN LATERAL ( \
+                 SELECT t.status, t.queue, t.updated_at FROM {schema}session t WHERE t.sid = l.sid OFFSET 0) t ON true)"
+    );
+}
