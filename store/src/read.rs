@@ -194,9 +194,9 @@ impl TimeRange {
 /// Which sessions, newest first, ties by id descending. Agent, user, tags, metadata and the session that one was
 /// forked from are [`labels`](Self::labels).
 ///
-/// All filters hold together. A list is a walk along the sessions of the tenant by their creation: `created` bounds
-/// the walk, every other filter is asked of each session on it. A store that bounds how many it looks at for one
-/// page answers fewer rows, with a cursor.
+/// All filters hold together. A list is a walk along the sessions of the tenant by their creation, or along those alone that
+/// have all of the labels: `created` bounds the walk, every other filter is asked of each session on it. A store that bounds
+/// how many it looks at for one page answers fewer rows, with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionQuery {
     /// Of this tenant.
@@ -208,7 +208,8 @@ pub struct SessionQuery {
     pub status: Vec<SessionStatus>,
     /// In this queue.
     pub queue: Option<QueueLabel>,
-    /// With all of these labels.
+    /// With all of these labels. A store finds them without looking at others, but where an older version has left them
+    /// without the index for that.
     pub labels: super::Labels,
     /// Created in this time: by [`created_at`](super::SessionSummary::created_at), which never changes.
     pub created: TimeRange,

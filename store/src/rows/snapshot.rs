@@ -114,21 +114,14 @@ pub trait Snapshot {
         limit: usize,
         bytes: usize,
     ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
-        let is_meant = |call: &PendingCall| query.kind.as_ref().is_none_or(|kind| *kind == call.kind);
-        if let Some(session) = &query.session {
-            let key = SessionKey::new(query.tenant.clone(), session.clone());
-            let calls = calls(self, &key)?.into_iter().filter(|call| is_meant(call));
-            let places = calls.map(|call| (PendingPlace::of(&call), call));
-            let mut places: Vec<_> =
-                places.filter(|(place, _)| after.is_none_or(|after| place > after)).collect();
-            places.sort_by(|(a, _), (b, _)| a.cmp(b));
-            return Scanned::fill(places.into_iter().map(Ok), limit, bytes, |call| call.body.len());
-        }
         let look = |place: PendingPlace| {
             let key = SessionKey::new(query.tenant.clone(), place.session.clone());
+            if query.session.as_ref().is_some_and(|session| *session != key.id) {
+                return Ok(None);
+            }
             let row = self.row(&key, &Row::pending(&place.id))?;
             let Some(Row::Pending { call, .. }) = row else { return Ok(None) };
-            Ok(is_meant(&call).then_some((place, call)))
+            Ok(query.kind.as_ref().is_none_or(|kind| *kind == call.kind).then_some((place, call)))
         };
         let entries = self.entries(Index::Pending, &pending_range(&query.tenant, after))?;
         let found = entries.map(|entry| Ok(PendingPlace::of_entry(Index::Pending, &entry?)));
@@ -163,13 +156,6 @@ fn session<S: Snapshot + ?Sized>(file: &S, key: &SessionKey) -> Result<Option<Se
     Ok(file.slot(key)?.and_then(|slot| slot.row))
 }
 
-/// The open pending calls of a session, but for what it cannot read.
-fn calls<S: Snapshot + ?Sized>(file: &S, key: &SessionKey) -> Result<Vec<PendingCall>, StoreError> {
-    let rows = file.rows(key, &kind_range(Kind::Pending))?.map(|row| row.map(Some));
-    let call = |row| Ok(if let Row::Pending { call, .. } = row { Some(call) } else { None });
-    sound(rows, call).collect()
-}
-
 fn wanted<'a, S: Snapshot + ?Sized>(
     file: &'a S,
     key: &'a SessionKey,
@@ -200,3 +186,6 @@ fn sound<P, T>(
         found.transpose()
     })
 }
+
+#[cfg(test)]
+mod tests;
