@@ -177,33 +177,6 @@ impl Data {
             None => Box::new(with_labels(&query.labels, after, seek).filter_map(|Ok(place)| self.at(place))),
         }
     }
-
-    /// The open pending calls that a query may be about, soonest first, after a place.
-    fn soonest<'a>(
-        &'a self,
-        query: &'a PendingQuery,
-        after: Option<&PendingPlace>,
-    ) -> Box<dyn Iterator<Item = (PendingPlace, &'a PendingCall)> + 'a> {
-        let Some(session) = &query.session else {
-            let entries = self.indexes.of(Index::Pending, pending_range(&query.tenant, after));
-            let places = entries.filter_map(|entry| PendingPlace::of_entry(Index::Pending, entry));
-            return Box::new(places.filter_map(|place| {
-                let key = SessionKey::new(query.tenant.clone(), place.session.clone());
-                let call = self.sessions.get(&key)?.rows.get(&Row::pending(&place.id))?;
-                call_of(call).map(|call| (place, call))
-            }));
-        };
-        let kept = self.sessions.get(&SessionKey::new(query.tenant.clone(), session.clone()));
-        let rows = kept.into_iter().flat_map(|kept| kept.all(Kind::Pending));
-        let calls = rows.filter_map(call_of).map(|call| (PendingPlace::of(call), call));
-        let mut calls: Vec<_> = calls.filter(|(place, _)| after.is_none_or(|after| place > after)).collect();
-        calls.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Box::new(calls.into_iter())
-    }
-}
-
-fn call_of(row: &Row) -> Option<&PendingCall> {
-    if let Row::Pending { call, .. } = row { Some(call) } else { None }
 }
 
 impl Kept {
@@ -228,11 +201,6 @@ impl Kept {
             .collect()
     }
 
-    fn all(&self, kind: Kind) -> impl Iterator<Item = &Row> {
-        let all = self.rows.range(RowKey::one(kind)..);
-        all.take_while(move |(key, _)| key.kind == kind).map(|(_, row)| row)
-    }
-
     fn of<'a>(&'a self, want: &Want) -> Box<dyn Iterator<Item = &'a Row> + 'a> {
         let kind = want.kind;
         let numbers = move |from, to| {
@@ -240,7 +208,10 @@ impl Kept {
             self.rows.range(range).map(|(_, row)| row)
         };
         match &want.which {
-            Which::All => Box::new(self.all(kind)),
+            Which::All => {
+                let all = self.rows.range(RowKey::one(kind)..);
+                Box::new(all.take_while(move |(key, _)| key.kind == kind).map(|(_, row)| row))
+            }
             Which::Numbers(from, to) | Which::Descending(from, to) if from > to => {
                 Box::new(std::iter::empty())
             }
@@ -379,9 +350,15 @@ impl Rows for MemoryRows {
         bytes: usize,
     ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
         let data = self.lock();
-        let is_meant = |call: &PendingCall| query.kind.as_ref().is_none_or(|kind| *kind == call.kind);
-        let calls = data.soonest(query, after).filter(|(_, call)| is_meant(call));
-        let calls = calls.map(|(place, call)| Ok((place, call.clone())));
+        let entries = data.indexes.of(Index::Pending, pending_range(&query.tenant, after));
+        let places = entries.filter_map(|entry| PendingPlace::of_entry(Index::Pending, entry));
+        let places = places.filter(|place| query.session.as_ref().is_none_or(|id| *id == place.session));
+        let calls = places.filter_map(|place| {
+            let key = SessionKey::new(query.tenant.clone(), place.session.clone());
+            let row = data.sessions.get(&key)?.rows.get(&Row::pending(&place.id))?;
+            let Row::Pending { call, .. } = row else { return None };
+            query.kind.as_ref().is_none_or(|kind| *kind == call.kind).then(|| Ok((place, call.clone())))
+        });
         Scanned::fill(calls, limit, bytes, |call| call.body.len())
     }
 
