@@ -120,18 +120,12 @@ pub(crate) fn pending(
 ) -> Result<Scanned<PendingCall, PendingPlace>, Fault> {
     let mut sql =
         "SELECT tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, \
-         deadline, opened_at, digest, payload FROM pending"
+         deadline, opened_at, digest, payload FROM pending WHERE tenant = ?"
             .to_owned();
     let mut values = vec![Value::from(query.tenant.as_str().to_owned())];
-    match &query.session {
-        None => sql.push_str(" WHERE tenant = ?"),
-        // A session has few that are open, and all of them stand together.
-        Some(session) => {
-            sql.push_str(
-                " INDEXED BY pending_id WHERE sid = (SELECT sid FROM session WHERE tenant = ? AND id = ?)",
-            );
-            values.push(Value::from(session.as_str().to_owned()));
-        }
+    if let Some(session) = &query.session {
+        sql.push_str(" AND session = ?");
+        values.push(Value::from(session.as_str().to_owned()));
     }
     if let Some(kind) = &query.kind {
         sql.push_str(" AND kind = ?");
