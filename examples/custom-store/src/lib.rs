@@ -14,7 +14,7 @@
 //! # });
 //! ```
 //!
-//! The layout is format 2. Files of format 1, which earlier versions of this example wrote, are refused.
+//! The layout is format 4. Files of formats 1 to 3, which earlier versions of this example wrote, are refused.
 
 mod file;
 mod read;
