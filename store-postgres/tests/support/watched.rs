@@ -2,7 +2,6 @@
 
 use holdover_launcher::{Launcher, Postgres};
 use holdover_store_postgres::PostgresOptions;
-use holdover_store_postgres::conformance::Server;
 
 use super::{Admin, options};
 

@@ -20,7 +20,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(10);
 
 macro_rules! back_to_6 {
     () => {
-        "CREATE TABLE label_before (sid INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (sid, name)) \
+        "DROP TABLE holdover_removed; CREATE TABLE label_before (sid INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (sid, name)) \
          STRICT, WITHOUT ROWID; INSERT INTO label_before SELECT sid, name, value FROM label; DROP TABLE label; \
          ALTER TABLE label_before RENAME TO label; PRAGMA user_version = 6; "
     };
