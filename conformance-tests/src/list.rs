@@ -69,6 +69,7 @@ macro_rules! __each_conformance_case {
                 core restage_different_payload_is_conflict_first_wins,
                 core results_may_arrive_out_of_order,
                 core start_marks_last_until_the_next_state,
+                core what_is_left_is_dropped_at_rest,
                 durable survives_reopen,
                 durable orphans_of_dead_run_are_listed_for_resume,
                 core one_call_twice_with_other_bytes_is_a_conflict,

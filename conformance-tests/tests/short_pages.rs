@@ -14,7 +14,7 @@ use holdover_store_memory::{Limits, MemoryStore};
 
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
-conformance_tests!(Short::default(), claims: [core, distributed, change_hints, forks, retention, due_order]);
+conformance_tests!(Short::default(), claims: [core, distributed, change_hints, forks, retention]);
 
 #[derive(Default)]
 struct Short {
@@ -52,6 +52,10 @@ impl StoreHarness for Short {
             Gap::capability(Capability::ChildProcess, reason),
             Gap::capability(Capability::WireFaults, reason),
             Gap::capability(Capability::RawData, reason),
+            Gap::capability(
+                Capability::DueOrder,
+                "it claims half of what is asked for, so tenants take turns where all could be claimed",
+            ),
         ]
     }
 }
