@@ -1,3 +1,6 @@
+-- Both at once, in the order in which programs lock them: whoever writes meanwhile waits, and nobody for each other.
+LOCK TABLE holdover.session, holdover.label IN ACCESS EXCLUSIVE MODE;
+
 -- Labels say of which session they are, so that the sessions that have one are found along an index, newest first. No column
 -- has a default, so an INSERT of an earlier program fails.
 ALTER TABLE holdover.label ADD COLUMN tenant text COLLATE "C";

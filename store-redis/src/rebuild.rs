@@ -48,7 +48,8 @@ impl RedisStore {
     /// the size of the server, once for each partition.
     ///
     /// In a store that an earlier version made, sessions from before the update are found by their labels in a walk over all
-    /// sessions of their tenant. Handles that are opened after a rebuild find them along an index.
+    /// sessions of their tenant. Handles that are opened after a rebuild that could read everything
+    /// ([`unreadable`](Rebuilt::unreadable) is 0) find them along an index.
     ///
     /// # Errors
     /// Of operation `rebuild_indexes`. Whoever is interrupted begins again.

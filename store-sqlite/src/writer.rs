@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use holdover_store::Retry;
 use holdover_store::StoreError;
@@ -27,6 +28,9 @@ use crate::open::Connector;
 use crate::options::Synchronous;
 use crate::remains;
 use crate::transaction::Loan;
+
+/// So long whoever closes the file goes on with what is left of removed sessions.
+const CLOSE_MAX: Duration = Duration::from_secs(1);
 
 /// Writes that wait for the writer; more make their callers wait.
 pub(crate) const QUEUE_MAX: usize = 256;
@@ -201,6 +205,7 @@ impl Writer {
             self.remove_more();
             self.keep_log_short(carried.is_none() && queue.is_empty());
         }
+        self.remove_rest();
         queue.close();
         while let Ok(message) = queue.try_recv() {
             match message {
@@ -223,22 +228,36 @@ impl Writer {
                 Ok(message) => return Some(message),
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => {
-                    self.remove_more();
+                    let goes_on = self.remove_more();
                     self.keep_log_short(queue.is_empty());
+                    if !goes_on {
+                        break;
+                    }
                 }
             }
         }
         queue.blocking_recv()
     }
 
-    /// Removes some more of what is left of removed sessions, if anything is.
-    fn remove_more(&mut self) {
+    /// Removes some more of what is left of removed sessions, if anything is. Answers whether that went well: if not, it is
+    /// tried again with the next write.
+    fn remove_more(&mut self) -> bool {
         if self.remains {
-            self.remains = self.remove_piece().unwrap_or_else(|fault| {
-                tracing::warn!(?fault, "what is left of removed sessions is removed later");
-                false
-            });
+            match self.remove_piece() {
+                Ok(remains) => self.remains = remains,
+                Err(fault) => {
+                    tracing::warn!(?fault, "what is left of removed sessions is removed later");
+                    return false;
+                }
+            }
         }
+        true
+    }
+
+    /// Removes what is left of removed sessions before the file is closed, for a while.
+    fn remove_rest(&mut self) {
+        let until = Instant::now() + CLOSE_MAX;
+        while self.remains && Instant::now() < until && self.remove_more() {}
     }
 
     /// Answers whether more may be left.

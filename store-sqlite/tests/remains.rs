@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::time::{Duration, Instant};
+
 use holdover_store::ids::Incarnation;
 use holdover_store::payload::Payload;
 use holdover_store::*;
@@ -80,4 +82,16 @@ async fn what_a_crash_left_is_removed_by_whoever_opens_the_file_next() {
     }
     assert_eq!(left(&folder).await, (0, 0));
     assert!(is_erased(&store, &folder, "-secret-").await);
+}
+
+#[tokio::test]
+async fn while_nobody_writes_the_rest_goes_by_itself() {
+    let folder = Folder::new();
+    let store = folder.store().await;
+    let gone = long(&store, "gone").await.fence.key;
+    store.delete_session(&gone, Deletion::FORCE).await.unwrap();
+    let began = Instant::now();
+    while left(&folder).await != (0, 0) {
+        assert!(began.elapsed() < Duration::from_secs(30), "something is left: {:?}", left(&folder).await);
+    }
 }

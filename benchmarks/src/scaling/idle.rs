@@ -9,8 +9,9 @@ use super::crowd::QUEUE;
 use crate::Failed;
 use crate::stores::Backend;
 
-/// What it does first is over.
-const SETTLED: Duration = Duration::from_secs(2);
+/// What it does first is over, and servers have counted what was done before: Postgres does so when a connection has been
+/// idle for ten seconds.
+const SETTLED: Duration = Duration::from_secs(15);
 
 /// Exchanges a second of one worker as it is by default, counted by the server for so long. None: there is no server that
 /// counts them.
@@ -20,7 +21,7 @@ pub(super) async fn exchanges(backend: &Backend, counted: Duration) -> Result<Op
     let options = WorkerOptions { queues: Queues::Named(vec![QUEUE.parse()?]), ..WorkerOptions::default() };
     let stop = CancellationToken::new();
     let worker = Worker::new(runtime, options).spawn(stop.clone());
-    tokio::time::sleep(SETTLED).await;
+    tokio::time::sleep(SETTLED.min(counted)).await;
     let before = backend.exchanges().await?;
     tokio::time::sleep(counted).await;
     let after = backend.exchanges().await?;

@@ -5,7 +5,7 @@ use std::io;
 use bytes::Bytes;
 use holdover_store::payload::Encoding;
 
-use super::{CodecError, PayloadCodec, PayloadContext};
+use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind};
 
 const STORED: u8 = Encoding::STORED;
 const ZSTANDARD: u8 = Encoding::ZSTANDARD;
@@ -61,7 +61,11 @@ impl PayloadCodec for Compressed {
         2
     }
 
-    fn encode(&self, _: &PayloadContext<'_>, plain: Bytes, way: usize) -> Result<Bytes, CodecError> {
+    fn encode(&self, of: &PayloadContext<'_>, plain: Bytes, way: usize) -> Result<Bytes, CodecError> {
+        if of.kind == PayloadKind::Key {
+            // It is digested: there is nothing to save, and another version of the library must not change it.
+            return Ok(plain);
+        }
         let form = match (self.now, way) {
             (now, 0) => now,
             (Form::Zstandard, _) => Form::Stored,

@@ -68,7 +68,7 @@ fn one(conn: &Connection, key: &SessionKey) -> Result<Option<(i64, SessionSummar
     find.query_row(names, |row| Ok(summary(&mut Columns::of(row)))).optional()?.transpose()
 }
 
-/// The first place of one label's list from a place on.
+/// The first place of one label's list from a place on, as far as the query says when sessions were created.
 fn seek(
     conn: &Connection,
     query: &SessionQuery,
@@ -76,14 +76,30 @@ fn seek(
     value: &str,
     from: Bound<&SessionPlace>,
 ) -> Result<Option<SessionPlace>, Fault> {
-    let tenant = query.tenant.as_str();
-    let (place, id) = match from {
-        Bound::Unbounded => return first(conn, query, NEWEST, (tenant, name, value)),
-        Bound::Excluded(place) => (place, place.key.id.to_string()),
+    let found = match (from, query.created.before) {
+        (Bound::Unbounded, None) => first(conn, query, NEWEST, (query.tenant.as_str(), name, value)),
+        (Bound::Unbounded, Some(end)) => {
+            first(conn, query, BEFORE, (query.tenant.as_str(), name, value, end.as_ms()))
+        }
+        (Bound::Excluded(place), _) => before(conn, query, name, value, place, place.key.id.as_str()),
         // Ids hold no control character, so none lies between.
-        Bound::Included(place) => (place, format!("{}\u{1}", place.key.id)),
+        (Bound::Included(place), _) => {
+            before(conn, query, name, value, place, &format!("{}\u{1}", place.key.id))
+        }
     };
-    let at = place.at.as_ms();
+    Ok(found?.filter(|place| query.created.since.is_none_or(|since| place.at >= since)))
+}
+
+/// The first place that comes before this id among those of an instant, or before the instant.
+fn before(
+    conn: &Connection,
+    query: &SessionQuery,
+    name: &str,
+    value: &str,
+    SessionPlace { at, .. }: &SessionPlace,
+    id: &str,
+) -> Result<Option<SessionPlace>, Fault> {
+    let (tenant, at) = (query.tenant.as_str(), at.as_ms());
     match first(conn, query, AT_ONCE, (tenant, name, value, at, id))? {
         None => first(conn, query, BEFORE, (tenant, name, value, at)),
         found => Ok(found),

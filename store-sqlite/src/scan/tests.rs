@@ -79,6 +79,14 @@ fn few_of_many_sessions_are_listed_in_few_steps() {
     // Deep within a list of which many were made at one instant.
     let (ids, _) = list(&query(&[("agent", "a")]), Some(&place(5_000 / 7, "s4999")), 3);
     assert_eq!(ids, ["s4998", "s4997", "s4996"]);
+    // Created in one of thousands of instants: neither the newer nor the older are walked.
+    let created =
+        TimeRange { since: Some(Timestamp::from_ms(2_000)), before: Some(Timestamp::from_ms(2_001)) };
+    let within = SessionQuery { created, ..query(&[("agent", "a")]) };
+    let (ids, found) = list(&within, None, 4);
+    assert_eq!(ids, ["s14005", "s14004", "s14003", "s14002"]);
+    let (ids, found) = list(&within, found.next.as_ref(), 4);
+    assert_eq!((ids, found.next), (["s14001", "s14000", "s13999"].map(str::to_owned).to_vec(), None));
     assert_eq!(list(&query(&[("user", "lee")]), None, 10).0, Vec::<String>::new());
     assert_eq!(list(&query(&[("agent", "a"), ("user", "lee")]), None, 10).0, Vec::<String>::new());
 }
