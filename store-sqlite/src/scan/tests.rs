@@ -1,5 +1,6 @@
 //! What lists cost beside many sessions, in steps of SQLite's machine.
 
+use holdover_store::TimeRange;
 use holdover_store::ids::Incarnation;
 use holdover_store::rows::{Kind, Want};
 use uuid::Uuid;
