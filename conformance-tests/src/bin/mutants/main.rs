@@ -103,7 +103,11 @@ fn explain(store: &str, case: &str) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let suite = Suite::new(|| Harness::new(mutant, Budget::new(u64::MAX))).filter(case).jobs(1);
+    let mut suite = Suite::new(|| Harness::new(mutant, Budget::new(u64::MAX))).filter(case).jobs(1);
+    // As everywhere in the suite.
+    if let Some(scripts) = std::env::var("HOLDOVER_SUITE_SCRIPTS").ok().and_then(|count| count.parse().ok()) {
+        suite = suite.scripts(scripts);
+    }
     for case in runtime.block_on(suite.run()).failures() {
         print!("{}", case.in_full());
     }
