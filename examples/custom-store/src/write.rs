@@ -11,6 +11,9 @@ use redb::{Database, Durability, ReadableTable, Table, WriteTransaction};
 use crate::file::{Done, ENTRIES, EntryAt, NUMBERS, ROWS, RowAt, SLOTS, SessionAt, at, within};
 use crate::read::{rows, slot};
 
+/// The kinds of rows that stand in an index.
+const INDEXED: [Kind; 2] = [Kind::Pending, Kind::Labels];
+
 /// The tables in a transaction that writes. redb has one at a time, so nobody else writes until it ends.
 pub(crate) struct Writer<'t> {
     slots: Table<'t, SessionAt, &'static [u8]>,
@@ -71,23 +74,22 @@ impl Writer<'_> {
             self.entries.remove((index as u8, entry.as_slice()))?;
         }
         if let Some(ended) = write.row_before().filter(|_| write.ends_life()) {
-            self.remove(ended, Kind::Pending, &kind_range(Kind::Pending))?;
-            self.remove(ended, Kind::Labels, &kind_range(Kind::Labels))?;
+            for kind in INDEXED {
+                self.remove(ended, kind, &kind_range(kind))?;
+            }
             self.remove_all(key)?;
         }
         self.set_slot(key, write.after.as_deref())?;
-        if let Some(session) = write.row_after() {
+        if let Some(life) = write.row_after() {
             if let Some(copy) = &write.copy {
-                self.copy(copy, session)?;
+                self.copy(copy, life)?;
             }
             for op in &write.ops {
                 match op {
-                    Op::Put(row) | Op::Insert(row) => self.put(session, row)?,
-                    Op::Delete(row) => self.remove(session, row.kind, &key_range(row))?,
-                    Op::DeleteUpTo(kind, last) => {
-                        self.remove(session, *kind, &number_range(*kind, 0, *last))?;
-                    }
-                    Op::Clear(kind) => self.remove(session, *kind, &kind_range(*kind))?,
+                    Op::Put(row) | Op::Insert(row) => self.put(life, row)?,
+                    Op::Delete(row) => self.remove(life, row.kind, &key_range(row))?,
+                    Op::DeleteUpTo(kind, last) => self.remove(life, *kind, &number_range(*kind, 0, *last))?,
+                    Op::Clear(kind) => self.remove(life, *kind, &kind_range(*kind))?,
                 }
             }
         }
@@ -126,7 +128,7 @@ impl Writer<'_> {
 
     fn put(&mut self, session: &SessionRow, row: &Row) -> Done<()> {
         let (kind, range) = (row.key().kind, key_range(&row.key()));
-        if has_entries(kind) {
+        if INDEXED.contains(&kind) {
             // The row that it replaces may have had others.
             self.remove(session, kind, &range)?;
         }
@@ -139,7 +141,7 @@ impl Writer<'_> {
 
     /// Removes rows of a kind, and their entries.
     fn remove(&mut self, session: &SessionRow, kind: Kind, range: &Range<Vec<u8>>) -> Done<()> {
-        if has_entries(kind) {
+        if INDEXED.contains(&kind) {
             for row in rows(&self.rows, &session.key, range)? {
                 for (index, entry) in row_entries(session, &row?) {
                     self.entries.remove((index as u8, entry.as_slice()))?;
@@ -150,8 +152,7 @@ impl Writer<'_> {
     }
 
     fn remove_all(&mut self, key: &SessionKey) -> Done<()> {
-        let range = Vec::new()..vec![u8::MAX];
-        Ok(self.rows.retain_in(within(key, &range), |_, _| false)?)
+        Ok(self.rows.retain_in(within(key, &(Vec::new()..vec![u8::MAX])), |_, _| false)?)
     }
 
     /// Whether the life is there that a fork copies from, with its checkpoint.
@@ -178,9 +179,4 @@ impl Writer<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether rows of a kind stand in an index.
-fn has_entries(kind: Kind) -> bool {
-    matches!(kind, Kind::Pending | Kind::Labels)
 }
