@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use holdover_core::machine::DoneReason;
 use holdover_core::message::SignalBody;
-use holdover_core::step::RunOutcome;
+use holdover_core::engine::RunOutcome;
 use holdover_core::store::StoreError;
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::RuntimeError;
 
 use crate::print::{instant, one_line};
@@ -141,12 +141,12 @@ impl From<RuntimeError> for Failure {
             RuntimeError::NotResumable { key, status, signal: SignalBody::Compact } => Self::failed(format!(
                 "session {}: it is {}; only a session at rest can be compacted",
                 key.id,
-                words::status(*status)
+                phrases::status(*status)
             )),
             RuntimeError::NotResumable { key, status, .. } => Self::failed(format!(
                 "session {}: it is {}: there is nothing to resume; say something with holdover send",
                 key.id,
-                words::status(*status)
+                phrases::status(*status)
             )),
             RuntimeError::TooLong { key, pending, what, bytes, bytes_max } => Self::wrong_use(format!(
                 "session {}: call {}: {what}: {bytes} bytes, at most {bytes_max} are allowed",
@@ -164,7 +164,7 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Busy { key, status } => Self::failed(format!(
                 "session {}: it is {} and busy, so the message is rejected; nothing was stored",
                 key.id,
-                words::status(*status)
+                phrases::status(*status)
             )),
             RuntimeError::NotQueued { key, item } => Self::failed(format!(
                 "session {}: no message {item} waits: it was taken, withdrawn, or never there",

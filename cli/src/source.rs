@@ -9,11 +9,11 @@ use holdover_core::agent::{
     AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition,
     StopSignals,
 };
-use holdover_core::breaker::BreakerRules;
+use holdover_core::agent::BreakerRules;
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
-use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::message::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;

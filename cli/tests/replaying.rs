@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use holdover_core::ids::SessionKey;
 use holdover_core::payload::Payload;
-use holdover_core::step::STATE_FORMAT;
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::store::{
     ClaimOne, ClaimOutcome, Commit, CommitOutcome, NewState, OutcomeKind, Release, RunEnd, SessionStatus,
     StateStore,

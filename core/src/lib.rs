@@ -4,35 +4,20 @@
 //!
 //! Nothing here awaits, reads a clock, draws a random number or opens a socket. Time and random numbers
 //! come in as facts; what must be done goes out as actions.
+//!
+//! It has three floors, and each knows only those below it: the [`engine`] says what a run does next, the [`machine`]
+//! what follows from what, and the [`words`] are what both speak of.
 
-pub mod agent;
-pub mod breaker;
-pub mod compaction;
-pub mod custom;
-pub mod delta;
-pub mod error;
-pub mod event;
-pub mod fork;
-pub mod gate;
-pub mod handoff;
-pub mod hook;
-pub mod ids;
-pub mod image;
-pub mod list;
+pub mod engine;
 pub mod machine;
-pub mod mailbox;
-pub mod message;
-pub mod mode;
-pub mod model;
-pub mod output;
-pub mod parameters;
-pub mod payload;
-pub mod prompt;
-pub mod provision;
-pub mod skill;
-pub mod step;
-pub mod tool;
 pub mod words;
 
+pub use engine::{compaction, fork};
 pub use holdover_store as store;
 pub use holdover_store::{text, time};
+pub use machine::breaker;
+pub use words::{
+    agent, custom, delta, ending, error, event, gate, handoff, history, hook, ids, image, list, mailbox,
+    message, mode, model, output, panel, parameters, payload, phrases, prompt, provision, run, skill,
+    suspension, tool, usage,
+};

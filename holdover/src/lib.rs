@@ -8,7 +8,8 @@ pub use holdover_core::agent::{
     AgentSpec, AtMax, Compaction, Durability, EARLY_READS_MAX, Fallback, Limits, LoopDetection, OnDenial,
     OnTrip, Prices, Retries, StopCondition, StopSignals,
 };
-pub use holdover_core::breaker::{Breaker, BreakerRules};
+pub use holdover_core::breaker::Breaker;
+pub use holdover_core::agent::BreakerRules;
 pub use holdover_core::compaction::ResultSummariser;
 pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
 pub use holdover_core::delta::Delta;
@@ -32,7 +33,7 @@ pub use holdover_core::image::{
 };
 pub use holdover_core::machine::glance::{Glance, Interaction};
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
-pub use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+pub use holdover_core::message::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{
     AssistantMessage, AssistantPart, ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said,
     SignalBody, ToolResult, UserMessage,
@@ -46,7 +47,7 @@ pub use holdover_core::output::{OutputPlace, OutputSpec};
 pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::skill::{SkillEntry, SkillSet};
-pub use holdover_core::step::{Drain, RunDetail, RunKind, RunOutcome};
+pub use holdover_core::engine::{Drain, RunDetail, RunKind, RunOutcome};
 pub use holdover_core::store::{
     Capabilities, Checkpoint, DeleteMode, Deletion, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
     PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, RunRecord,

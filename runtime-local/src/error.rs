@@ -8,12 +8,12 @@ use holdover_core::ids::{
     StepNumber, ToolName, WorkerId,
 };
 use holdover_core::message::SignalBody;
-use holdover_core::step::{RunOutcome, StartError};
+use holdover_core::engine::{RunOutcome, StartError};
 use holdover_core::store::{
     CommitSurvives, OutcomeKind, PendingKind, SessionStatus, StoreError, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
-use holdover_core::words;
+use holdover_core::phrases;
 
 /// What goes wrong for whoever asks the runtime.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum RuntimeError {
     },
     /// The message is meant for a session at rest, and its turn runs, is parked, or is about to begin. Nothing was
     /// stored.
-    #[error("session {key}: it is {} and busy, so the message is rejected", words::status(*status))]
+    #[error("session {key}: it is {} and busy, so the message is rejected", phrases::status(*status))]
     Busy {
         /// Which session.
         key: SessionKey,
@@ -143,7 +143,7 @@ pub enum RuntimeError {
         survives: CommitSurvives,
     },
     /// The session is in no state to be taken up again.
-    #[error("session {key}: it is {}, so it does not take {signal:?}", words::status(*status))]
+    #[error("session {key}: it is {}, so it does not take {signal:?}", phrases::status(*status))]
     NotResumable {
         /// Which session.
         key: SessionKey,
@@ -153,7 +153,7 @@ pub enum RuntimeError {
         signal: SignalBody,
     },
     /// A session of that name exists already; it was not touched.
-    #[error("session {key}: it exists already and is {}; choose another session id", words::status(*status))]
+    #[error("session {key}: it exists already and is {}; choose another session id", phrases::status(*status))]
     Exists {
         /// Which.
         key: SessionKey,
@@ -182,8 +182,8 @@ pub enum RuntimeError {
     /// The pending call waits for an answer of the other kind.
     #[error(
         "session {key}: call {call}: waits for {}, not for {}",
-        words::pending(found),
-        words::pending(asked)
+        phrases::pending(found),
+        phrases::pending(asked)
     )]
     OtherAnswer {
         /// Which session.
@@ -264,7 +264,7 @@ pub enum RuntimeError {
         pending: PendingId,
     },
     /// The turn did not end with an answer.
-    #[error("session {key}: it has not answered: {}{}", words::outcome(*outcome), failed_in(*step, error.as_ref()))]
+    #[error("session {key}: it has not answered: {}{}", phrases::outcome(*outcome), failed_in(*step, error.as_ref()))]
     Unanswered {
         /// Which session.
         key: SessionKey,

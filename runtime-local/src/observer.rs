@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{CallId, MessageSeq, SessionKey, StepNumber, ToolName};
 use holdover_core::model::TokenUsage;
-use holdover_core::step::RunOutcome;
+use holdover_core::engine::RunOutcome;
 
 use crate::outage::StoreOutage;
 

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use holdover_core::agent::{
     AtMax, Compaction, Durability, LoopDetection, OnDenial, Prices, Retries, StopCondition, StopSignals,
 };
-use holdover_core::breaker::BreakerRules;
+use holdover_core::agent::BreakerRules;
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
-use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::message::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use holdover_core::ids::{ItemKey, MessageSeq, QueueLabel, SessionId};
-use holdover_core::mailbox::MessagePolicy;
+use holdover_core::message::MessagePolicy;
 use holdover_core::mode::Mode;
-use holdover_core::step::Drain;
+use holdover_core::engine::Drain;
 use holdover_models::ModelRef;
 
 use super::branch::label;

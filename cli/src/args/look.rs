@@ -11,7 +11,7 @@ use holdover_core::ids::{InboxSeq, SessionId};
 use holdover_core::machine::StateKind;
 use holdover_core::mode::Mode;
 use holdover_core::store::{EventCursor, PageCursor, SessionStatus};
-use holdover_core::words;
+use holdover_core::phrases;
 
 use super::branch::label;
 use super::{Fork, Handoff, Purge, When, help};
@@ -315,9 +315,9 @@ pub(super) fn status(
     known: impl IntoIterator<Item = SessionStatus>,
 ) -> impl TypedValueParser<Value = SessionStatus> {
     // As lists have it, too.
-    let named = |status: SessionStatus| PossibleValue::new(status.as_str()).alias(words::status(status));
+    let named = |status: SessionStatus| PossibleValue::new(status.as_str()).alias(phrases::status(status));
     PossibleValuesParser::new(known.into_iter().map(named)).try_map(|name| {
-        let is_meant = |status: &SessionStatus| [status.as_str(), words::status(*status)].contains(&&*name);
+        let is_meant = |status: &SessionStatus| [status.as_str(), phrases::status(*status)].contains(&&*name);
         SessionStatus::ALL.into_iter().find(is_meant).ok_or("there is no such status")
     })
 }

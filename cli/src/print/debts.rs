@@ -2,7 +2,7 @@
 
 use holdover_core::gate::AtExpiry;
 use holdover_core::time::Timestamp;
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::Deciders;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) fn all(out: &Out, debts: &[Debt], now: Timestamp) {
 /// Prints one thing that is owed, and the commands that answer it.
 pub(crate) fn one(out: &Out, debt: &Debt, now: Timestamp) {
     let what = match &debt.by {
-        By::Answer(kind) => words::pending(kind),
+        By::Answer(kind) => phrases::pending(kind),
         By::Time => "its time",
     };
     let until = match debt.until {

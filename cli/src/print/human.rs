@@ -5,8 +5,8 @@ use holdover_core::event::Event;
 use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::StopCause;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
-use holdover_core::step::RunOutcome;
-use holdover_core::words;
+use holdover_core::engine::RunOutcome;
+use holdover_core::phrases;
 
 use super::{Out, clean, counted, cut, inline, instant, summaries};
 
@@ -182,7 +182,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Provisioned { what } => format!("ready: {}", what.join("; ")),
         Event::RunStarted { run, found, kind } => {
             let kind = kind.map(|kind| format!(" ({})", kind.as_str())).unwrap_or_default();
-            format!("run {run} begins{kind}; the session was {}", words::status(*found))
+            format!("run {run} begins{kind}; the session was {}", phrases::status(*found))
         }
         Event::Message { seq, role, .. } => format!("message {seq} by {role}"),
         Event::Call { call, tool, is, parameters, duration_ms } => {
@@ -190,11 +190,11 @@ pub(crate) fn event(event: &Event) -> String {
                 parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
             let with = if with.is_empty() { String::new() } else { format!(": {}", with.join(" ")) };
             let took = duration_ms.map(|ms| format!(" after {ms} ms")).unwrap_or_default();
-            format!("call {call} of {tool} is {}{took}{with}", words::call(is))
+            format!("call {call} of {tool} is {}{took}{with}", phrases::call(is))
         }
         Event::Asked { call, tool, kind, pending, reason } => {
             let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("call {call} of {tool} waits for {} ({pending}){why}", words::pending(kind))
+            format!("call {call} of {tool} waits for {} ({pending}){why}", phrases::pending(kind))
         }
         Event::Escalated { call, tool, to, .. } => {
             format!("call {call} of {tool} is escalated to {}", to.join(", "))
@@ -204,7 +204,7 @@ pub(crate) fn event(event: &Event) -> String {
             format!("calls {} changed {key} in parallel; the last change counts", calls.join(", "))
         }
         Event::Suspended { until, owed, .. } => {
-            let waits = words::suspended(owed, *until);
+            let waits = phrases::suspended(owed, *until);
             let calls: Vec<&str> = owed.iter().map(|owed| owed.call.as_str()).collect();
             if calls.is_empty() { waits } else { format!("{waits}: {}", calls.join(", ")) }
         }
@@ -259,7 +259,7 @@ pub(crate) fn delta(delta: &Delta) -> String {
 
 /// How a session stands, in a few words.
 pub(crate) fn outcome(outcome: &RunOutcome) -> String {
-    let kind = words::outcome(outcome.kind());
+    let kind = phrases::outcome(outcome.kind());
     let line = match outcome {
         RunOutcome::Ended(ending) => match &ending.error {
             Some(error) => {
@@ -271,8 +271,8 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
             }
             None => format!("{kind} ({})", ending.reason.as_str()),
         },
-        RunOutcome::Suspended(suspension) => words::suspended(&suspension.owed, suspension.until),
-        RunOutcome::BackingOff { until, error } => format!("{}: {error}", words::waits(&[], Some(*until))),
+        RunOutcome::Suspended(suspension) => phrases::suspended(&suspension.owed, suspension.until),
+        RunOutcome::BackingOff { until, error } => format!("{}: {error}", phrases::waits(&[], Some(*until))),
         RunOutcome::Released => "there was nothing to do".to_owned(),
         RunOutcome::Lost => kind.to_owned(),
     };

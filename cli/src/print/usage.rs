@@ -59,7 +59,7 @@ pub(crate) fn cost(microusd: u64) -> String {
 #[cfg(test)]
 mod tests {
     use holdover_core::model::TokenUsage;
-    use holdover_core::step::RunKind;
+    use holdover_core::engine::RunKind;
 
     use super::*;
 

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Ending;
 use super::call::{Call, CallState};
-use crate::ids::{CallId, MessageSeq, StepNumber};
-use crate::output::OutputCheck;
-use crate::payload::is_default;
 use crate::time::Timestamp;
+use crate::words::ids::{CallId, MessageSeq, StepNumber};
+use crate::words::output::OutputCheck;
+use crate::words::payload::is_default;
 
 /// The calls of one step, in call order.
 ///
@@ -159,7 +159,7 @@ impl Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::{Access, EffectClass, ResourceProfile, RunsOn};
+    use crate::words::tool::{Access, EffectClass, ResourceProfile, RunsOn};
 
     fn call(id: &str, profile: ResourceProfile, state: CallState) -> Call {
         Call {

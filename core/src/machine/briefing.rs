@@ -3,10 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::turn::Machine;
-use crate::ids::MessageSeq;
-use crate::mode::Mode;
-use crate::payload::is_default;
+use crate::words::ids::MessageSeq;
+use crate::words::mode::Mode;
+use crate::words::payload::is_default;
 
 /// So many changes that messages made are remembered. Who goes back further finds what held before the oldest of them.
 pub const BRIEFINGS_MAX: usize = 32;
@@ -32,43 +31,38 @@ impl Briefings {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
-}
 
-impl Machine {
-    /// Takes how the agent is to work from here on, as the message at `said` says it; 0: as nothing says that could be
-    /// taken back. False: it works so already.
-    pub(super) fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> bool {
-        let before = Before { at: said, mode: self.mode, prompt: self.prompt };
-        self.mode = mode.or(self.mode);
-        self.prompt = prompt.unwrap_or(self.prompt);
-        let mut changed = (self.mode, self.prompt) != (before.mode, before.prompt);
-        if said == MessageSeq(0) {
-            // It stays, whatever is taken back of what was said before.
-            for earlier in &mut self.briefings.0 {
-                let stays = mode.or(earlier.mode);
-                changed |= earlier.mode != stays;
-                earlier.mode = stays;
-            }
-        } else if changed {
-            self.briefings.0.push(before);
-            let most = self.briefings.0.len().saturating_sub(BRIEFINGS_MAX);
-            self.briefings.0.drain(..most);
+    /// Remembers that the message `at` said otherwise than what held `before` it. The oldest is forgotten beyond
+    /// [`BRIEFINGS_MAX`].
+    pub(super) fn remember(&mut self, at: MessageSeq, before: (Option<Mode>, MessageSeq)) {
+        let (mode, prompt) = before;
+        self.0.push(Before { at, mode, prompt });
+        let most = self.0.len().saturating_sub(BRIEFINGS_MAX);
+        self.0.drain(..most);
+    }
+
+    /// This mode holds from here on whatever is taken back of what was said before. False: it would have anyway.
+    pub(super) fn outlast(&mut self, mode: Option<Mode>) -> bool {
+        let mut changed = false;
+        for earlier in &mut self.0 {
+            let stays = mode.or(earlier.mode);
+            changed |= earlier.mode != stays;
+            earlier.mode = stays;
         }
         changed
     }
 
-    /// Works again as before the first message after `to` that said otherwise.
-    pub(super) fn unbrief(&mut self, to: MessageSeq) {
-        let kept = self.briefings.0.iter().take_while(|before| before.at <= to).count();
-        let mut undone = self.briefings.0.drain(kept..);
-        if let Some(Before { at: _, mode, prompt }) = undone.next() {
-            (self.mode, self.prompt) = (mode, prompt);
-        }
+    /// Forgets what messages after `to` said: the mode and the prompt that held before the first of them. None: no such
+    /// message said anything.
+    pub(super) fn take_back(&mut self, to: MessageSeq) -> Option<(Option<Mode>, MessageSeq)> {
+        let kept = self.0.iter().take_while(|before| before.at <= to).count();
+        self.0.drain(kept..).next().map(|before| (before.mode, before.prompt))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Machine;
     use super::*;
 
     fn briefed(said: &[(Option<Mode>, Option<u64>, u64)]) -> Machine {

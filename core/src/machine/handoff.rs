@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::MessageSeq;
+use crate::words::ids::MessageSeq;
 
 /// A handoff whose extract does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

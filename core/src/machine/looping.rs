@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::agent::{COUNTED_MAX, LoopDetection};
-use crate::message::{Message, ToolResult};
+use crate::words::agent::{COUNTED_MAX, LoopDetection};
+use crate::words::message::{Message, ToolResult};
 
 /// The calls of so many newest messages are looked at, where the rules do not count further than that.
 pub const WINDOW: usize = 16;
@@ -160,9 +160,9 @@ fn are_alike(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::CallId;
-    use crate::image::Images;
-    use crate::message::{AssistantMessage, AssistantPart, CallRequest, ResultStatus, UserMessage};
+    use crate::words::ids::CallId;
+    use crate::words::image::Images;
+    use crate::words::message::{AssistantMessage, AssistantPart, CallRequest, ResultStatus, UserMessage};
 
     fn user() -> Message {
         Message::User(UserMessage::new("go on"))

@@ -4,47 +4,53 @@
 //! nothing; *already there* (redelivery) is not an error.
 
 pub mod batch;
+pub mod breaker;
 pub mod briefing;
 pub mod call;
+pub mod custom;
 pub mod diagram;
-pub mod ending;
 pub mod glance;
 pub mod handoff;
 pub mod history;
-pub mod input;
 pub mod looping;
 pub mod more;
 pub mod paths;
 pub mod replay;
-pub mod retry;
 pub mod standing;
 pub mod state;
+#[allow(clippy::wildcard_enum_match_arm, reason = "the table has refused what a state does not take")]
 mod states;
 pub mod steering;
 pub mod suspension;
 pub mod table;
+mod teardown;
 pub mod turn;
 pub mod view;
-mod withheld;
 
 pub use batch::Batch;
 pub use briefing::{BRIEFINGS_MAX, Briefings};
-pub use call::{Call, CallInput, CallState, CancelReason, Panel, Vote};
-pub use ending::{DoneReason, Ending, StopCause, Teardown};
+pub use call::{Call, CallState};
 pub use glance::Glance;
 pub use handoff::Handoff;
-pub use input::{AskedForMore, Input, InputKind, NewCall};
 pub use more::{MORE_STEPS, MORE_STEPS_MAX, MoreSteps};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
-pub use state::{AgentState, CompactionCause, StateKind, SteeringFrom, TurnRequest};
-pub use suspension::{Owed, OwedKind, Suspension, classify_suspension};
-pub use turn::{Machine, Spent, Turn, Usage};
+pub use state::{AgentState, CompactionCause, SteeringFrom};
+pub use suspension::classify_suspension;
+pub use teardown::Teardown;
+pub use turn::{Machine, Spent, Turn};
 pub use view::View;
-pub use withheld::Withheld;
 
-use crate::custom::Merged;
-use crate::ids::{CallId, MessageSeq, StepNumber};
+pub use crate::words::ending::{CancelReason, DoneReason, Ending, StopCause};
+pub use crate::words::history::{
+    AskedForMore, CallInput, Input, InputKind, NewCall, StateKind, TurnRequest, Withheld,
+};
+pub use crate::words::panel::{Panel, Vote};
+pub use crate::words::suspension::{Owed, OwedKind, Suspension};
+pub use crate::words::usage::Usage;
+
+use self::custom::Merged;
 use crate::time::Timestamp;
+use crate::words::ids::{CallId, MessageSeq, StepNumber};
 
 /// What the machine is told of the world. Random numbers will come in here too, once something needs one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AskedForMore, Batch, Call, CallState};
-use crate::ids::StepNumber;
-use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+use crate::words::ids::StepNumber;
+use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 /// The name under which more steps are asked for.
 pub const MORE_STEPS: &str = "more_steps";

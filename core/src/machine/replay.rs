@@ -62,9 +62,11 @@ impl std::fmt::Display for Difference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorInfo;
-    use crate::ids::{StepNumber, TurnNumber};
-    use crate::machine::{AgentState, Ending, Usage};
+    use crate::machine::AgentState;
+    use crate::words::ending::Ending;
+    use crate::words::error::ErrorInfo;
+    use crate::words::ids::{StepNumber, TurnNumber};
+    use crate::words::usage::Usage;
 
     #[test]
     fn u09_what_an_older_version_did_not_write_is_no_difference() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::gate::ArgumentPatterns;
+use crate::words::gate::ArgumentPatterns;
 
 /// The most approvals that a session remembers for good.
 pub const STANDING_APPROVALS_MAX: usize = 64;

@@ -4,15 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
 use super::call::{Call, CallState};
-use super::ending::{Ending, Teardown};
-use super::turn::Usage;
-use crate::error::ErrorInfo;
-use crate::ids::{MessageSeq, StepNumber};
-use crate::model::StopReason;
-use crate::output::OutputCheck;
-use crate::payload::is_default;
+use super::teardown::Teardown;
 use crate::store::SessionStatus;
 use crate::time::Timestamp;
+use crate::words::ending::Ending;
+use crate::words::error::ErrorInfo;
+use crate::words::history::{StateKind, TurnRequest};
+use crate::words::ids::{MessageSeq, StepNumber};
+use crate::words::model::StopReason;
+use crate::words::output::OutputCheck;
+use crate::words::payload::is_default;
+use crate::words::usage::Usage;
 
 /// Where a session stands: one value. Each variant owns only what makes sense there; messages, calls and
 /// arguments are referred to by place, never copied.
@@ -113,68 +115,6 @@ pub enum AgentState {
     },
 }
 
-/// The states without their data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StateKind {
-    /// Before the first turn.
-    Idle,
-    /// What the turn needs is being made ready.
-    Provisioning,
-    /// The model request is about to be made.
-    Thinking,
-    /// The model answers.
-    Streaming,
-    /// Calls run.
-    Executing,
-    /// Parked: answers or timers are owed.
-    Confirming,
-    /// Decides to go on or to stop.
-    Steering,
-    /// What is old is summarised.
-    Compacting,
-    /// The model is asked again later.
-    BackingOff,
-    /// What the turn holds is freed.
-    TearingDown,
-    /// At rest.
-    Done,
-}
-
-impl StateKind {
-    /// Every state.
-    pub const ALL: [Self; 11] = [
-        Self::Idle,
-        Self::Provisioning,
-        Self::Thinking,
-        Self::Streaming,
-        Self::Executing,
-        Self::Confirming,
-        Self::Steering,
-        Self::Compacting,
-        Self::BackingOff,
-        Self::TearingDown,
-        Self::Done,
-    ];
-
-    /// The wire name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Provisioning => "provisioning",
-            Self::Thinking => "thinking",
-            Self::Streaming => "streaming",
-            Self::Executing => "executing",
-            Self::Confirming => "confirming",
-            Self::Steering => "steering",
-            Self::Compacting => "compacting",
-            Self::BackingOff => "backing_off",
-            Self::TearingDown => "tearing_down",
-            Self::Done => "done",
-        }
-    }
-}
-
 impl AgentState {
     /// The state without its data.
     pub fn kind(&self) -> StateKind {
@@ -273,16 +213,6 @@ impl AgentState {
             | Self::Done { .. } => None,
         }
     }
-}
-
-/// What begins a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TurnRequest {
-    /// Something was said.
-    Message,
-    /// A failed or interrupted turn is taken up again, on the transcript as it stands.
-    Resume,
 }
 
 /// What steering decides by.

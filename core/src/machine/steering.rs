@@ -1,13 +1,14 @@
 //! Whether a turn goes on after a step (requirements B17, C37 to C43, A17 to A19).
 
-use super::ending::{DoneReason, Ending};
 use super::state::SteeringFrom;
-use super::turn::{Turn, Usage};
-use crate::agent::{AgentSpec, Limits, Prices, StopCondition, StopSignals};
-use crate::error::ErrorInfo;
-use crate::model::{StopReason, TokenUsage};
-use crate::output::{OutputCheck, OutputSpec};
+use super::turn::Turn;
 use crate::time::Timestamp;
+use crate::words::agent::{AgentSpec, Limits, Prices, StopCondition, StopSignals};
+use crate::words::ending::{DoneReason, Ending};
+use crate::words::error::ErrorInfo;
+use crate::words::model::{StopReason, TokenUsage};
+use crate::words::output::{OutputCheck, OutputSpec};
+use crate::words::usage::Usage;
 
 /// What steering looks at.
 #[derive(Debug, Clone, Copy)]

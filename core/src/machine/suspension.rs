@@ -1,52 +1,10 @@
 //! Why a run exits although its turn goes on.
 
-use serde::{Deserialize, Serialize};
-
 use super::batch::Batch;
 use super::call::CallState;
-use crate::ids::{CallId, PendingId};
 use crate::store::OutcomeKind;
 use crate::time::Timestamp;
-
-/// What is written when a run exits because it must wait.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Suspension {
-    /// `suspended_client_tool`, `suspended_step_partial` or `suspended_until`.
-    pub kind: OutcomeKind,
-    /// When time alone wakes the session.
-    pub until: Option<Timestamp>,
-    /// What is owed, in call order.
-    pub owed: Vec<Owed>,
-}
-
-/// One thing that is owed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owed {
-    /// To which call.
-    pub call: CallId,
-    /// Of which tool.
-    pub tool: String,
-    /// By whom.
-    pub kind: OwedKind,
-    /// The asking, where somebody owes an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pending: Option<PendingId>,
-    /// When time alone settles it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
-}
-
-/// Who owes something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OwedKind {
-    /// A person owes a decision.
-    Approval,
-    /// A client owes a result.
-    ClientTool,
-    /// A timer runs.
-    Timer,
-}
+use crate::words::suspension::{Owed, OwedKind, Suspension};
 
 /// Why the run of this batch must exit, or none if it goes on: something is out, free to start, or due.
 ///

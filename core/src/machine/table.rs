@@ -23,6 +23,11 @@ pub fn inputs_of(state: StateKind) -> Vec<InputKind> {
     ROWS.iter().filter(|row| row.from == state).map(|row| row.on).collect()
 }
 
+/// Whether a session in this state takes this input at all.
+pub fn admits(state: StateKind, input: InputKind) -> bool {
+    ROWS.iter().any(|row| row.from == state && row.on == input)
+}
+
 /// What kind of state it is, and what keeps it from lasting for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {

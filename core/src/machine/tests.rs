@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::*;
-use crate::agent::OnDenial;
-use crate::error::ErrorInfo;
-use crate::gate::ArgumentPatterns;
-use crate::ids::{CallId, MessageSeq, PendingId, StepNumber};
-use crate::model::StopReason;
 use crate::store::InterruptKind;
-use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+use crate::words::agent::OnDenial;
+use crate::words::error::ErrorInfo;
+use crate::words::gate::ArgumentPatterns;
+use crate::words::ids::{CallId, MessageSeq, PendingId, StepNumber};
+use crate::words::model::StopReason;
+use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 mod losing;
 mod moves;
@@ -32,7 +32,7 @@ fn call(id: &str, state: CallState) -> Call {
         dangerous: false,
         runs_on: RunsOn::Server,
         arguments: MessageSeq(1),
-        profile: ResourceProfile::key(id, crate::tool::Access::Write),
+        profile: ResourceProfile::key(id, crate::words::tool::Access::Write),
         round: 0,
         approved: None,
         panel: None,
@@ -106,7 +106,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
             "approved",
             CallInput::Approved {
                 arguments: MessageSeq(2),
-                digest: crate::payload::Digest::of(b"{}"),
+                digest: crate::words::payload::Digest::of(b"{}"),
                 always: false,
                 only: ArgumentPatterns::default(),
             },
@@ -121,7 +121,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
             "edited",
             CallInput::Edited {
                 arguments: MessageSeq(2),
-                digest: crate::payload::Digest::of(b"{}"),
+                digest: crate::words::payload::Digest::of(b"{}"),
                 vote: None,
             },
         ),
@@ -132,7 +132,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ("expired", CallInput::Expired { done: false, approved: None }),
         (
             "expired_approved",
-            CallInput::Expired { done: false, approved: Some(crate::payload::Digest::of(b"{}")) },
+            CallInput::Expired { done: false, approved: Some(crate::words::payload::Digest::of(b"{}")) },
         ),
         ("marked", CallInput::Marked),
         ("sent", CallInput::Sent),
@@ -215,7 +215,7 @@ fn states() -> Vec<AgentState> {
     // The same, and the dangerous call itself holds another back.
     let keys = |names: &[&str]| {
         ResourceProfile::Keys(
-            names.iter().map(|name| ((*name).to_owned(), crate::tool::Access::Write)).collect(),
+            names.iter().map(|name| ((*name).to_owned(), crate::words::tool::Access::Write)).collect(),
         )
     };
     let mut chain = batch(&[waiting(), CallState::Approved, CallState::Approved]);
@@ -286,7 +286,7 @@ fn inputs() -> Vec<Input> {
         asks,
         Input::TurnRequested { request: TurnRequest::Message, provisions: false, after: MessageSeq(0) },
         Input::Briefed {
-            mode: Some(crate::mode::Mode::Plan),
+            mode: Some(crate::words::mode::Mode::Plan),
             prompt: Some(MessageSeq(1)),
             said: MessageSeq(1),
         },

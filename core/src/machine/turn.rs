@@ -7,13 +7,13 @@ use super::handoff::Handoff;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
-use super::withheld::Withheld;
-use crate::custom::CustomState;
-use crate::ids::{MessageSeq, StepNumber, TurnNumber};
-use crate::mode::Mode;
-use crate::model::TokenUsage;
-use crate::payload::is_default;
 use crate::time::Timestamp;
+use crate::words::custom::CustomState;
+use crate::words::history::Withheld;
+use crate::words::ids::{MessageSeq, StepNumber, TurnNumber};
+use crate::words::mode::Mode;
+use crate::words::payload::is_default;
+use crate::words::usage::Usage;
 
 /// All that a session's machine remembers; the bytes of a session's state are this, as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +117,29 @@ pub struct Turn {
 }
 
 impl Machine {
+    /// Takes how the agent is to work from here on, as the message at `said` says it; 0: as nothing says that could be
+    /// taken back. False: it works so already.
+    pub(super) fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> bool {
+        let before = (self.mode, self.prompt);
+        self.mode = mode.or(self.mode);
+        self.prompt = prompt.unwrap_or(self.prompt);
+        let changed = (self.mode, self.prompt) != before;
+        if said == MessageSeq(0) {
+            return self.briefings.outlast(mode) || changed;
+        }
+        if changed {
+            self.briefings.remember(said, before);
+        }
+        changed
+    }
+
+    /// Works again as before the first message after `to` that said otherwise.
+    pub(super) fn unbrief(&mut self, to: MessageSeq) {
+        if let Some((mode, prompt)) = self.briefings.take_back(to) {
+            (self.mode, self.prompt) = (mode, prompt);
+        }
+    }
+
     /// What the session has used since its last turn began. None before the first turn, and of a later one that an older
     /// version began.
     pub fn used_in_turn(&self) -> Option<Usage> {
@@ -199,57 +222,6 @@ impl Spent {
         if self.answer != MessageSeq::default() {
             self.step.tool_calls += 1;
             self.turn.tool_calls += 1;
-        }
-    }
-}
-
-/// What was used, by kind. As JSON, what is zero is left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Usage {
-    /// Tokens.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub tokens: TokenUsage,
-    /// Money, in millionths of a dollar, by the agent's prices.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub cost_microusd: u64,
-    /// Of the tokens: those that no provider counted. They are estimated, as an answer was broken off or stopped.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub estimated_tokens: u64,
-    /// Model calls that answered, also those whose answer was broken off or stopped.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub model_calls: u64,
-    /// Tool calls that were asked for.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub tool_calls: u64,
-}
-
-impl Usage {
-    /// Adds another usage.
-    pub fn add(&mut self, other: Self) {
-        let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
-        self.tokens.add(other.tokens);
-        add(&mut self.cost_microusd, other.cost_microusd);
-        add(&mut self.estimated_tokens, other.estimated_tokens);
-        add(&mut self.model_calls, other.model_calls);
-        add(&mut self.tool_calls, other.tool_calls);
-    }
-
-    /// What was used since `before`.
-    #[must_use]
-    pub fn since(&self, before: &Self) -> Self {
-        let tokens = TokenUsage {
-            input: self.tokens.input.saturating_sub(before.tokens.input),
-            output: self.tokens.output.saturating_sub(before.tokens.output),
-            cached: self.tokens.cached.saturating_sub(before.tokens.cached),
-            cache_written: self.tokens.cache_written.saturating_sub(before.tokens.cache_written),
-            reasoning: self.tokens.reasoning.saturating_sub(before.tokens.reasoning),
-        };
-        Self {
-            tokens,
-            cost_microusd: self.cost_microusd.saturating_sub(before.cost_microusd),
-            estimated_tokens: self.estimated_tokens.saturating_sub(before.estimated_tokens),
-            model_calls: self.model_calls.saturating_sub(before.model_calls),
-            tool_calls: self.tool_calls.saturating_sub(before.tool_calls),
         }
     }
 }

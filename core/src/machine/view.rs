@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::compaction::Shorter;
-use crate::ids::MessageSeq;
-use crate::payload::is_default;
 use crate::store::MessageRange;
+use crate::words::history::Shorter;
+use crate::words::ids::MessageSeq;
+use crate::words::payload::is_default;
 
 /// Which messages the model is shown, in which order: the summary, what was kept, and all that came later.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

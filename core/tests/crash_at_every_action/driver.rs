@@ -6,19 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::compaction;
+use holdover_core::engine::{
+    Action, CallOut, Drain, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
+};
 use holdover_core::event::Event;
+use holdover_core::history::HistoryRow;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, QueueLabel, RunId, SessionId,
     SessionKey, TenantId, WorkerId,
 };
-use holdover_core::machine::history::{HistoryRow, rebuild};
+use holdover_core::machine::history::rebuild;
 use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
 use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody};
 use holdover_core::model::{StopReason, TokenUsage};
 use holdover_core::payload::Payload;
-use holdover_core::step::{
-    Action, CallOut, Drain, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
-};
 use holdover_core::store::{
     Claim, ClaimDue, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptKind,
     ItemKind, Labels, LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues,

@@ -23,8 +23,8 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use holdover_core::engine::Drain;
 use holdover_core::machine::CallState;
-use holdover_core::step::Drain;
 use holdover_store_memory::{Limits, MemoryStore};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
+use holdover_core::engine::{Action, RunOutcome};
 use holdover_core::machine::{CallState, DoneReason};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::payload::{Digest, Payload};
-use holdover_core::step::{Action, RunOutcome};
 use holdover_core::store::{Delivery, InterruptKind, OutcomeKind, PendingKind, SessionStatus};
 
 use crate::bench::Bench;
@@ -332,7 +332,7 @@ fn a_gate_that_passes_over_a_call_has_denied_it() {
     run.model(calls(&["note", "pay"]));
     let Action::Consult { id, questions } = run.take("consult") else { unreachable!() };
     let only = (questions[1].call.clone(), crate::world::ruling(&questions[1]));
-    run.apply(holdover_core::step::Reply::Consulted { id, rulings: vec![only] });
+    run.apply(holdover_core::engine::Reply::Consulted { id, rulings: vec![only] });
     run.returns("c1-1", "paid");
     run.model(text("done"));
     assert_eq!(bench.statuses(), [ResultStatus::Denied, ResultStatus::Done]);

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use holdover_core::agent::{AgentSpec, Fallback, Prices};
+use holdover_core::engine::Action;
 use holdover_core::event::Event;
 use holdover_core::machine::{AgentState, DoneReason};
 use holdover_core::message::ResultStatus;
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::step::Action;
 use holdover_core::store::{InterruptKind, OutcomeKind, SessionStatus};
 
 use crate::bench::Bench;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use holdover_core::agent::AgentSpec;
 use holdover_core::compaction;
+use holdover_core::engine::{CallOut, STATE_FORMAT, StepIterator};
 use holdover_core::fork;
 use holdover_core::gate::ArgumentPatterns;
 use holdover_core::handoff::Goal;
@@ -15,13 +16,13 @@ use holdover_core::ids::{
     RunId, SessionId, SessionKey, TenantId, WorkerId,
 };
 use holdover_core::machine::{DoneReason, Facts, Machine};
-use holdover_core::mailbox::{self, MessagePolicy};
+use holdover_core::mailbox;
+use holdover_core::message::MessagePolicy;
 use holdover_core::message::{
     ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
 };
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::Payload;
-use holdover_core::step::{CallOut, STATE_FORMAT, StepIterator};
 use holdover_core::store::{
     CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOne, ClaimOutcome, Commit, Delivery, ForkOutcome,
     InboxItem, Interrupt, InterruptKind, InterruptOutcome, ItemKind, Labels, MessageRange, NewFork,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use holdover_core::custom::{CustomState, StateChange};
+use holdover_core::engine::CallOut;
 use holdover_core::event::Event;
+use holdover_core::history::HistoryRow;
 use holdover_core::ids::{CallId, MessageSeq};
-use holdover_core::machine::history::{HistoryRow, rebuild};
+use holdover_core::machine::history::rebuild;
 use holdover_core::machine::{CallInput, CallState, DoneReason, Input};
 use holdover_core::message::{Message, ResultStatus};
-use holdover_core::step::CallOut;
 use holdover_core::store::{EventCursor, EventPage, StateStore};
 use holdover_core::tool::EffectClass;
 use serde_json::Value;

@@ -4,12 +4,12 @@
 
 use holdover_core::agent::Compaction;
 use holdover_core::compaction::{CLEARED, SUMMARY_MARKER};
+use holdover_core::engine::{ATTEMPTS_MAX, StepIterator};
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::{Event, SummaryCause};
 use holdover_core::machine::{AgentState, DoneReason};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::step::{ATTEMPTS_MAX, StepIterator};
 use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::Bench;

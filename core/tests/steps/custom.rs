@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange};
+use holdover_core::engine::CallOut;
 use holdover_core::event::Event;
 use holdover_core::message::{Message, ResultStatus};
-use holdover_core::step::CallOut;
 use holdover_core::store::SessionStatus;
 use holdover_core::tool::{ToolOutput, ToolReturn};
 use serde_json::{Value, json};

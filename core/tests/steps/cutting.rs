@@ -38,7 +38,7 @@ fn a22_calls_that_are_out_when_the_time_of_the_turn_is_up_are_stopped() {
     let mut run = bench.run();
     run.model(calls(&["look", "put", "pay", "bill"]));
     bench.clock.pass(Duration::from_millis(9_999));
-    run.apply(holdover_core::step::Reply::TimePassed);
+    run.apply(holdover_core::engine::Reply::TimePassed);
     assert!(!run.is_out("stop_calls"));
     run.wait();
     run.take("stop_calls");

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use holdover_core::agent::{AgentSpec, Compaction};
+use holdover_core::engine::{Drain, RunKind, RunOutcome};
 use holdover_core::event::Event;
 use holdover_core::hook::HookPoint;
 use holdover_core::message::ResultStatus;
-use holdover_core::step::{Drain, RunKind, RunOutcome};
 use holdover_core::store::{InterruptKind, OutcomeKind, SessionStatus};
 use holdover_core::time::Clock;
 

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use holdover_core::agent::{AgentSpec, Durability, EARLY_READS_MAX, Fallback, LoopDetection};
+use holdover_core::engine::{Action, CallOut, Reply, Ruling};
 use holdover_core::event::Event;
 use holdover_core::hook::HookPoint;
 use holdover_core::ids::{CallId, ToolName};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{AnswerPart, ModelError, ModelErrorKind, StopReason};
-use holdover_core::step::{Action, CallOut, Reply, Ruling};
 use holdover_core::store::InterruptKind;
 use holdover_core::tool::{Access, EffectClass, ResourceProfile, RunsOn, ToolOutput};
 

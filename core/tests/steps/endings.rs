@@ -3,12 +3,12 @@
 //! Requirements: A17, A18, C39, H08, B17, B28, B36, C16, C18, C38, C42, C44, C46, C47, C51, H07.
 
 use holdover_core::agent::StopCondition;
+use holdover_core::engine::{Action, Reply};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::ToolName;
 use holdover_core::machine::{AgentState, DoneReason, Usage};
 use holdover_core::message::ResultStatus;
 use holdover_core::model::{AnswerPart, ModelError, ModelErrorKind, StopReason, TokenUsage};
-use holdover_core::step::{Action, Reply};
 use holdover_core::store::{InterruptKind, SessionStatus};
 use holdover_core::tool::{ToolOutput, ToolReturn};
 

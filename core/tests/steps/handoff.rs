@@ -4,6 +4,7 @@
 
 use holdover_core::agent::Fallback;
 use holdover_core::compaction::EXTRACT_MARKER;
+use holdover_core::engine::{ATTEMPTS_MAX, Action};
 use holdover_core::event::{Event, SummaryCause};
 use holdover_core::handoff::{GOAL_BYTES_MAX, Goal, InvalidGoal};
 use holdover_core::ids::MessageSeq;
@@ -11,7 +12,6 @@ use holdover_core::machine::glance::{Inference, Interaction};
 use holdover_core::machine::{AgentState, DoneReason, Glance, StopCause};
 use holdover_core::message::{Message, SignalBody};
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::step::{ATTEMPTS_MAX, Action};
 use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::Bench;

@@ -2,11 +2,11 @@
 //!
 //! Requirements: A39, B22, B32, C36, C41, D05, H22.
 
+use holdover_core::engine::Action;
 use holdover_core::hook::{HookPoint, StepEnded};
 use holdover_core::machine::{DoneReason, StateKind};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::payload::Digest;
-use holdover_core::step::Action;
 
 use crate::bench::Bench;
 use crate::check;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use holdover_core::ids::MessageSeq;
 use holdover_core::image::{IMAGE_BYTES_MAX, IMAGE_TOKENS, Image, Images};
-use holdover_core::mailbox::{MessagePolicy, QueueChange};
+use holdover_core::mailbox::QueueChange;
+use holdover_core::message::MessagePolicy;
 use holdover_core::message::{ClientAnswer, Message, Said};
 use holdover_core::model::{ModelAnswer, TokenUsage};
 use holdover_core::payload::Payload;

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
+use holdover_core::engine::{Action, Reply};
 use holdover_core::machine::DoneReason;
 use holdover_core::message::ResultStatus;
-use holdover_core::step::{Action, Reply};
 use holdover_core::store::{InterruptKind, InterruptOutcome, SessionStatus};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 
@@ -340,7 +340,7 @@ fn a_front_without_an_agent_that_finds_no_interrupt_changes_nothing() {
     bench.run().model(calls(&["edit"]));
     let alarm = bench.session().alarm;
     let run =
-        Run::new(&bench, holdover_core::step::StepIterator::end(bench.claim_now(), bench.facts()).unwrap());
+        Run::new(&bench, holdover_core::engine::StepIterator::end(bench.claim_now(), bench.facts()).unwrap());
     assert!(run.is_over());
     assert_eq!((bench.session().alarm, bench.status()), (alarm, SessionStatus::Suspended));
     // So does a back-off.
@@ -349,7 +349,7 @@ fn a_front_without_an_agent_that_finds_no_interrupt_changes_nothing() {
     bench.run().model_fails(overloaded(None));
     let alarm = bench.session().alarm;
     let run =
-        Run::new(&bench, holdover_core::step::StepIterator::end(bench.claim_now(), bench.facts()).unwrap());
+        Run::new(&bench, holdover_core::engine::StepIterator::end(bench.claim_now(), bench.facts()).unwrap());
     assert!(run.is_over());
     assert_eq!((bench.session().alarm, bench.status()), (alarm, SessionStatus::Suspended));
     // What a dead run left is still to be recovered.

@@ -3,8 +3,9 @@
 //! Requirements: B10, U08.
 
 use holdover_core::machine::DoneReason;
-use holdover_core::mailbox::{MessagePolicy, QueueChange};
+use holdover_core::mailbox::QueueChange;
 use holdover_core::message::Message;
+use holdover_core::message::MessagePolicy;
 use holdover_core::store::InterruptKind;
 use holdover_core::tool::ToolError;
 

@@ -179,7 +179,7 @@ fn news_that_is_old_hides_no_news() {
     let first = run.perform_silently("read");
     bench.say("three");
     run.news();
-    run.apply(holdover_core::step::Reply::News(old));
+    run.apply(holdover_core::engine::Reply::News(old));
     run.apply(first);
     run.model(text("done"));
     assert!(!run.is_over(), "the third is not read yet");

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use holdover_core::agent::AgentSpec;
+use holdover_core::engine::{Action, Reply, RunOutcome, StepIterator};
 use holdover_core::machine::{AgentState, CallState, Machine};
 use holdover_core::message::ResultStatus;
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, Reply, RunOutcome, StepIterator};
 use holdover_core::store::{Claim, CommitOutcome, SessionStatus, StateStore};
 
 use crate::bench::{Bench, now};

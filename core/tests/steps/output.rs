@@ -3,10 +3,10 @@
 //! Requirements: H07, H08.
 
 use holdover_core::agent::AgentSpec;
+use holdover_core::engine::RunOutcome;
 use holdover_core::machine::{AgentState, DoneReason};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::output::OutputSpec;
-use holdover_core::step::RunOutcome;
 
 use crate::bench::Bench;
 use crate::check;

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use holdover_core::agent::OnDenial;
+use holdover_core::engine::StepIterator;
 use holdover_core::event::Event;
 use holdover_core::gate::DeniedBy;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::{DecisionRecord, Message, PendingBody, ResultStatus};
 use holdover_core::payload::Digest;
-use holdover_core::step::StepIterator;
 use holdover_core::store::{OutcomeKind, PendingCall};
 
 use crate::bench::Bench;

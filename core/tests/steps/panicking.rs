@@ -2,9 +2,9 @@
 //!
 //! Requirements: A20, C50.
 
+use holdover_core::engine::{RunOutcome, StepIterator};
 use holdover_core::error::ErrorInfo;
 use holdover_core::message::ResultStatus;
-use holdover_core::step::{RunOutcome, StepIterator};
 use holdover_core::store::{Claim, ClaimOne, ClaimOutcome, SessionStatus, StateStore};
 
 use crate::bench::{Bench, LEASE, now};

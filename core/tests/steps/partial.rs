@@ -2,11 +2,11 @@
 //!
 //! Requirements: C61, INV-08.
 
+use holdover_core::engine::Reply;
 use holdover_core::event::Event;
 use holdover_core::machine::DoneReason;
-use holdover_core::mailbox::MessagePolicy;
+use holdover_core::message::MessagePolicy;
 use holdover_core::message::{AssistantMessage, Message};
-use holdover_core::step::Reply;
 use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::{Bench, Write};

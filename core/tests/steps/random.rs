@@ -6,8 +6,8 @@
 
 use holdover_core::agent::{AtMax, Compaction, Fallback, OnTrip};
 use holdover_core::hook::HookPoint;
-use holdover_core::mailbox::WhileAsking;
 use holdover_core::message::SignalBody;
+use holdover_core::message::WhileAsking;
 use proptest::prelude::*;
 use serde_json::json;
 

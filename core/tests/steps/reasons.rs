@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use holdover_core::agent::OnDenial;
-use holdover_core::machine::call::CancelReason;
-use holdover_core::mailbox::MessagePolicy;
+use holdover_core::machine::CancelReason;
+use holdover_core::message::MessagePolicy;
 use holdover_core::message::ResultStatus;
 use holdover_core::store::InterruptKind;
 use holdover_core::tool::ToolError;

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
+use holdover_core::engine::{ATTEMPTS_MAX, Found, Reply, RunOutcome};
 use holdover_core::error::ErrorInfo;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::ResultStatus;
 use holdover_core::payload::Payload;
-use holdover_core::step::{ATTEMPTS_MAX, Found, Reply, RunOutcome};
 use holdover_core::store::{
     Applied, CommitOutcome, InterruptKind, NewSession, OutcomeKind, SessionStatus, Start,
 };
@@ -460,9 +460,9 @@ fn late_and_double_and_unknown_replies_change_nothing() {
     let again = run.come_back("c1-0", Ok(ToolOutput::text("noted").into()));
     run.apply(again.clone());
     let before = (run.steps.machine().clone(), bench.writes.borrow().len());
-    let unknown = holdover_core::step::ActionId(999);
+    let unknown = holdover_core::engine::ActionId(999);
     let error = || ErrorInfo::new("x", "x");
-    let late = holdover_core::step::ActionId(1);
+    let late = holdover_core::engine::ActionId(1);
     for id in [unknown, late] {
         for reply in [
             Reply::Committed { id, outcome: Err(error()) },

@@ -6,16 +6,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use holdover_core::compaction::{self, Shorter};
+use holdover_core::compaction;
+use holdover_core::engine::{
+    Action, ActionId, CallOut, Drain, Found, ModelCall, Reply, Ruling, RunOutcome, Shortened, Shown,
+    StepIterator, Summarised,
+};
 use holdover_core::error::ErrorInfo;
+use holdover_core::history::Shorter;
 use holdover_core::ids::{CallId, Fence, MessageSeq};
 use holdover_core::machine::Facts;
 use holdover_core::message::Message;
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, PartialUse, StopReason, TokenUsage};
-use holdover_core::step::{
-    Action, ActionId, CallOut, Drain, Found, ModelCall, Reply, Ruling, RunOutcome, Shortened, Shown,
-    StepIterator, Summarised,
-};
 use holdover_core::store::{
     Claim, CommitOutcome, InterruptCheck, LeaseOutcome, Receipt, StageOutcome, StateStore, StateStoreExt,
 };
@@ -257,7 +258,7 @@ impl<'b> Run<'b> {
             None => compaction::cut(&placed, &self.bench.agent.compaction, *asked, *refused),
             Some(after) => compaction::cut_for_handoff(&placed, *after),
         };
-        let shorter = Shorter::of(&placed, shown);
+        let shorter = compaction::shorter(&placed, shown);
         let old: Vec<_> = placed.into_iter().take_while(|(seq, _)| Some(*seq) != before).collect();
         let made = before.map(|before| Summarised {
             text: text.to_owned(),
@@ -271,7 +272,7 @@ impl<'b> Run<'b> {
 
     pub(crate) fn no_summary(&mut self, error: ModelError) {
         let Action::Summarise { id, shown, .. } = self.take("summarise") else { unreachable!() };
-        let shorter = Shorter::of(&self.placed(&shown), &shown);
+        let shorter = compaction::shorter(&self.placed(&shown), &shown);
         self.apply(Reply::Summarised { id, result: Err(error), shorter });
     }
 

@@ -4,10 +4,10 @@
 
 use holdover_core::agent::AgentSpec;
 use holdover_core::compaction::{CLEARED, CLEARED_BEGINNING};
+use holdover_core::engine::{Action, Reply, ShortenedInVain};
 use holdover_core::machine::DoneReason;
 use holdover_core::message::Message;
 use holdover_core::model::{PartialUse, TokenUsage};
-use holdover_core::step::{Action, Reply, ShortenedInVain};
 
 use crate::bench::Bench;
 use crate::check;

@@ -2,10 +2,10 @@
 //!
 //! Requirements: B33, B41; INV-18.
 
+use holdover_core::engine::Action;
 use holdover_core::ids::CallId;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::{CallSignal, ResultStatus};
-use holdover_core::step::Action;
 use holdover_core::store::SessionStatus;
 use holdover_core::tool::ToolError;
 

@@ -4,13 +4,13 @@
 //! Requirements: A69, B10, B38, B50, C53.
 
 use holdover_core::agent::{AgentSpec, Compaction, Fallback};
+use holdover_core::engine::{ATTEMPTS_MAX, Action};
 use holdover_core::event::Event;
 use holdover_core::machine::{AgentState, DoneReason};
-use holdover_core::mailbox::MessagePolicy;
+use holdover_core::message::MessagePolicy;
 use holdover_core::message::{Message, SignalBody};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelError, ModelErrorKind, StopReason};
-use holdover_core::step::{ATTEMPTS_MAX, Action};
 use holdover_core::store::SessionStatus;
 
 use crate::bench::Bench;

@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use holdover_core::agent::Limits;
+use holdover_core::engine::{Action, DEFERRED_OUTPUT_BYTES_MAX, Reply};
 use holdover_core::event::Event;
 use holdover_core::ids::ID_BYTES_MAX;
 use holdover_core::message::{ClientAnswer, PendingBody, ResultStatus};
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, DEFERRED_OUTPUT_BYTES_MAX, Reply};
 use holdover_core::store::{OutcomeKind, PendingKind, SessionStatus};
 use holdover_core::tool::{Bound, ToolError, ToolOutput, ToolReturn};
 

@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
+use holdover_core::engine::{Action, Reply};
 use holdover_core::error::ErrorInfo;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::ResultStatus;
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, Reply};
 use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::Bench;

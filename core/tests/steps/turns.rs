@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use holdover_core::agent::Limits;
+use holdover_core::engine::{Action, Reply};
 use holdover_core::event::Event;
 use holdover_core::ids::{StepNumber, TurnNumber};
 use holdover_core::machine::{AgentState, CallState, DoneReason, StateKind};
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::step::{Action, Reply};
 use holdover_core::store::{InterruptKind, SessionStatus};
 use holdover_core::time::Clock;
 

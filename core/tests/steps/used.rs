@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use holdover_core::engine::RunDetail;
 use holdover_core::machine::{DoneReason, Usage};
 use holdover_core::model::{ModelError, ModelErrorKind, PartialUse, TokenUsage};
-use holdover_core::step::RunDetail;
 use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::Bench;

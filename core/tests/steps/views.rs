@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use holdover_core::engine::{Action, Reply, RunDetail, RunKind};
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::Event;
 use holdover_core::machine::glance::{Classic, Ended, Glance, Inference, Interaction, Seven};
@@ -12,7 +13,6 @@ use holdover_core::machine::{
 };
 use holdover_core::message::SignalBody;
 use holdover_core::model::{ModelError, ModelErrorKind, TokenUsage};
-use holdover_core::step::{Action, Reply, RunDetail, RunKind};
 use holdover_core::store::{InterruptKind, RunRecord, SessionStatus};
 
 use crate::bench::Bench;
@@ -312,7 +312,7 @@ fn h04_a_waiting_session_that_is_asked_to_go_on_is_resumed_and_not_woken() {
     bench.run().model(calls(&["edit"]));
     assert!(bench.approve(&bench.asked()).is_in());
     let claim = bench.claim().expect("it is due");
-    let steps = holdover_core::step::StepIterator::resume(claim, bench.agent.clone(), bench.facts());
+    let steps = holdover_core::engine::StepIterator::resume(claim, bench.agent.clone(), bench.facts());
     let mut run = crate::run::Run::new(&bench, steps.expect("it reads"));
     run.returns("c1-0", "edited");
     run.model(text("done"));

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use holdover_core::agent::AgentSpec;
 use holdover_core::custom::{StateCheck, StateRules};
+use holdover_core::engine::{Correction, HookStop, Ruling};
 use holdover_core::gate::{ApprovalTerms, GateQuestion};
 use holdover_core::hook::StepEnded;
 use holdover_core::ids::ToolName;
 use holdover_core::machine::{DoneReason, Ending};
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason, TokenUsage};
-use holdover_core::step::{Correction, HookStop, Ruling};
 use holdover_core::time::{Clock, Timestamp};
 use holdover_core::tool::{Access, EffectClass, ResourceProfile, RunsOn, ToolOutput, ToolSpec};
 

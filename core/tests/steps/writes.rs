@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use holdover_core::agent::Durability;
+use holdover_core::engine::Action;
 use holdover_core::event::Event;
 use holdover_core::machine::{CallState, Machine};
 use holdover_core::message::ResultStatus;
-use holdover_core::step::Action;
 use holdover_core::store::{NewMessage, StateStore};
 
 use crate::bench::{Bench, Write, now};
@@ -96,7 +96,7 @@ fn a_gate_that_thinks_for_long_is_waited_for_without_a_busy_loop() {
     run.hold("consult");
     run.model(calls(&["look"]));
     bench.clock.pass(Duration::from_millis(4_900));
-    run.apply(holdover_core::step::Reply::TimePassed);
+    run.apply(holdover_core::engine::Reply::TimePassed);
     assert_eq!((run.until(), told(&bench, from).len()), (None, 0), "only the gate moves it");
     run.let_go("consult");
     assert_eq!(told(&bench, from), ["commit 1 inline"], "the second has passed");
@@ -115,7 +115,7 @@ fn a_step_that_is_about_to_park_waits_for_the_news_without_a_busy_loop() {
     run.model(calls(&["ask"]));
     assert!(!run.is_over(), "what is being read may be an answer");
     bench.clock.pass(Duration::from_secs(2));
-    run.apply(holdover_core::step::Reply::TimePassed);
+    run.apply(holdover_core::engine::Reply::TimePassed);
     run.let_go("read");
     assert!(run.is_over());
     assert!(!bench.is_due());
@@ -129,7 +129,7 @@ fn reads_that_are_told_to_stop_are_waited_for_without_a_busy_loop() {
     bench.interrupt(holdover_core::store::InterruptKind::Soft);
     run.news();
     bench.clock.pass(Duration::from_millis(1_900));
-    run.apply(holdover_core::step::Reply::TimePassed);
+    run.apply(holdover_core::engine::Reply::TimePassed);
     assert_eq!(run.until(), None);
     run.returns("c1-0", "seen");
     assert_eq!(bench.statuses(), [ResultStatus::Done]);
@@ -313,9 +313,9 @@ fn a_repeated_commit_is_answered_once() {
     let claim = bench.claim().unwrap();
     let mut run = Run::holding(&bench, claim, &["commit"]);
     let first = run.out.front().cloned().expect("a commit");
-    let holdover_core::step::Action::Commit { commit, .. } = &first else { panic!("{first:?}") };
+    let holdover_core::engine::Action::Commit { commit, .. } = &first else { panic!("{first:?}") };
     let again = now(bench.store.commit(run.steps.fence(), *commit.clone())).unwrap();
-    let holdover_core::step::Reply::Committed { outcome, .. } = run.perform_silently("commit") else {
+    let holdover_core::engine::Reply::Committed { outcome, .. } = run.perform_silently("commit") else {
         panic!()
     };
     assert_eq!(outcome, Ok(again), "the repeat of a commit whose answer was lost");

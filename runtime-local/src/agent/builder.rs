@@ -10,7 +10,7 @@ use holdover_core::compaction::ResultSummariser;
 use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
-use holdover_core::mailbox::{MessagePolicy, WhileAsking};
+use holdover_core::message::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;

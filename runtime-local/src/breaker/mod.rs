@@ -8,7 +8,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::{Either, select};
-use holdover_core::breaker::{BreakerRules, Health, health_of};
+use holdover_core::agent::BreakerRules;
+use holdover_core::breaker::{Health, health_of};
 use holdover_core::model::{Model, ModelAnswer, ModelError};
 use tokio::time::sleep;
 

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use holdover_core::delta::Delta;
 use holdover_core::ids::{Fence, MessageSeq};
 use holdover_core::payload::Payload;
-use holdover_core::step::Reply;
+use holdover_core::engine::Reply;
 use holdover_core::store::{DeltaBatch, DeltaOutcome, Receipt, Retry, StateStore, StoreError};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use holdover_core::ids::CallId;
-use holdover_core::step::CallOut;
+use holdover_core::engine::CallOut;
 use holdover_core::time::Timestamp;
 use holdover_core::tool::{ToolError, ToolReturn};
 use tokio::sync::{oneshot, watch};

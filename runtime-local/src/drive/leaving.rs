@@ -2,7 +2,7 @@
 
 use std::future::pending;
 
-use holdover_core::step::Drain;
+use holdover_core::engine::Drain;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

@@ -26,7 +26,7 @@ use futures::stream::FuturesUnordered;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{Fence, MessageSeq, QueueLabel};
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, Reply, RunOutcome, StartError, StepIterator};
+use holdover_core::engine::{Action, Reply, RunOutcome, StartError, StepIterator};
 use holdover_core::store::{Claim, StateStore};
 use holdover_core::time::Timestamp;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};

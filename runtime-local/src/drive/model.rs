@@ -13,7 +13,7 @@ use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
-use holdover_core::step::{ActionId, ModelCall, Reply};
+use holdover_core::engine::{ActionId, ModelCall, Reply};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, timeout, timeout_at};
 

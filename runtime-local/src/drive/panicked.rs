@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{RunId, SessionKey};
-use holdover_core::step::RunOutcome;
+use holdover_core::engine::RunOutcome;
 use holdover_core::store::{ClaimOne, ClaimOutcome, SessionStatus};
 use tokio::time::Instant;
 

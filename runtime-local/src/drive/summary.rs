@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use holdover_core::compaction::{self, Shorter};
+use holdover_core::compaction;
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::{MessageSeq, StepNumber};
 use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest,
 };
-use holdover_core::step::{ActionId, Reply, Shown, Summarised};
+use holdover_core::engine::{ActionId, Reply, Shown, Summarised};
 use tokio::time::timeout;
 
 use super::Driver;
@@ -63,7 +63,7 @@ impl Driver {
                 None => compaction::cut(&messages, rules, asked, refused),
                 Some(after) => compaction::cut_for_handoff(&messages, after),
             };
-            let shorter = Shorter::of(&messages, &shown);
+            let shorter = compaction::shorter(&messages, &shown);
             let Some(before) = before else { return reply(Ok(None), shorter) };
             let at = messages.iter().position(|(seq, _)| *seq == before).unwrap_or(0);
             let (old, new) = messages.split_at(at);

@@ -6,7 +6,7 @@ use holdover_core::gate::{AtExpiry, GateQuestion};
 use holdover_core::hook::{AfterTool, BeforeTool, HookPoint, ToolEnded};
 use holdover_core::ids::ToolName;
 use holdover_core::payload::Digest;
-use holdover_core::step::Ruling;
+use holdover_core::engine::Ruling;
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 
 use super::{Failed, Hooked, Hooks};

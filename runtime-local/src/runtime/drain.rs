@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use holdover_core::step::Drain;
+use holdover_core::engine::Drain;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -52,7 +52,7 @@ impl Runtime {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use holdover_core::step::Drain;
+    /// use holdover_core::engine::Drain;
     /// # async fn stop(runtime: holdover_runtime_local::Runtime) {
     ///
     /// // The program was told to stop: nothing more starts, and what is out may take half a minute.

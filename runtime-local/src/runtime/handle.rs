@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holdover_core::ids::{Epoch, SessionKey};
-use holdover_core::step::RunOutcome;
+use holdover_core::engine::RunOutcome;
 use holdover_core::store::OutcomeKind;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};

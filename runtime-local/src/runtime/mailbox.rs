@@ -3,7 +3,8 @@
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
-use holdover_core::mailbox::{self, MessagePolicy, QueueChange};
+use holdover_core::mailbox::{QueueChange, self};
+use holdover_core::message::MessagePolicy;
 use holdover_core::message::Message;
 use holdover_core::payload::Payload;
 use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, SessionStatus};

@@ -4,10 +4,10 @@ use std::fmt;
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, QueueLabel, SessionKey, StateFormat};
-use holdover_core::step::STATE_FORMAT;
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus, StoreError, StoreErrorKind};
 use holdover_core::tool::RunsOn;
-use holdover_core::words;
+use holdover_core::phrases;
 use serde::Serialize;
 
 use super::standing::machine_of;
@@ -90,7 +90,7 @@ impl fmt::Display for Breaks {
 impl fmt::Display for Breaking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why: Vec<String> = self.why.iter().map(Breaks::to_string).collect();
-        let status = words::status(self.status);
+        let status = phrases::status(self.status);
         write!(f, "session {} of agent {} ({status}): {}", self.key, self.agent, why.join("; "))
     }
 }

@@ -16,7 +16,7 @@ use holdover_core::list::SharedList;
 use holdover_core::machine::{DoneReason, StateKind};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{ModelAnswer, ModelRequest};
-use holdover_core::step::RunOutcome;
+use holdover_core::engine::RunOutcome;
 use holdover_core::store::OutcomeKind;
 use holdover_core::tool::{ToolError, ToolOutput};
 use holdover_runtime_local::{AgentError, Approval};

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::image::{IMAGE_BYTES_MAX, Image, Images, images_of};
+use holdover_core::image::{IMAGE_BYTES_MAX, Image, Images};
 use holdover_runtime_local::Deliver;
 
 use crate::bench::{agent, completes, runtime, say, store};
@@ -28,7 +28,7 @@ async fn a51_a_model_is_shown_no_more_pictures_than_the_bound_lets_through() {
     let shown: Vec<Vec<usize>> = model
         .asked()
         .iter()
-        .map(|request| request.messages.iter().map(|message| images_of(message).iter().count()).collect())
+        .map(|request| request.messages.iter().map(|message| message.images().iter().count()).collect())
         .collect();
     assert_eq!(shown, [vec![3], vec![1, 0, 4]], "five of one MiB each");
 }

@@ -9,7 +9,7 @@ use holdover_core::agent::{Limits, Prices};
 use holdover_core::ids::SessionKey;
 use holdover_core::machine::{DoneReason, Usage};
 use holdover_core::model::{ModelError, ModelErrorKind, TokenUsage};
-use holdover_core::step::{RunKind, RunOutcome};
+use holdover_core::engine::{RunKind, RunOutcome};
 use holdover_core::store::{Answer, EventPage, Layer, Layered, OutcomeKind, Request, StateStore, StoreError};
 use holdover_runtime_local::{RunReport, Runtime, WorkerOptions};
 

@@ -6,7 +6,7 @@ mod which;
 
 use holdover_core::message::{ClientAnswer, Decision};
 use holdover_core::store::{PendingCall, PendingKind, Session};
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::{Approval, Delivered, Denial, RuntimeError, check_arguments};
 use serde_json::{Value, json};
 
@@ -225,7 +225,7 @@ async fn deliver(front: &Front, asked: &Asked, word: &Word) -> Result<Said, Fail
         }
         Some(Err(RuntimeError::OtherAnswer { found, asked: given, .. })) => Err(refused(
             asked,
-            &format!("waits for {}, not for {}", words::pending(&found), words::pending(&given)),
+            &format!("waits for {}, not for {}", phrases::pending(&found), phrases::pending(&given)),
         )),
         Some(Err(error)) => Err(error.into()),
     }

@@ -2,7 +2,7 @@
 
 use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId};
 use holdover_core::store::{PendingCall, PendingKind, Session, SessionQuery};
-use holdover_core::words;
+use holdover_core::phrases;
 
 use crate::exit::Failure;
 use crate::front::{Front, check_decoded};
@@ -147,12 +147,12 @@ fn only_call<'a>(
     let waiting: Vec<&PendingCall> =
         open.iter().filter(|pending| pending.answered < pending.needed).collect();
     let fitting: Vec<&PendingCall> = waiting.iter().copied().filter(|pending| pending.kind == kind).collect();
-    let what = words::pending(&kind);
+    let what = phrases::pending(&kind);
     let why = match (fitting.as_slice(), waiting.first()) {
         ([only], _) => return Ok(only),
         ([], None) => format!("no call waits for {what}"),
         ([], Some(other)) => {
-            format!("no call waits for {what}; call {} waits for {}", other.call, words::pending(&other.kind))
+            format!("no call waits for {what}; call {} waits for {}", other.call, phrases::pending(&other.kind))
         }
         (calls, _) => {
             let names: Vec<&str> = calls.iter().map(|pending| pending.call.as_str()).collect();

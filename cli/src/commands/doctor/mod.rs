@@ -12,7 +12,7 @@ use holdover_core::store::{
     Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT, RuntimeError};
 use serde_json::{Value, json};
 
@@ -243,7 +243,7 @@ fn print(front: &Front, found: &Found) {
     }
     let all: u64 = counts.values().sum();
     let each: Vec<String> =
-        counts.iter().map(|(status, count)| format!("{count} {}", words::status(*status))).collect();
+        counts.iter().map(|(status, count)| format!("{count} {}", phrases::status(*status))).collect();
     let each = if each.is_empty() { String::new() } else { format!(": {}", each.join(", ")) };
     row("sessions", &format!("{all} of tenant {}{each}", front.common.tenant));
     for (at, (why, sessions)) in unread.iter().enumerate() {

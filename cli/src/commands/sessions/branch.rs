@@ -1,7 +1,7 @@
 //! `sessions checkpoints`, `sessions fork`, `sessions purge`.
 
 use holdover_core::store::{PageRequest, Remove};
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::{CheckpointEntry, Retention};
 use serde_json::json;
 
@@ -60,7 +60,7 @@ pub(super) async fn fork(front: &Front, args: &Fork) -> Result<(), Failure> {
         "session {id}: forked from {} at checkpoint {}: {}",
         args.session,
         forked.at,
-        words::status(status)
+        phrases::status(status)
     ));
     let of = json!({ "session": args.session, "checkpoint": forked.at });
     front.out.object(&json!({ "session": id, "status": status, "forked_from": of }));

@@ -7,7 +7,7 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::ids::QueueLabel;
 use holdover_core::payload::Payload;
 use holdover_core::store::{Labels, SessionQuery};
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::{Agent, AgentSource, Breaks, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
         let session = &found.key.id;
         front.out.line(inline(&format!(
             "session {session} ({}): {}",
-            words::status(found.status),
+            phrases::status(found.status),
             why.join("; ")
         )));
         front.out.object(&json!({

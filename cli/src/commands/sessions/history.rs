@@ -1,7 +1,7 @@
 //! `sessions history`.
 
 use holdover_core::agent::OnDenial;
-use holdover_core::compaction::Shorter;
+use holdover_core::history::Shorter;
 use holdover_core::machine::{CallInput, Input, StopCause, Withheld};
 use serde_json::json;
 

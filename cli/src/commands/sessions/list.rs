@@ -7,7 +7,7 @@ use holdover_core::store::{
     Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, PendingKind, PendingQuery, SessionQuery, SessionStatus,
     SessionSummary, StoreError, TimeRange,
 };
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::agent_label;
 use serde_json::json as object;
 
@@ -138,7 +138,7 @@ async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>
         if session.status == SessionStatus::Suspended {
             waits(front, session).await
         } else {
-            Ok(words::status(session.status).to_owned())
+            Ok(phrases::status(session.status).to_owned())
         }
     };
     stream::iter(found).map(status).buffered(ASKED_AT_ONCE).try_collect().await
@@ -147,7 +147,7 @@ async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>
 /// What a suspended session waits for.
 async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreError> {
     if session.alarm.is_some_and(|at| at <= front.runtime.now()) {
-        return Ok(words::suspended(&[], None));
+        return Ok(phrases::suspended(&[], None));
     }
     let key = session.key.clone();
     let mut query = PendingQuery { session: Some(key.id), ..PendingQuery::all(key.tenant) };
@@ -165,8 +165,8 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
             Some(next) => query.page.after = Some(next),
             None => {
                 return Ok(match &newer {
-                    Some(kind) if approvals + answers == 0 => format!("waits for {}", words::pending(kind)),
-                    Some(_) | None => words::waits_for(approvals, answers, session.alarm),
+                    Some(kind) if approvals + answers == 0 => format!("waits for {}", phrases::pending(kind)),
+                    Some(_) | None => phrases::waits_for(approvals, answers, session.alarm),
                 });
             }
         }

@@ -2,7 +2,7 @@
 
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{PageRequest, RunRecord};
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::RunReport;
 
 use crate::args::One;
@@ -30,7 +30,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
         let (took, outcome) = match &run.end {
             Some(end) => (
                 format!("{:.1} s", run.started_at.until(end.at).as_secs_f64()),
-                words::outcome(end.outcome).to_owned(),
+                phrases::outcome(end.outcome).to_owned(),
             ),
             None => (String::from("–"), String::from("runs, or died")),
         };
@@ -42,7 +42,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
             report.kind.as_str(),
             instant(run.started_at),
             inline(run.worker.as_str()),
-            words::status(run.found),
+            phrases::status(run.found),
         ));
     }
     Ok(())

@@ -3,9 +3,9 @@
 use futures::StreamExt;
 use holdover_core::machine::Glance;
 use holdover_core::machine::glance::{CallCounts, Interaction};
-use holdover_core::step::{RunKind, RunOutcome};
+use holdover_core::engine::{RunKind, RunOutcome};
 use holdover_core::store::{RunRecord, Session};
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::{RunReport, agent_label, glance_of, machine_of, outcome_of};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     }
     let row = |name: &str, value: &str| front.out.line(format!("{name:<9} {}", inline(value)));
     row("session", session.key.id.as_str());
-    row("status", words::status(session.status));
+    row("status", phrases::status(session.status));
     let glance = glance_of(&session)?;
     row("state", &state(&glance));
     let takes: Vec<&str> = glance.takes().iter().map(|input| input.as_str()).collect();
@@ -96,7 +96,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     }
     for (run, report) in runs.iter().skip(runs.len().saturating_sub(RUNS_SHOWN)) {
         let end = match &run.end {
-            Some(end) => format!("{} at {}", words::outcome(end.outcome), instant(end.at)),
+            Some(end) => format!("{} at {}", phrases::outcome(end.outcome), instant(end.at)),
             None => "open".to_owned(),
         };
         let begun = instant(run.started_at);

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use holdover_core::ids::{CallId, SessionKey, ToolName};
 use holdover_core::model::TokenUsage;
-use holdover_core::step::RunOutcome;
+use holdover_core::engine::RunOutcome;
 use holdover_core::store::OutcomeKind;
-use holdover_core::words;
+use holdover_core::phrases;
 use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
@@ -62,7 +62,7 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     };
     let ended = teller.ended().clone();
     let how: Vec<String> =
-        ended.iter().map(|(kind, count)| format!("{count} {}", words::outcome(*kind))).collect();
+        ended.iter().map(|(kind, count)| format!("{count} {}", phrases::outcome(*kind))).collect();
     let runs = match ended.values().sum::<u64>() {
         0 => String::new(),
         runs => format!("; {}: {}", counted(runs, "run"), how.join(", ")),

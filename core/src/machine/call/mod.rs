@@ -3,23 +3,22 @@
 //! Three answers differ: the call *moved*, it was *already there* (redelivery is everyday life), the input
 //! is *not allowed*. An end never changes (INV-17).
 
-mod input;
-mod panel;
 mod state;
 mod step;
 
 use serde::{Deserialize, Serialize};
 
-pub use input::CallInput;
-pub use panel::{Panel, Vote};
-pub use state::{CallState, CancelReason};
+pub use state::CallState;
 pub use step::Step;
 
-use crate::custom::StateChange;
-use crate::ids::{CallId, MessageSeq};
-use crate::payload::{Digest, is_default};
 use crate::time::Timestamp;
-use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+use crate::words::custom::StateChange;
+use crate::words::ending::CancelReason;
+use crate::words::history::CallInput;
+use crate::words::ids::{CallId, MessageSeq};
+use crate::words::panel::Panel;
+use crate::words::payload::{Digest, is_default};
+use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 /// A call of the step that is being executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

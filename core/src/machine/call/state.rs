@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::PendingId;
 use crate::time::Timestamp;
+use crate::words::ending::CancelReason;
+use crate::words::ids::PendingId;
 
 /// Where a call stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,47 +64,6 @@ pub enum CallState {
     },
     /// End: it was out when it was lost sight of; it may have acted.
     InDoubt,
-}
-
-/// Why a call was cancelled. These wire names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum CancelReason {
-    /// The turn was stopped.
-    #[serde(rename = "user:cancelled")]
-    UserCancelled,
-    /// Something was said that stops the turn.
-    #[serde(rename = "user:interrupted")]
-    UserInterrupted,
-    /// What it was asked for by was edited.
-    #[serde(rename = "system:edited")]
-    SystemEdited,
-    /// The engine gave the turn up.
-    #[serde(rename = "system:disposed")]
-    SystemDisposed,
-    /// It is dangerous and its run died before it started.
-    #[serde(rename = "system:safety")]
-    SystemSafety,
-    /// A person refused another call of its step, and the agent does not go on then.
-    #[serde(rename = "user:rejected")]
-    UserRejected,
-    /// It stayed behind with the session that this one was forked from.
-    #[serde(rename = "system:forked")]
-    SystemForked,
-}
-
-impl CancelReason {
-    /// The wire name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::UserCancelled => "user:cancelled",
-            Self::UserInterrupted => "user:interrupted",
-            Self::SystemEdited => "system:edited",
-            Self::SystemDisposed => "system:disposed",
-            Self::SystemSafety => "system:safety",
-            Self::UserRejected => "user:rejected",
-            Self::SystemForked => "system:forked",
-        }
-    }
 }
 
 impl CallState {

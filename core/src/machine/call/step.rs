@@ -1,6 +1,7 @@
 //! What follows from what: every pair of state and input.
 
-use super::{CallInput, CallState};
+use super::CallState;
+use crate::words::history::CallInput;
 
 /// What became of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 
 use super::super::{Machine, StateKind, StopCause};
 use super::Inference;
-use crate::ids::MessageSeq;
 use crate::store::Session;
+use crate::words::ids::MessageSeq;
 
 /// What a person may do now. As JSON its wire name, and `false` for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -15,9 +15,9 @@ pub use interaction::{Interaction, LastSaid, OpenCalls};
 pub use seven::Seven;
 
 use super::{AgentState, Batch, CallState, DoneReason, InputKind, Machine, StateKind, table};
-use crate::error::ErrorInfo;
-use crate::ids::{CallId, StepNumber, TurnNumber};
 use crate::store::{Session, SessionStatus};
+use crate::words::error::ErrorInfo;
+use crate::words::ids::{CallId, StepNumber, TurnNumber};
 
 /// A session in short, for whoever shows it: small, without internals, and equal as long as nothing changed that
 /// one would show.

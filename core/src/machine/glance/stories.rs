@@ -1,16 +1,17 @@
 //! Turns as lists of inputs, and the machines that a view is shown along them.
 
-use crate::error::ErrorInfo;
-use crate::gate::ArgumentPatterns;
-use crate::ids::{CallId, MessageSeq, PendingId};
-use crate::machine::{
-    CallInput, DoneReason, Ending, Facts, Input, Machine, NewCall, StopCause, TurnRequest, Usage, transition,
-};
-use crate::model::StopReason;
-use crate::payload::Digest;
+use crate::machine::{Facts, Machine, transition};
 use crate::store::InterruptKind;
 use crate::time::Timestamp;
-use crate::tool::{EffectClass, ResourceProfile, RunsOn};
+use crate::words::ending::{DoneReason, Ending, StopCause};
+use crate::words::error::ErrorInfo;
+use crate::words::gate::ArgumentPatterns;
+use crate::words::history::{CallInput, Input, NewCall, TurnRequest};
+use crate::words::ids::{CallId, MessageSeq, PendingId};
+use crate::words::model::StopReason;
+use crate::words::payload::Digest;
+use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
+use crate::words::usage::Usage;
 
 fn error() -> ErrorInfo {
     ErrorInfo::new("test", "it broke")

@@ -2,9 +2,9 @@
 //! models refuses the request as it stands and nothing can be shown shorter, or a handoff has no extract (B50).
 
 use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine, StopCause};
-use super::{Lead, claimed, end, in_fork, left_behind, parked, refuse, same, to, with};
-use crate::ids::StepNumber;
+use super::{Lead, end, in_fork, same, to, usual, with};
 use crate::store::InterruptKind;
+use crate::words::ids::StepNumber;
 
 pub(super) fn on(
     machine: &mut Machine,
@@ -14,6 +14,16 @@ pub(super) fn on(
     input: &Input,
     facts: &Facts,
 ) -> Lead {
+    // Somebody asked for it at rest: the turn before has its outcome already, and so the session rests again.
+    if let CompactionCause::Manual { ending } = why {
+        match input {
+            Input::Interrupted { kind: InterruptKind::Soft, .. }
+            | Input::CutShort { .. }
+            | Input::Failed { .. } => return with(rest(machine, ending), [Effect::StopModel]),
+            Input::Forked => return to(rest(machine, &in_fork(ending))),
+            _ => {}
+        }
+    }
     match input {
         Input::Compacted { summary, from, tokens, before, usage } => {
             machine.usage.add(*usage);
@@ -65,58 +75,8 @@ pub(super) fn on(
                 CompactionCause::Manual { ending } => to(rest(machine, ending)),
             }
         }
-        Input::Claimed { .. } => claimed(machine, facts),
-        Input::Parked => parked(machine, facts),
-        Input::Interrupted { kind, cause } => match (why, kind) {
-            (CompactionCause::Manual { ending }, InterruptKind::Soft) => {
-                with(rest(machine, ending), [Effect::StopModel])
-            }
-            (_, kind) => {
-                let (state, mut effects) = end(machine, Ending::stopped_by(*kind, *cause));
-                effects.insert(0, Effect::StopModel);
-                with(state, effects)
-            }
-        },
-        Input::CutShort { ending: cut, .. } => {
-            let (state, mut effects) = match why {
-                CompactionCause::Manual { ending } => (rest(machine, ending), Vec::new()),
-                CompactionCause::Threshold
-                | CompactionCause::ContextLimit { .. }
-                | CompactionCause::Handoff => end(machine, cut.clone()),
-            };
-            effects.insert(0, Effect::StopModel);
-            with(state, effects)
-        }
-        Input::Forked => match why {
-            CompactionCause::Manual { ending } => to(rest(machine, &in_fork(ending))),
-            CompactionCause::Threshold | CompactionCause::ContextLimit { .. } | CompactionCause::Handoff => {
-                left_behind(machine)
-            }
-        },
-        Input::Failed { error } => match why {
-            // The turn before has its outcome already.
-            CompactionCause::Manual { ending } => with(rest(machine, ending), [Effect::StopModel]),
-            CompactionCause::Threshold | CompactionCause::ContextLimit { .. } | CompactionCause::Handoff => {
-                let (state, mut effects) = end(machine, Ending::error(error.clone()));
-                effects.insert(0, Effect::StopModel);
-                with(state, effects)
-            }
-        },
         Input::CompactionRequested => same(),
-        Input::TurnRequested { .. }
-        | Input::Briefed { .. }
-        | Input::Rewound { .. }
-        | Input::Provisioned
-        | Input::ModelCalled { .. }
-        | Input::ModelAnswered { .. }
-        | Input::ModelFailed { .. }
-        | Input::ModelStopped { .. }
-        | Input::LoopFound { .. }
-        | Input::Call { .. }
-        | Input::Steered { .. }
-        | Input::TimerRang
-        | Input::TornDown
-        | Input::HandedOff { .. } => refuse(),
+        _ => usual(machine, input, facts),
     }
 }
 

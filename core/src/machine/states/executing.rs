@@ -2,17 +2,19 @@
 //!
 //! The two differ only in whether anything goes on by itself; which of them holds follows from the calls.
 
-use super::super::call::{CallInput, CallState, CancelReason};
+use super::super::call::CallState;
+use super::super::custom;
 use super::super::{
     AgentState, Batch, DoneReason, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
 };
-use super::{Denial, Lead, end, parked, refuse, same, with};
-use crate::agent::OnDenial;
-use crate::custom;
-use crate::ids::CallId;
-use crate::output::{OutputCheck, OutputPlace};
+use super::{Denial, Lead, end, refuse, same, usual, with};
 use crate::store::InterruptKind;
-use crate::tool::EffectClass;
+use crate::words::agent::OnDenial;
+use crate::words::ending::CancelReason;
+use crate::words::history::CallInput;
+use crate::words::ids::CallId;
+use crate::words::output::{OutputCheck, OutputPlace};
+use crate::words::tool::EffectClass;
 
 pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -27,7 +29,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             let effects = if unasked.is_empty() { Vec::new() } else { vec![Effect::Consult(unasked)] };
             settle(machine, batch, effects)
         }
-        Input::Parked if !batch.any_out() => parked(machine, facts),
+        Input::Parked if batch.any_out() => refuse(),
         Input::Interrupted { kind, cause } => {
             on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
         }
@@ -55,23 +57,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             let (state, effects) = end(machine, Ending::stopped(InterruptKind::Soft));
             with(state, [close(machine, batch), effects].concat())
         }
-        Input::TurnRequested { .. }
-        | Input::Briefed { .. }
-        | Input::Rewound { .. }
-        | Input::Provisioned
-        | Input::ModelCalled { .. }
-        | Input::ModelAnswered { .. }
-        | Input::ModelFailed { .. }
-        | Input::ModelStopped { .. }
-        | Input::Steered { .. }
-        | Input::TimerRang
-        | Input::Parked
-        | Input::TornDown
-        | Input::LoopFound { .. }
-        | Input::CompactionRequested
-        | Input::Compacted { .. }
-        | Input::NotCompacted { .. }
-        | Input::HandedOff { .. } => refuse(),
+        _ => usual(machine, input, facts),
     }
 }
 

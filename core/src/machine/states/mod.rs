@@ -1,7 +1,8 @@
 //! One handler a state.
 //!
-//! Each takes the data of its state and the input, and says where it leads. What holds in every working
-//! state (a stop, an error, a claim) is said once, here.
+//! The [`table`] says which inputs a state takes; what it does not list never comes to a handler. So a handler names
+//! the inputs that mean something of their own in its state, and says where they lead. What a stop, an error, a claim, a
+//! fork and parking mean wherever a turn runs is said once, in [`usual`].
 
 mod backing_off;
 mod compacting;
@@ -15,11 +16,11 @@ mod thinking;
 
 use super::{
     AgentState, Effect, Ending, Facts, Input, Machine, Refused, StandingApprovals, Teardown, Transition,
-    TurnRequest,
+    TurnRequest, table,
 };
-use crate::ids::MessageSeq;
-use crate::mode::Mode;
 use crate::store::{InterruptKind, SessionStatus};
+use crate::words::ids::MessageSeq;
+use crate::words::mode::Mode;
 
 /// Where an input leads: the next state and what must be done. None: already there.
 type Lead = Result<Option<(AgentState, Vec<Effect>)>, Denial>;
@@ -44,6 +45,10 @@ fn refuse() -> Lead {
 }
 
 pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Result<Transition, Refused> {
+    let refused = |detail| Refused { state: machine.state.kind(), input: input.kind(), detail };
+    if !table::admits(machine.state.kind(), input.kind()) {
+        return Err(refused(None));
+    }
     let mut next = machine.clone();
     if *input == Input::Forked {
         // What a person said for the rest of a session was not said of its forks.
@@ -59,7 +64,7 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
         AgentState::Executing { batch } | AgentState::Confirming { batch } => {
             executing::on(&mut next, batch, input, facts)
         }
-        AgentState::Steering { from } => steering::on(&mut next, *from, input, facts),
+        AgentState::Steering { .. } => steering::on(&mut next, input, facts),
         AgentState::Compacting { why, step, attempt } => {
             compacting::on(&mut next, why, *step, *attempt, input, facts)
         }
@@ -69,13 +74,49 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
         AgentState::TearingDown { ending, left } => tearing_down::on(&mut next, ending, *left, input, facts),
     };
     match lead {
-        Err(Denial(detail)) => Err(Refused { state: machine.state.kind(), input: input.kind(), detail }),
+        Err(Denial(detail)) => Err(refused(detail)),
         Ok(None) => Ok(Transition { next: machine.clone(), effects: Vec::new(), moved: false }),
         Ok(Some((state, effects))) => {
             next.state = state;
             Ok(Transition { next, effects, moved: true })
         }
     }
+}
+
+/// What an input means wherever a turn runs, unless its state says otherwise: a stop, an error and the end of its time end
+/// the turn, a claim lets its time go on from now, parking halts it, and in a fork it ends as by a soft stop.
+fn usual(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
+    match input {
+        Input::Claimed { .. } => {
+            machine.turn.claimed_at = facts.now;
+            to(machine.state.clone())
+        }
+        Input::Parked => {
+            if machine.turn.open {
+                machine.turn.worked_ms = machine.turn.worked_until(facts.now);
+                machine.turn.claimed_at = facts.now;
+            }
+            to(machine.state.clone())
+        }
+        Input::Interrupted { kind, cause } => break_off(machine, Ending::stopped_by(*kind, *cause)),
+        Input::CutShort { ending, .. } => break_off(machine, ending.clone()),
+        Input::Failed { error } => break_off(machine, Ending::error(error.clone())),
+        Input::Forked => {
+            // Nothing of it is there to be freed.
+            machine.turn.provisioned = false;
+            Ok(Some(end(machine, Ending::stopped(InterruptKind::Soft))))
+        }
+        _ => refuse(),
+    }
+}
+
+/// Ends the turn, and stops listening to a model that is answering.
+fn break_off(machine: &Machine, ending: Ending) -> Lead {
+    let (state, mut effects) = end(machine, ending);
+    if let AgentState::Streaming { .. } | AgentState::Compacting { .. } = machine.state {
+        effects.insert(0, Effect::StopModel);
+    }
+    with(state, effects)
 }
 
 /// Enters the teardown: the outcome is fixed from here on.
@@ -85,12 +126,6 @@ fn end(machine: &Machine, mut ending: Ending) -> (AgentState, Vec<Effect>) {
     let left = Teardown { provisioned: machine.turn.provisioned };
     let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
     (AgentState::TearingDown { ending, left }, effects)
-}
-
-/// What a fork means for a turn that runs: it ends as by a soft stop, with nothing to free.
-fn left_behind(machine: &mut Machine) -> Lead {
-    machine.turn.provisioned = false;
-    Ok(Some(end(machine, Ending::stopped(InterruptKind::Soft))))
 }
 
 /// How a turn has ended, seen from a fork: it can go on, also if its source was aborted.
@@ -108,21 +143,6 @@ fn in_fork(ending: &Ending) -> Ending {
 /// What a briefing means in a state that it does not change.
 fn briefed(machine: &mut Machine, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> Lead {
     if machine.brief(mode, prompt, said) { to(machine.state.clone()) } else { same() }
-}
-
-/// What a claim means in a state that it does not change: the turn's time goes on from now.
-fn claimed(machine: &mut Machine, facts: &Facts) -> Lead {
-    machine.turn.claimed_at = facts.now;
-    to(machine.state.clone())
-}
-
-/// What parking means: the time of a turn stops.
-fn parked(machine: &mut Machine, facts: &Facts) -> Lead {
-    if machine.turn.open {
-        machine.turn.worked_ms = machine.turn.worked_until(facts.now);
-        machine.turn.claimed_at = facts.now;
-    }
-    to(machine.state.clone())
 }
 
 /// Whether a request of this kind asks for something to be made ready.

@@ -1,7 +1,7 @@
 //! Provisioning: what the turn needs is made ready.
 
-use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, SteeringFrom, TurnRequest};
-use super::{Lead, briefed, end, left_behind, parked, refuse, to, with};
+use super::super::{AgentState, Effect, Facts, Input, Machine, SteeringFrom, TurnRequest};
+use super::{Lead, briefed, to, usual, with};
 
 pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -18,25 +18,6 @@ pub(super) fn on(machine: &mut Machine, request: TurnRequest, input: &Input, fac
             let again = if machine.turn.provisioned { vec![Effect::Provision] } else { Vec::new() };
             with(machine.state.clone(), again)
         }
-        Input::Parked => parked(machine, facts),
-        Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
-        Input::Forked => left_behind(machine),
-        Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
-        Input::TurnRequested { .. }
-        | Input::Rewound { .. }
-        | Input::ModelCalled { .. }
-        | Input::ModelAnswered { .. }
-        | Input::ModelFailed { .. }
-        | Input::ModelStopped { .. }
-        | Input::Call { .. }
-        | Input::Steered { .. }
-        | Input::CutShort { .. }
-        | Input::TimerRang
-        | Input::TornDown
-        | Input::LoopFound { .. }
-        | Input::CompactionRequested
-        | Input::Compacted { .. }
-        | Input::NotCompacted { .. }
-        | Input::HandedOff { .. } => refuse(),
+        _ => usual(machine, input, facts),
     }
 }

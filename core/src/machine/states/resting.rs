@@ -4,8 +4,8 @@ use super::super::{
     AgentState, CompactionCause, Ending, Facts, Handoff, Input, Machine, Spent, StopCause, TurnRequest,
 };
 use super::{Lead, briefed, end, in_fork, provisioning_or, refuse, same, to};
-use crate::ids::TurnNumber;
 use crate::store::InterruptKind;
+use crate::words::ids::TurnNumber;
 
 pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
@@ -50,7 +50,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             }
             to(machine.state.clone())
         }
-        Input::HandedOff { after, tokens, draft } if matches!(machine.state, AgentState::Done { .. }) => {
+        Input::HandedOff { after, tokens, draft } => {
             machine.handoff = Some(Handoff { after: *after, draft: *draft });
             machine.view.tokens = machine.view.tokens.saturating_add(*tokens);
             machine.turn.answered = false;
@@ -58,9 +58,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             let ending = Ending::stopped_by(InterruptKind::Soft, StopCause::HandedOff);
             to(AgentState::Done { ending, usage: machine.usage })
         }
-        Input::Rewound { to: place, at, tokens, state }
-            if matches!(machine.state, AgentState::Done { .. }) =>
-        {
+        Input::Rewound { to: place, at, tokens, state } => {
             if let Some(before) = machine.seen_again_at(*place).cloned() {
                 machine.view = before;
             }
@@ -83,31 +81,14 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             let why = CompactionCause::Manual { ending: ending.clone() };
             to(AgentState::Compacting { why, step: machine.step, attempt: 0 })
         }
-        Input::ModelStopped { usage } if matches!(machine.state, AgentState::Done { .. }) => {
+        Input::ModelStopped { usage } => {
             machine.usage.add(*usage);
             if let AgentState::Done { usage, .. } = &mut machine.state {
                 *usage = machine.usage;
             }
             to(machine.state.clone())
         }
-        Input::TornDown if matches!(machine.state, AgentState::Done { .. }) => same(),
-        Input::TornDown
-        | Input::ModelStopped { .. }
-        | Input::HandedOff { .. }
-        | Input::Rewound { .. }
-        | Input::Claimed { .. }
-        | Input::Provisioned
-        | Input::ModelCalled { .. }
-        | Input::ModelAnswered { .. }
-        | Input::ModelFailed { .. }
-        | Input::Call { .. }
-        | Input::Steered { .. }
-        | Input::CutShort { .. }
-        | Input::TimerRang
-        | Input::Parked
-        | Input::Failed { .. }
-        | Input::LoopFound { .. }
-        | Input::Compacted { .. }
-        | Input::NotCompacted { .. } => refuse(),
+        Input::TornDown => same(),
+        _ => refuse(),
     }
 }

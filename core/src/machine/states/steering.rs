@@ -1,10 +1,10 @@
 //! Steering: the only place that decides to go on or to stop. What it decides by is in
 //! [`steering`](super::super::steering).
 
-use super::super::{AgentState, Ending, Facts, Input, Machine, SteeringFrom, more};
-use super::{Lead, briefed, claimed, end, left_behind, parked, refuse, to};
+use super::super::{AgentState, Facts, Input, Machine, more};
+use super::{Lead, briefed, end, to, usual};
 
-pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, facts: &Facts) -> Lead {
+pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
         Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected, asks } => {
             machine.usage.add(*usage);
@@ -27,26 +27,6 @@ pub(super) fn on(machine: &mut Machine, _from: SteeringFrom, input: &Input, fact
             to(AgentState::Thinking { step: machine.step, attempt: 0 })
         }
         Input::Briefed { mode, prompt, said } => briefed(machine, *mode, *prompt, *said),
-        Input::Claimed { .. } => claimed(machine, facts),
-        Input::Parked => parked(machine, facts),
-        Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
-        Input::CutShort { ending, .. } => Ok(Some(end(machine, ending.clone()))),
-        Input::Forked => left_behind(machine),
-        Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
-        Input::TurnRequested { .. }
-        | Input::Rewound { .. }
-        | Input::Provisioned
-        | Input::ModelCalled { .. }
-        | Input::ModelAnswered { .. }
-        | Input::ModelFailed { .. }
-        | Input::ModelStopped { .. }
-        | Input::Call { .. }
-        | Input::TimerRang
-        | Input::TornDown
-        | Input::LoopFound { .. }
-        | Input::CompactionRequested
-        | Input::Compacted { .. }
-        | Input::NotCompacted { .. }
-        | Input::HandedOff { .. } => refuse(),
+        _ => usual(machine, input, facts),
     }
 }

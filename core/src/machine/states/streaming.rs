@@ -4,9 +4,9 @@ use super::super::call::{Call, CallState};
 use super::super::{
     AgentState, Batch, CompactionCause, Effect, Ending, Facts, Input, Machine, NewCall, SteeringFrom,
 };
-use super::{Lead, end, left_behind, refuse, to, with};
-use crate::ids::{MessageSeq, StepNumber};
-use crate::tool::ResourceProfile;
+use super::{Lead, end, to, usual, with};
+use crate::words::ids::{MessageSeq, StepNumber};
+use crate::words::tool::ResourceProfile;
 
 pub(super) fn on(
     machine: &mut Machine,
@@ -61,33 +61,8 @@ pub(super) fn on(
             machine.turn.claimed_at = facts.now;
             to(AgentState::Thinking { step, attempt })
         }
-        Input::Interrupted { kind, cause } => stop_listening(machine, Ending::stopped_by(*kind, *cause)),
-        Input::CutShort { ending, .. } => stop_listening(machine, ending.clone()),
-        Input::Forked => left_behind(machine),
-        Input::Failed { error } => stop_listening(machine, Ending::error(error.clone())),
-        Input::TurnRequested { .. }
-        | Input::Briefed { .. }
-        | Input::Rewound { .. }
-        | Input::Provisioned
-        | Input::ModelCalled { .. }
-        | Input::ModelStopped { .. }
-        | Input::Call { .. }
-        | Input::Steered { .. }
-        | Input::TimerRang
-        | Input::Parked
-        | Input::TornDown
-        | Input::LoopFound { .. }
-        | Input::CompactionRequested
-        | Input::Compacted { .. }
-        | Input::NotCompacted { .. }
-        | Input::HandedOff { .. } => refuse(),
+        _ => usual(machine, input, facts),
     }
-}
-
-fn stop_listening(machine: &Machine, ending: Ending) -> Lead {
-    let (state, mut effects) = end(machine, ending);
-    effects.insert(0, Effect::StopModel);
-    with(state, effects)
 }
 
 fn queued(new: &NewCall, message: MessageSeq) -> Call {

@@ -2,7 +2,7 @@
 //! may still be taken back, which is done once it has ended.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, StopCause, Teardown};
-use super::{Lead, in_fork, parked, refuse, same, to, with};
+use super::{Lead, in_fork, same, to, usual, with};
 use crate::store::SessionStatus;
 
 pub(super) fn on(
@@ -32,7 +32,6 @@ pub(super) fn on(
             let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
             with(machine.state.clone(), effects)
         }
-        Input::Parked => parked(machine, facts),
         Input::Forked => {
             machine.turn.provisioned = false;
             to(AgentState::TearingDown { ending: in_fork(ending), left: Teardown::default() })
@@ -42,22 +41,7 @@ pub(super) fn on(
             to(AgentState::TearingDown { ending, left })
         }
         Input::Interrupted { .. } | Input::Failed { .. } => same(),
-        Input::TurnRequested { .. }
-        | Input::Briefed { .. }
-        | Input::Rewound { .. }
-        | Input::Provisioned
-        | Input::ModelCalled { .. }
-        | Input::ModelAnswered { .. }
-        | Input::ModelFailed { .. }
-        | Input::Call { .. }
-        | Input::Steered { .. }
-        | Input::CutShort { .. }
-        | Input::TimerRang
-        | Input::LoopFound { .. }
-        | Input::CompactionRequested
-        | Input::Compacted { .. }
-        | Input::NotCompacted { .. }
-        | Input::HandedOff { .. } => refuse(),
+        _ => usual(machine, input, facts),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Thinking: the model request is about to be made.
 
 use super::super::{AgentState, CompactionCause, DoneReason, Effect, Ending, Facts, Input, Machine};
-use super::{Lead, claimed, end, left_behind, parked, refuse, to, with};
-use crate::ids::StepNumber;
+use super::{Lead, end, to, usual, with};
+use crate::words::ids::StepNumber;
 
 pub(super) fn on(
     machine: &mut Machine,
@@ -28,25 +28,6 @@ pub(super) fn on(
             to(AgentState::Compacting { why: CompactionCause::Threshold, step, attempt })
         }
         Input::LoopFound { .. } => Ok(Some(end(machine, Ending::of(DoneReason::LoopDetected)))),
-        Input::Claimed { .. } => claimed(machine, facts),
-        Input::Parked => parked(machine, facts),
-        Input::Interrupted { kind, cause } => Ok(Some(end(machine, Ending::stopped_by(*kind, *cause)))),
-        Input::CutShort { ending, .. } => Ok(Some(end(machine, ending.clone()))),
-        Input::Forked => left_behind(machine),
-        Input::Failed { error } => Ok(Some(end(machine, Ending::error(error.clone())))),
-        Input::TurnRequested { .. }
-        | Input::Briefed { .. }
-        | Input::Rewound { .. }
-        | Input::Provisioned
-        | Input::ModelAnswered { .. }
-        | Input::ModelFailed { .. }
-        | Input::ModelStopped { .. }
-        | Input::Call { .. }
-        | Input::Steered { .. }
-        | Input::TimerRang
-        | Input::TornDown
-        | Input::Compacted { .. }
-        | Input::NotCompacted { .. }
-        | Input::HandedOff { .. } => refuse(),
+        _ => usual(machine, input, facts),
     }
 }

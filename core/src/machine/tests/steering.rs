@@ -4,9 +4,9 @@
 
 use super::super::steering::{View, cost_microusd, decide};
 use super::*;
-use crate::agent::{AgentSpec, Prices, StopCondition};
-use crate::ids::ToolName;
-use crate::model::TokenUsage;
+use crate::words::agent::{AgentSpec, Prices, StopCondition};
+use crate::words::ids::ToolName;
+use crate::words::model::TokenUsage;
 
 struct Given {
     from: SteeringFrom,

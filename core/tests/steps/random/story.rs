@@ -1,9 +1,9 @@
 //! What can happen, and how likely it is.
 
 use holdover_core::custom::StateChange;
-use holdover_core::mailbox::MessagePolicy;
+use holdover_core::engine::Drain;
+use holdover_core::message::MessagePolicy;
 use holdover_core::mode::Mode;
-use holdover_core::step::Drain;
 use holdover_core::store::InterruptKind;
 use proptest::prelude::*;
 use serde_json::json;

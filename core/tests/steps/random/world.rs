@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use holdover_core::engine::{Action, Reply};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::CallId;
-use holdover_core::mailbox::{MessagePolicy, QueueChange};
+use holdover_core::mailbox::QueueChange;
+use holdover_core::message::MessagePolicy;
 use holdover_core::message::{CallSignal, Said, SignalBody};
 use holdover_core::mode::Briefing;
 use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind};
 use holdover_core::payload::Payload;
-use holdover_core::step::{Action, Reply};
 use holdover_core::store::{PendingCall, PendingKind, SessionStatus};
 use holdover_core::time::Clock;
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};

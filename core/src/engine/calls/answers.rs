@@ -1,0 +1,188 @@
+//! What comes from outside to calls that wait: answers, and deadlines that pass.
+
+use crate::engine::calls::CallsHandler;
+use crate::engine::calls::results::{result, says_error};
+use crate::engine::gate::asking::Why;
+use crate::engine::mind::{Ended, Mind};
+use crate::machine::{Call, CallState};
+use crate::store::{ItemKind, StoredItem};
+use crate::words::error::ErrorInfo;
+use crate::words::history::{CallInput, Input};
+use crate::words::ids::CallId;
+use crate::words::message::{ClientAnswer, Message, ResultStatus, ToolResult};
+use crate::words::tool::{EffectClass, RunsOn};
+
+impl CallsHandler<'_> {
+    /// Takes one answer that a waiting call has. False: there is none.
+    pub(crate) fn take_answer(&mut self) -> bool {
+        let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
+            return false;
+        };
+        let answers = self.cx.mind.inbox.items.iter().enumerate().filter_map(|(at, item)| {
+            let ItemKind::Answer { pending, .. } = &item.kind else { return None };
+            let call = batch.calls.iter().find(|call| call.state.pending() == Some(pending))?;
+            Some((at, call, pending, self.cx.mind.decides(call, item)))
+        });
+        // What decides nothing is asked anew, and that voids the other answers to the same asking: it is taken last.
+        let Some((at, call, pending, _)) = answers.min_by_key(|(.., decides)| !decides) else { return false };
+        let (call, pending) = (call.clone(), pending.clone());
+        let item = self.cx.mind.inbox.items.remove(at);
+        self.cx.mind.draft.consumed.push(item.seq);
+        match call.runs_on {
+            RunsOn::Server => self.cx.gate().on_decision(&call, pending, &item),
+            RunsOn::Client => self.on_client_answer(&call, &item),
+        }
+        self.cx.mind.draft.decided = true;
+        true
+    }
+
+    fn on_client_answer(&mut self, call: &Call, item: &StoredItem) {
+        let answer = match item.payload.parse::<ClientAnswer>() {
+            Ok(answer) => answer,
+            Err(error) => {
+                return self
+                    .cx
+                    .gate()
+                    .reopen(call, Why::with("the answer cannot be read", &error.to_string()));
+            }
+        };
+        let failed = answer.is_error || says_error(&answer.content);
+        let most = self
+            .cx
+            .run
+            .agent
+            .as_ref()
+            .map_or(usize::MAX, |agent| agent.limits.answer_bytes_max(answer.is_error));
+        let status = if failed { ResultStatus::Error } else { ResultStatus::Done };
+        self.keep_within(call, status, answer.content, most);
+        self.cx.mind.show(&call.id, answer.images);
+        let ok = self.cx.mind.is_done(&call.id);
+        self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Answered { ok } });
+    }
+
+    /// Lets time move one call whose instant has come. Answers are taken before.
+    pub(crate) fn take_expiry(&mut self) -> bool {
+        let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
+            return false;
+        };
+        let hurried = self.cx.mind.is_hurried();
+        let hurries = |call: &Call| hurried && matches!(call.state, CallState::Waiting { again: true, .. });
+        let due = |call: &&Call| hurries(call) || call.wakes_at().is_some_and(|at| at <= self.cx.run.now);
+        let Some(call) = batch.calls.iter().find(due).cloned() else { return false };
+        let blocked = matches!(call.state, CallState::BlockedOnUser { .. });
+        if blocked && call.state.wakes_at().is_none_or(|at| at > self.cx.run.now) {
+            return self.cx.gate().escalate(&call);
+        }
+        let input = match &call.state {
+            CallState::Waiting { again: true, .. } => CallInput::Rang,
+            CallState::Waiting { output, stop, again: false, .. } => {
+                self.keep_output(&call, output.clone(), call.changes.clone());
+                self.cx.mind.amend(&call.id, |result| {
+                    let done = result.status == ResultStatus::Done;
+                    result.stop = *stop && done;
+                    // It had come back, whatever is said of it now.
+                    if !done && call.effect != EffectClass::ReadOnly {
+                        result.sent = Some(true);
+                    }
+                });
+                match self.cx.mind.is_done(&call.id) {
+                    true => CallInput::Rang,
+                    false => CallInput::Returned { ok: false, stop: false, broken: false },
+                }
+            }
+            CallState::BlockedOnUser { pending, .. } => self.cx.gate().expire(&call, pending.clone()),
+            CallState::BlockedOnClient { .. } => {
+                let text = "timed out: the client did not answer in time";
+                self.cx.mind.keep_result(result(
+                    &call,
+                    ResultStatus::Error,
+                    text,
+                    self.cx.mind.edited(&call),
+                ));
+                CallInput::Expired { done: false, approved: None }
+            }
+            CallState::Queued
+            | CallState::Gating
+            | CallState::Approved
+            | CallState::Preparing
+            | CallState::Executing
+            | CallState::CleaningUp
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => return false,
+        };
+        self.cx.feed(Input::Call { call: call.id, input });
+        let batch = self.cx.mind.machine.state.batch();
+        if hurried && !batch.is_some_and(|batch| batch.calls.iter().any(hurries)) {
+            self.cx.mind.take_hurries();
+        }
+        self.cx.mind.draft.decided = true;
+        true
+    }
+
+    /// Keeps a result that came from outside; one that is too large is an error that says so.
+    pub(crate) fn keep_bounded(&mut self, call: &Call, status: ResultStatus, content: String) {
+        let most = self.cx.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
+        self.keep_within(call, status, content, most);
+    }
+
+    fn keep_within(&mut self, call: &Call, status: ResultStatus, content: String, most: usize) {
+        let edited = self.cx.mind.edited(call);
+        let kept = if content.len() > most {
+            let text = format!("the result has {} bytes, at most {most} are allowed", content.len());
+            result(call, ResultStatus::Error, text, edited)
+        } else {
+            result(call, status, content, edited)
+        };
+        self.cx.mind.keep_result(kept);
+    }
+}
+
+impl Mind {
+    fn decides(&self, call: &Call, item: &StoredItem) -> bool {
+        match call.runs_on {
+            RunsOn::Server => self.decision_in(call, item).is_ok(),
+            RunsOn::Client => item.payload.parse::<ClientAnswer>().is_ok(),
+        }
+    }
+
+    /// The arguments as they would run.
+    pub(crate) fn arguments_of(&self, call: &CallId) -> String {
+        let arguments = self.step.edited.get(call).or_else(|| self.step.proposed.get(call));
+        arguments.cloned().unwrap_or_default()
+    }
+
+    /// The arguments that ran, if a person edited them. Of what a hook put in their place the model is not told.
+    pub(crate) fn edited(&self, call: &Call) -> Option<String> {
+        let by_a_person = self.step.asked_in != call.arguments && !self.step.rewritten.contains(&call.id);
+        self.step.edited.get(&call.id).filter(|_| by_a_person).cloned()
+    }
+
+    /// Keeps the one result of a call until its step ends.
+    pub(crate) fn keep_result(&mut self, mut result: ToolResult) {
+        let call = result.call.clone();
+        if self.step.ended.contains_key(&call) {
+            return;
+        }
+        if result.was_sent() && self.never_ran(&call) {
+            result.sent = Some(false);
+        }
+        match Message::Tool(result.clone()).to_payload() {
+            Ok(payload) => {
+                self.step.ended.insert(call, Ended { result, payload, staged: false });
+            }
+            Err(error) => self.draft.fault = Some(ErrorInfo::new("engine.encode", error.to_string())),
+        }
+    }
+
+    /// Whether what ends this call now does so in its stead: a hook, or nobody who decided in time.
+    fn never_ran(&self, call: &CallId) -> bool {
+        let call = self.machine.state.batch().and_then(|batch| batch.call(call));
+        call.is_some_and(|call| {
+            let acts = call.effect != EffectClass::ReadOnly;
+            acts && matches!(call.state, CallState::Gating | CallState::BlockedOnUser { .. })
+        })
+    }
+}

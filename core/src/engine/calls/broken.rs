@@ -1,0 +1,107 @@
+//! Calls that could not be run: tried again as far as their class allows, and counted once they are given up
+//! (requirements C49, C52).
+
+use std::time::Duration;
+
+use crate::engine::calls::CallsHandler;
+use crate::engine::calls::results::result;
+use crate::engine::mind::Mind;
+use crate::machine::Call;
+use crate::words::event::Event;
+use crate::words::history::CallInput;
+use crate::words::message::ResultStatus;
+use crate::words::tool::EffectClass;
+
+/// Why a call gave nothing of its own.
+#[derive(Debug, Clone)]
+pub(crate) struct NotRun {
+    /// In words.
+    pub(crate) why: String,
+    /// Whether it may have acted all the same.
+    pub(crate) sent: bool,
+    /// The wait that its tool asks for.
+    pub(crate) wait: Option<Duration>,
+}
+
+impl CallsHandler<'_> {
+    /// What follows from a call that could not be run. `stopping`: it was told to stop, so that nothing is wrong with
+    /// it.
+    pub(crate) fn not_run(&mut self, call: &Call, broken: NotRun, stopping: bool) -> CallInput {
+        // It was sent before, or this time: that one send of it did not act does not say enough.
+        let may_have_acted = call.may_have_acted() || (broken.sent && call.effect != EffectClass::ReadOnly);
+        if stopping {
+            return if may_have_acted { self.doubt(call, &broken, false) } else { self.cx.mind.cancel(call) };
+        }
+        if let Some(again) = self.try_again(call, &broken) {
+            return again;
+        }
+        if may_have_acted {
+            return self.doubt(call, &broken, true);
+        }
+        let word = if broken.sent { "gave no result" } else { "not run" };
+        let tries = if call.tries > 0 { format!(" (tried {} times)", call.tries + 1) } else { String::new() };
+        let told = format!("{word}: {}{tries}", broken.why);
+        self.keep_bounded(call, ResultStatus::Error, told);
+        self.cx.mind.keep_as_broken(call);
+        CallInput::Returned { ok: false, stop: false, broken: true }
+    }
+
+    /// The agent had its tool when the call was let through, and has it no more: nothing of it is sent.
+    pub(crate) fn gone(&mut self, call: &Call) -> CallInput {
+        let why = format!("there is no tool {} any more", call.tool);
+        if call.may_have_acted() {
+            return self.doubt(call, &NotRun { why, sent: false, wait: None }, false);
+        }
+        self.keep_bounded(call, ResultStatus::Error, format!("not run: {why}"));
+        CallInput::Returned { ok: false, stop: false, broken: false }
+    }
+
+    /// What may have acted is sent again only if a second time does no harm, and what is dangerous never is.
+    fn try_again(&mut self, call: &Call, broken: &NotRun) -> Option<CallInput> {
+        let harmless = match call.effect {
+            EffectClass::ReadOnly | EffectClass::Idempotent => true,
+            EffectClass::AtMostOnce => !broken.sent && !call.sent_before,
+        };
+        let goes_on = self.cx.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_none());
+        if !harmless || call.dangerous || !goes_on {
+            return None;
+        }
+        let retries = self.cx.run.agent.as_ref().map(|agent| agent.retries.clone())?;
+        let until = self.cx.run.now.after(retries.after_call(call.tries, broken.wait)?);
+        let attempt = call.tries + 1;
+        let why: String = broken.why.chars().take(WHY_CHARS_MAX).collect();
+        let (id, tool) = (call.id.clone(), call.tool.clone());
+        self.cx.mind.emit(Event::CallRetried { call: id, tool, until, attempt, why: why.clone() });
+        self.cx.mind.draft.decided = true;
+        Some(CallInput::TryAgain { until, why, sent: broken.sent })
+    }
+
+    fn doubt(&mut self, call: &Call, lost: &NotRun, broken: bool) -> CallInput {
+        self.keep_doubt(call, &lost.why);
+        if broken {
+            self.cx.mind.keep_as_broken(call);
+        }
+        CallInput::Lost { broken }
+    }
+
+    /// Keeps as the result that nobody knows whether the call acted, with what it said last.
+    pub(crate) fn keep_doubt(&mut self, call: &Call, why: &str) {
+        let told = format!(
+            "in doubt: {why}. It may or may not have acted, and it is not sent again. Find out before you \
+             repeat it."
+        );
+        self.cx.mind.keep_result(result(call, ResultStatus::InDoubt, told, self.cx.mind.edited(call)));
+    }
+}
+
+impl Mind {
+    /// Marks the result that was just kept. Its bytes are put together when the call ends.
+    fn keep_as_broken(&mut self, call: &Call) {
+        if let Some(ended) = self.step.ended.get_mut(&call.id) {
+            ended.result.broken = true;
+        }
+    }
+}
+
+/// Of the words of a failure so much is kept while a call waits: they are part of the state.
+const WHY_CHARS_MAX: usize = 1_000;

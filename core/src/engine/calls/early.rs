@@ -1,0 +1,190 @@
+//! Reads that begin while the model is still writing the answer that asks for them (requirements A40, A41).
+//!
+//! Calls begin early from the first of an answer on, up to the first of which it is not certain that it changes nothing and
+//! will run as it stands. So no read overtakes a call that may change what it reads. What has begun so lies in the memory
+//! of the run alone: the machine is not told, and nothing is drafted. Once the answer is taken its calls pass the gate and
+//! are sent as any others, and the runtime has what was begun already.
+
+use std::collections::VecDeque;
+
+use crate::engine::action::{Action, ActionId, CallOut};
+use crate::engine::calls::CallsHandler;
+use crate::engine::context::out::ModelOut;
+use crate::engine::gate::is_told_of;
+use crate::engine::model::call_id;
+use crate::machine::CallState;
+use crate::words::agent::EARLY_READS_MAX;
+use crate::words::gate::GateQuestion;
+use crate::words::hook::HookPoint;
+use crate::words::ids::{CallId, ToolName};
+use crate::words::payload::Digest;
+use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
+
+/// The calls of the answer that is being written, as far as they may begin.
+#[derive(Debug, Default)]
+pub(crate) struct Early {
+    /// Which model call writes it.
+    of: Option<ActionId>,
+    /// How many of its calls are written.
+    written: usize,
+    /// No more of them begins early.
+    over: bool,
+    /// Those of which it is being found out whether they may, in call order.
+    asked: VecDeque<Asked>,
+    /// Those that have begun and are not sent yet.
+    begun: Vec<Begun>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    id: ActionId,
+    call: CallOut,
+    word: Word,
+}
+
+#[derive(Debug)]
+enum Word {
+    Awaited,
+    May(ResourceProfile),
+    MayNot,
+}
+
+#[derive(Debug)]
+struct Begun {
+    call: CallOut,
+    profile: ResourceProfile,
+}
+
+impl Early {
+    /// This call is sent: the runtime has what was begun of it.
+    pub(crate) fn taken(&mut self, call: &CallId) {
+        self.begun.retain(|begun| begun.call.id != *call);
+    }
+
+    fn end(&mut self) {
+        self.over = true;
+        self.asked.clear();
+    }
+}
+
+impl CallsHandler<'_> {
+    pub(crate) fn on_call_written(&mut self, of: ActionId, index: usize, tool: String, arguments: String) {
+        if self.cx.out.model != ModelOut::Answering(of) {
+            return;
+        }
+        if self.cx.out.early.of != Some(of) {
+            self.cx.out.early.of = Some(of);
+            (self.cx.out.early.written, self.cx.out.early.over) = (0, false);
+        }
+        let next = index == self.cx.out.early.written;
+        self.cx.out.early.written += 1;
+        if self.cx.out.early.over {
+            return;
+        }
+        match self.may_begin(index, &tool, arguments).filter(|_| next) {
+            Some(call) => {
+                let id = self.cx.output.next_id();
+                let question = self.question_ahead(&call);
+                self.cx.out.early.asked.push_back(Asked { id, call, word: Word::Awaited });
+                self.cx.output.push(Action::Foresee { id, question });
+            }
+            // Those before it may begin, none after it.
+            None => self.cx.out.early.over = true,
+        }
+    }
+
+    pub(crate) fn on_foreseen(&mut self, id: ActionId, profile: Option<ResourceProfile>) {
+        if let Some(asked) = self.cx.out.early.asked.iter_mut().find(|asked| asked.id == id) {
+            asked.word = profile.map_or(Word::MayNot, Word::May);
+        }
+        while let Some(asked) = self.cx.out.early.asked.pop_front() {
+            match asked.word {
+                Word::Awaited => return self.cx.out.early.asked.push_front(asked),
+                Word::May(profile) if !self.cx.end.starts_nothing() && !self.is_in_the_way(&profile) => {
+                    self.begin_early(asked.call, profile);
+                }
+                Word::May(_) | Word::MayNot => return self.cx.out.early.end(),
+            }
+        }
+    }
+
+    /// The call, if it is certain as far as core can tell that it changes nothing and will run as it stands.
+    fn may_begin(&self, index: usize, tool: &str, arguments: String) -> Option<CallOut> {
+        let begins = !self.cx.run.is_sync() && !self.cx.end.starts_nothing();
+        let agent = self.cx.run.agent.clone().filter(|agent| agent.early_reads && begins)?;
+        // A hook that sees whole answers may refuse this one.
+        if index >= EARLY_READS_MAX || agent.is_hooked(HookPoint::AfterModel) {
+            return None;
+        }
+        let spec = agent.tool(tool)?;
+        let reads = spec.effect == EffectClass::ReadOnly && !spec.dangerous && spec.runs_on == RunsOn::Server;
+        let told = is_told_of(&agent, spec, self.cx.mode(), &self.cx.mind.withheld());
+        let id = call_id(self.cx.mind.machine.step, index).ok()?;
+        let plain = reads && told && !agent.is_output(tool);
+        plain.then(|| self.call_out(&agent, spec, id, spec.name.clone(), arguments))
+    }
+
+    fn question_ahead(&self, call: &CallOut) -> GateQuestion {
+        GateQuestion {
+            session: self.cx.run.fence.key.clone(),
+            call: call.id.clone(),
+            tool: ToolName::clone(&call.tool),
+            arguments: call.arguments.clone(),
+            digest: Digest::of(call.arguments.as_bytes()),
+            effect: EffectClass::ReadOnly,
+            dangerous: false,
+            approved: false,
+            approved_on: None,
+        }
+    }
+
+    /// Whether one that has begun must not be out beside this: those would come one after the other.
+    fn is_in_the_way(&self, profile: &ResourceProfile) -> bool {
+        self.cx.out.early.begun.iter().any(|begun| begun.profile.conflicts_with(profile))
+    }
+
+    fn begin_early(&mut self, call: CallOut, profile: ResourceProfile) {
+        self.cx.output.push(Action::RunEarly { call: call.clone() });
+        self.cx.out.early.begun.push(Begun { call, profile });
+        self.cx.output.irrevocable = true;
+    }
+
+    /// Drops what was begun for an answer that did not come, or came otherwise, and for calls that will not run as they
+    /// stood.
+    pub(crate) fn drop_early(&mut self) {
+        if self.cx.out.early.of.is_some_and(|of| self.cx.out.model == ModelOut::Answering(of)) {
+            return;
+        }
+        self.cx.out.early.of = None;
+        self.cx.out.early.end();
+        let begun = std::mem::take(&mut self.cx.out.early.begun);
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            begun.into_iter().partition(|begun| self.is_about_to_run(&begun.call));
+        self.cx.out.early.begun = kept;
+        if !dropped.is_empty() {
+            let calls = dropped.into_iter().map(|begun| begun.call.id).collect();
+            self.cx.output.push(Action::DropEarly { calls, until: self.cx.run.grace_ends_at() });
+        }
+    }
+
+    /// Whether the step has this call, word for word, and nothing has come between it and its start.
+    fn is_about_to_run(&self, begun: &CallOut) -> bool {
+        let batch = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
+        let Some(call) = batch.and_then(|batch| batch.call(&begun.id)) else { return false };
+        let waits = match &call.state {
+            CallState::Queued | CallState::Gating | CallState::Approved => true,
+            CallState::Preparing
+            | CallState::Executing
+            | CallState::CleaningUp
+            | CallState::BlockedOnUser { .. }
+            | CallState::BlockedOnClient { .. }
+            | CallState::Waiting { .. }
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => false,
+        };
+        waits && call.tool == begun.tool.as_str() && self.cx.mind.arguments_of(&call.id) == begun.arguments
+    }
+}

@@ -1,0 +1,288 @@
+//! The calls of a step: they start, they come back, they are told of.
+
+use crate::engine::DEFERRED_OUTPUT_BYTES_MAX;
+use crate::engine::action::{Action, CallOut};
+use crate::engine::calls::broken::NotRun;
+use crate::engine::calls::custom::bytes_of;
+use crate::engine::calls::results::{cancelled, ended_waiting, result, says_error, stopped_alone};
+use crate::engine::context::Context;
+use crate::engine::context::run::Run;
+use crate::engine::mind::Mind;
+use crate::machine::{Batch, Call, CallState};
+use crate::words::agent::AgentSpec;
+use crate::words::ending::CancelReason;
+use crate::words::ending::Ending;
+use crate::words::event::Event;
+use crate::words::history::{CallInput, Input};
+use crate::words::ids::{CallId, PendingId, ToolName};
+use crate::words::image::Images;
+use crate::words::message::ResultStatus;
+use crate::words::parameters::{Parameters, shown_parameters};
+use crate::words::payload::Digest;
+use crate::words::tool::{Bound, EffectClass, ToolError, ToolReturn, ToolSpec};
+
+pub(crate) mod answers;
+pub(crate) mod broken;
+pub(crate) mod custom;
+pub(crate) mod early;
+pub(crate) mod recovery;
+pub(crate) mod results;
+pub(crate) mod staging;
+pub(crate) mod stopping;
+
+/// The calls of a step.
+pub(crate) struct CallsHandler<'a> {
+    pub(crate) cx: &'a mut Context,
+}
+
+impl CallsHandler<'_> {
+    /// Sends calls whose intents, marks and `allow`s are durable, as far as their class asks for it.
+    pub(crate) fn send(&mut self, calls: &[CallId]) {
+        let Some(agent) = self.cx.run.agent.clone() else { return };
+        let mut out = Vec::new();
+        for id in calls {
+            let Some(call) = self.cx.mind.call(id) else { continue };
+            let startable = matches!(call.state, CallState::Approved | CallState::Preparing);
+            if !startable {
+                continue;
+            }
+            self.cx.feed(Input::Call { call: id.clone(), input: CallInput::Sent });
+            let (Some(spec), Ok(tool)) = (agent.tool(&call.tool), call.tool.parse::<ToolName>()) else {
+                let input = self.gone(&call);
+                self.cx.feed(Input::Call { call: id.clone(), input });
+                continue;
+            };
+            out.push(self.call_out(&agent, spec, id.clone(), tool, self.cx.mind.arguments_of(id)));
+            self.cx.out.early.taken(id);
+        }
+        if !out.is_empty() {
+            self.cx.out.calls.extend(out.iter().map(|call| call.id.clone()));
+            let stream = self.stream_of_calls();
+            self.cx.output.push(Action::RunCalls { calls: out, stream });
+            self.cx.output.irrevocable = true;
+        }
+    }
+
+    /// The stream in which calls that are sent now are shown.
+    fn stream_of_calls(&mut self) -> u32 {
+        if self.cx.mind.draft.streamed.is_some() {
+            return self.cx.output.streams;
+        }
+        *self.cx.mind.step.stream.get_or_insert_with(|| {
+            self.cx.output.streams = self.cx.output.streams.saturating_add(1);
+            self.cx.output.streams
+        })
+    }
+
+    /// A call as its tool gets it.
+    pub(crate) fn call_out(
+        &self,
+        agent: &AgentSpec,
+        spec: &ToolSpec,
+        id: CallId,
+        tool: ToolName,
+        arguments: String,
+    ) -> CallOut {
+        CallOut {
+            idempotency_key: self.cx.run.idempotency_key(&id, &tool, &arguments),
+            id,
+            tool,
+            arguments,
+            timeout_ms: spec.timeout_ms.map_or(Some(agent.limits.tool_timeout_ms), Bound::limit),
+            state: self.cx.mind.machine.custom.clone(),
+        }
+    }
+
+    pub(crate) fn on_call_ended(
+        &mut self,
+        id: &CallId,
+        result: Result<ToolReturn, ToolError>,
+        duration_ms: u64,
+    ) {
+        self.cx.out.calls.remove(id);
+        let out = |state: &CallState| matches!(state, CallState::Executing | CallState::CleaningUp);
+        let Some(call) = self.cx.mind.call(id).filter(|call| out(&call.state)) else { return };
+        let stopping = call.state == CallState::CleaningUp;
+        let why = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        let ends = self.cx.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
+        let broken = self.cx.mind.machine.turn.broken;
+        let acts = call.effect != EffectClass::ReadOnly;
+        let came_back = acts && matches!(result, Ok(_) | Err(ToolError::Failed(_)));
+        let input = self.input_of(&call, result, stopping);
+        self.cx.mind.amend(id, |result| {
+            result.duration_ms = Some(duration_ms);
+            // It may have acted, whatever is said of it.
+            if came_back && !result.was_sent() {
+                result.sent = Some(true);
+            }
+        });
+        self.cx.feed(Input::Call { call: id.clone(), input });
+        if !ends {
+            self.note_broken(broken, &why);
+        }
+    }
+
+    fn input_of(&mut self, call: &Call, result_: Result<ToolReturn, ToolError>, stopping: bool) -> CallInput {
+        let result_ = result_.map(|returned| match returned {
+            ToolReturn::After { delay, output } => ToolReturn::After { delay, output: output.told_later() },
+            ToolReturn::Output(_) => returned,
+        });
+        match result_ {
+            Ok(ToolReturn::Output(output) | ToolReturn::After { output, .. })
+                if says_error(&output.content) =>
+            {
+                self.keep_bounded(call, ResultStatus::Error, output.content);
+                CallInput::Returned { ok: false, stop: false, broken: false }
+            }
+            Ok(ToolReturn::Output(output)) => {
+                self.keep_output(call, output.content, output.changes);
+                self.cx.mind.show(&call.id, output.images);
+                if let Some(ended) = self.cx.mind.step.ended.get_mut(&call.id) {
+                    ended.result.stop = output.stop && ended.result.status == ResultStatus::Done;
+                }
+                let ok = self.cx.mind.is_done(&call.id);
+                CallInput::Returned { ok, stop: output.stop, broken: false }
+            }
+            Ok(ToolReturn::After { output, .. }) if bytes_of(&output) > self.cx.run.deferred_bytes_max() => {
+                let text = format!(
+                    "a result to be given later has {} bytes, at most {} are allowed",
+                    bytes_of(&output),
+                    self.cx.run.deferred_bytes_max()
+                );
+                self.cx.mind.keep_result(result(call, ResultStatus::Error, text, self.cx.mind.edited(call)));
+                CallInput::Returned { ok: false, stop: false, broken: false }
+            }
+            Ok(ToolReturn::After { output, .. }) if !self.takes(call, &output.changes) => {
+                self.keep_output(call, output.content, output.changes);
+                CallInput::Returned { ok: false, stop: false, broken: false }
+            }
+            Ok(ToolReturn::After { delay, output }) => {
+                self.cx.mind.draft.decided = true;
+                self.note_changes(call, output.changes);
+                CallInput::Deferred {
+                    until: self.cx.run.now.after(delay),
+                    output: output.content,
+                    stop: output.stop,
+                }
+            }
+            Err(ToolError::Failed(text)) => {
+                self.keep_bounded(call, ResultStatus::Error, text);
+                CallInput::Returned { ok: false, stop: false, broken: false }
+            }
+            Err(ToolError::NotRun(why)) => {
+                self.not_run(call, NotRun { why, sent: false, wait: None }, stopping)
+            }
+            Err(ToolError::Transient { detail: why, wait }) => {
+                self.not_run(call, NotRun { why, sent: false, wait }, stopping)
+            }
+            Err(ToolError::Lost(why)) => self.not_run(call, NotRun { why, sent: true, wait: None }, stopping),
+        }
+    }
+
+    pub(crate) fn mark(&mut self, calls: &[CallId]) {
+        for call in calls {
+            self.cx.feed(Input::Call { call: call.clone(), input: CallInput::Marked });
+        }
+    }
+}
+
+impl Run {
+    /// A read may be sent before the answer that asks for it is durable. If its run dies, the model is asked
+    /// again and may ask for something else in the same place: so the key names the bytes too (INV-14).
+    fn idempotency_key(&self, id: &CallId, tool: &ToolName, arguments: &str) -> String {
+        let bytes = Digest::of(format!("{tool}\0{arguments}").as_bytes()).to_string();
+        format!("{}.{id}.{}", self.fence.incarnation, &bytes[..16])
+    }
+
+    /// The largest output that a call may leave to be given later: it is kept in the state.
+    fn deferred_bytes_max(&self) -> usize {
+        let limit = self.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
+        limit.min(DEFERRED_OUTPUT_BYTES_MAX)
+    }
+}
+
+impl Mind {
+    pub(crate) fn cancel(&mut self, call: &Call) -> CallInput {
+        let stopping = self.machine.state.batch().and_then(|batch| batch.stopping.as_ref());
+        let reason = stopping.map_or(CancelReason::UserCancelled, Ending::cancels_as);
+        let told = if stopping.is_some() { cancelled(reason) } else { stopped_alone() };
+        self.keep_result(result(call, ResultStatus::Cancelled, told, self.edited(call)));
+        CallInput::Cancelled { reason }
+    }
+
+    /// What the result of a call that is done shows stands beside what it says.
+    pub(crate) fn show(&mut self, call: &CallId, images: Images) {
+        if !images.is_empty() && self.is_done(call) {
+            self.amend(call, |result| result.images = images);
+        }
+    }
+
+    pub(crate) fn is_done(&self, call: &CallId) -> bool {
+        self.step.ended.get(call).is_some_and(|ended| ended.result.status == ResultStatus::Done)
+    }
+
+    pub(crate) fn call(&self, id: &CallId) -> Option<Call> {
+        self.machine.state.batch().and_then(|batch| batch.call(id)).cloned()
+    }
+
+    pub(crate) fn call_is(&self, id: &CallId, state: &CallState) -> bool {
+        self.machine.state.batch().and_then(|batch| batch.call(id)).is_some_and(|call| call.state == *state)
+    }
+
+    /// What a transition means for calls: events, and pending calls to close.
+    pub(crate) fn note_calls(&mut self, before: &Batch, after: &Batch) {
+        for (was, is) in before.calls.iter().zip(&after.calls) {
+            if let Some(pending) = was.state.pending().filter(|open| is.state.pending() != Some(*open)) {
+                self.close(pending.clone());
+            }
+            if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
+                (&was.state, &is.state)
+            {
+                self.keep_result(ended_waiting(is, *reason, output, *again, self.edited(is)));
+            }
+            // With its start mark, so that whoever looks on sees it before it comes back: told once.
+            let sends = is.state == CallState::Preparing || is.state == CallState::Executing;
+            let starts = sends && was.state == CallState::Approved;
+            let settles = is.state.is_end() || is.state.is_parked();
+            if is.state != was.state && (starts || settles) {
+                self.tell_of(is, starts);
+            }
+        }
+    }
+
+    /// Says that a call is in a new state: with its parameters in short when it starts, with how long it was out
+    /// once it came back.
+    fn tell_of(&mut self, call: &Call, starts: bool) {
+        let (is, parameters) = match starts {
+            true => (CallState::Executing.name(), shown_parameters(&self.arguments_of(&call.id))),
+            false => (call.state.name(), Parameters::default()),
+        };
+        let ended = self.step.ended.get(&call.id).filter(|_| call.state.is_end());
+        let duration_ms = ended.and_then(|ended| ended.result.duration_ms);
+        let (id, tool, is) = (call.id.clone(), call.tool.clone(), is.to_owned());
+        self.emit(Event::Call { call: id, tool, is, parameters, duration_ms });
+    }
+
+    /// Nobody was told yet that it starts, and it does not.
+    pub(crate) fn untell_start(&mut self, call: &CallId) {
+        let told = |event: &Event| {
+            matches!(event, Event::Call { call: told, is, .. }
+                if told == call && is == CallState::Executing.name())
+        };
+        self.draft.events.retain(|event| !told(event));
+    }
+
+    fn close(&mut self, pending: PendingId) {
+        let drafted = self.draft.open.iter().position(|new| new.id == pending);
+        match drafted {
+            // Nobody has seen it: it is never opened.
+            Some(at) => {
+                self.draft.open.remove(at);
+                let told =
+                    |event: &Event| matches!(event, Event::Asked { pending: asked, .. } if *asked == pending);
+                self.draft.events.retain(|event| !told(event));
+            }
+            None => self.draft.close.push(pending),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the model is told of a call that gave no output of its own.
+
+use crate::machine::{Call, CallState};
+use crate::words::ending::CancelReason;
+use crate::words::gate::DenialRecord;
+use crate::words::image::Images;
+use crate::words::message::{ResultStatus, ToolResult};
+use crate::words::tool::EffectClass;
+
+/// The result of `call` with these words.
+pub(crate) fn result(
+    call: &Call,
+    status: ResultStatus,
+    content: impl Into<String>,
+    edited: Option<String>,
+) -> ToolResult {
+    ToolResult {
+        call: call.id.clone(),
+        tool: call.tool.clone(),
+        status,
+        content: content.into(),
+        edited_arguments: edited,
+        duration_ms: None,
+        stop: false,
+        broken: false,
+        sent: None,
+        denial: None,
+        changes: Vec::new(),
+        images: Images::none(),
+    }
+}
+
+/// The result of a `call` that somebody refused.
+pub(crate) fn denied(
+    call: &Call,
+    status: ResultStatus,
+    content: impl Into<String>,
+    edited: Option<String>,
+    denial: DenialRecord,
+) -> ToolResult {
+    ToolResult { denial: Some(denial), ..result(call, status, content, edited) }
+}
+
+/// The result of a call that the machine itself ended. None: the call has not ended, or its result came
+/// from elsewhere.
+pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolResult> {
+    let (status, content) = match &call.state {
+        CallState::Cancelled { reason } => (ResultStatus::Cancelled, cancelled(*reason)),
+        CallState::InDoubt => (
+            ResultStatus::InDoubt,
+            "in doubt: this call was out when it was lost sight of. It may or may not have acted, and it \
+             is not sent again. Find out before you repeat it."
+                .to_owned(),
+        ),
+        CallState::Error => (ResultStatus::Error, "the call failed".to_owned()),
+        CallState::RejectedByUser => (ResultStatus::RejectedByUser, rejected(&call.tool, None)),
+        CallState::Done => (ResultStatus::Done, String::new()),
+        CallState::Queued
+        | CallState::Gating
+        | CallState::BlockedOnUser { .. }
+        | CallState::BlockedOnClient { .. }
+        | CallState::Waiting { .. }
+        | CallState::Approved
+        | CallState::Preparing
+        | CallState::Executing
+        | CallState::CleaningUp => return None,
+    };
+    Some(result(call, status, content, edited))
+}
+
+/// Whether what came back says nothing but that it failed: an object whose one field is `error`, a text.
+pub(crate) fn says_error(content: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Failed {
+        #[serde(rename = "error")]
+        _error: String,
+    }
+    content.trim_start().starts_with('{') && serde_json::from_str::<Failed>(content).is_ok()
+}
+
+pub(crate) fn cancelled(reason: CancelReason) -> String {
+    let why = match reason {
+        CancelReason::UserCancelled => "the turn was stopped before it acted",
+        CancelReason::UserInterrupted => "something was said that stopped the turn before it acted",
+        CancelReason::SystemEdited => "an earlier message was edited before it acted",
+        CancelReason::SystemDisposed => "the turn was given up before it acted",
+        CancelReason::SystemSafety => {
+            "it is dangerous and its run died before it started; it was not started again"
+        }
+        CancelReason::UserRejected => {
+            "the user refused another call of this step, and this one was not started"
+        }
+        CancelReason::SystemForked => {
+            "this session was forked from another one while the call was open there; it was not made here"
+        }
+    };
+    format!("cancelled ({}): {why}", reason.as_str())
+}
+
+/// A call that was stopped while its siblings went on.
+pub(crate) fn stopped_alone() -> String {
+    format!(
+        "cancelled ({}): somebody stopped this call before it acted",
+        CancelReason::UserCancelled.as_str()
+    )
+}
+
+/// A call that waited: it had come back, and its result was to be given later, or it was to be sent `again`.
+fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String {
+    if again {
+        return format!(
+            "cancelled ({}): it could not be run, and was stopped before it was tried again. It said: {output}",
+            reason.as_str()
+        );
+    }
+    format!(
+        "cancelled ({}): it had come back, and was stopped before its result was due. It said: {output}",
+        reason.as_str()
+    )
+}
+
+/// The result of a call that is cancelled while it waits with `output`. What had come back was sent.
+pub(crate) fn ended_waiting(
+    call: &Call,
+    reason: CancelReason,
+    output: &str,
+    again: bool,
+    edited: Option<String>,
+) -> ToolResult {
+    let content = cancelled_waiting(reason, output, again);
+    let sent = (!again && call.effect != EffectClass::ReadOnly).then_some(true);
+    ToolResult { sent, ..result(call, ResultStatus::Cancelled, content, edited) }
+}
+
+/// What the model is told of a call that a person refused: what they say, or what would have to be allowed.
+pub(crate) fn rejected(tool: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("Permission denied by user: {reason}"),
+        None => format!(
+            "Permission denied by user. Do not retry without asking. To let it run, the user would have to \
+             approve this call of {tool}, or allow {tool} for the rest of the session."
+        ),
+    }
+}

@@ -1,0 +1,87 @@
+//! One call is stopped alone: it is told so, and its siblings go on (requirement B33).
+
+use crate::engine::calls::CallsHandler;
+use crate::engine::calls::results::{result, stopped_alone};
+use crate::engine::mind::Mind;
+use crate::machine::{Call, CallState};
+use crate::store::ItemKind;
+use crate::words::ending::CancelReason;
+use crate::words::history::{CallInput, Input};
+use crate::words::ids::CallId;
+use crate::words::message::{CallSignal, ResultStatus};
+
+impl CallsHandler<'_> {
+    /// Stops one call that somebody asked to have stopped. False: there is none, or it cannot be told yet.
+    pub(crate) fn stop_one(&mut self) -> bool {
+        let Some((call, input)) = self.cx.mind.stoppable() else { return false };
+        // An answer that was accepted stands.
+        if self.take_answer() {
+            return true;
+        }
+        let lost = matches!(input, CallInput::Lost { .. });
+        match &call.state {
+            CallState::Waiting { output, .. } if lost => self.keep_doubt(&call, output),
+            // It says itself what became of it, or has said so.
+            CallState::Executing | CallState::Waiting { .. } => {}
+            CallState::Queued
+            | CallState::Gating
+            | CallState::BlockedOnUser { .. }
+            | CallState::BlockedOnClient { .. }
+            | CallState::Approved
+            | CallState::Preparing
+            | CallState::CleaningUp
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => {
+                let kept =
+                    result(&call, ResultStatus::Cancelled, stopped_alone(), self.cx.mind.edited(&call));
+                self.cx.mind.keep_result(kept);
+            }
+        }
+        self.cx.feed(Input::Call { call: call.id, input });
+        self.cx.mind.draft.decided = true;
+        true
+    }
+}
+
+impl Mind {
+    /// A call that is to be stopped, and what that means where it stands.
+    fn stoppable(&self) -> Option<(Call, CallInput)> {
+        let batch = self.machine.state.batch()?;
+        let signals = self.inbox.items.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
+        let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
+        let mut named = named.map(|CallSignal::StopCall { call }| call);
+        named.find_map(|id: CallId| {
+            let call = batch.call(&id)?;
+            let cancelled = CallInput::Cancelled { reason: CancelReason::UserCancelled };
+            let input = match &call.state {
+                CallState::Executing => CallInput::StopAsked,
+                // It may have acted when it was sent before: only the tool can say.
+                CallState::Approved if call.may_have_acted() => return None,
+                // The same, and it is not asked any more.
+                CallState::Waiting { again: true, .. } if call.may_have_acted() => {
+                    CallInput::Lost { broken: false }
+                }
+                CallState::Queued
+                | CallState::Gating
+                | CallState::BlockedOnUser { .. }
+                | CallState::BlockedOnClient { .. }
+                | CallState::Waiting { .. }
+                | CallState::Approved => cancelled,
+                // Its mark is on its way: it is told as soon as it is out.
+                CallState::Preparing
+                | CallState::CleaningUp
+                | CallState::Done
+                | CallState::Error
+                | CallState::RejectedByUser
+                | CallState::Cancelled { .. }
+                | CallState::InDoubt => return None,
+            };
+            // Of a step that is being stopped only what may come back by itself is left to stop.
+            let left = batch.stopping.is_none() || input == CallInput::StopAsked;
+            left.then(|| (call.clone(), input))
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! What a model is shown, kept from one call of a run to the next.
+
+use std::sync::Arc;
+
+use super::{Cleared, shown};
+use crate::engine::Shown;
+use crate::engine::compaction::pictures::Pictures;
+use crate::store::MessageRange;
+use crate::words::ids::MessageSeq;
+use crate::words::list::SharedList;
+use crate::words::message::Message;
+
+/// What a model is shown, message by message, kept so that the next call costs what is new.
+///
+/// It says the same as if each call began from nothing: a message as [`shown`], pictures within their bounds. Looked at
+/// are the messages that came since the call before, and those from where results are shown otherwise than then. Where
+/// something else is shown than then and what came since, it begins from nothing by itself.
+///
+/// ```
+/// use std::sync::Arc;
+/// use holdover_core::compaction::Seen;
+/// use holdover_core::ids::MessageSeq;
+/// use holdover_core::message::{Message, UserMessage};
+/// use holdover_core::engine::Shown;
+/// use holdover_core::store::MessageRange;
+///
+/// let said = |seq, text: &str| (MessageSeq(seq), Arc::new(Message::User(UserMessage::new(text))));
+/// let mut shown = Shown::default();
+/// let mut seen = Seen::default();
+/// for seq in 1..=3 {
+///     shown.added.push(said(seq, "go on"));
+///     shown.ranges = vec![MessageRange::new(MessageSeq(1), MessageSeq(seq))];
+///     let messages = seen.update(&shown, &[], usize::MAX);
+///     assert_eq!(messages.len() as u64, seq);
+/// }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// What was shown at the call before, and how much of a result.
+    of: Shown,
+    most: usize,
+    cleared: Cleared,
+    /// The messages as the model sees them, and where in the transcript each of them stands.
+    messages: SharedList<Arc<Message>>,
+    places: Vec<MessageSeq>,
+    pictures: Pictures,
+}
+
+impl Seen {
+    /// What a model sees of this, of a result no more than `most` characters. `read` holds what
+    /// [`to_read`](Shown::to_read) names; it is the same as long as that is, and one run made all that is shown.
+    pub fn update(
+        &mut self,
+        now: &Shown,
+        read: &[(MessageSeq, Arc<Message>)],
+        most: usize,
+    ) -> SharedList<Arc<Message>> {
+        // Empty while it changes: a panic in between leaves nothing half done.
+        let before = std::mem::take(self);
+        let (mut seen, new) = match before.news_of(now).filter(|_| before.most == most) {
+            Some(new) => (before, new),
+            None => (Self { most, ..Self::default() }, now.ranges.clone()),
+        };
+        let new = match seen.clear(now, &new, read) {
+            Some(from) => from_on(&now.ranges, from),
+            None => new,
+        };
+        for (seq, message) in new.iter().flat_map(|range| now.messages_in(*range, read)) {
+            let Some(message) = shown(*seq, message, &seen.cleared, most) else { continue };
+            seen.pictures.note(seen.messages.len(), &message);
+            seen.messages.push(message);
+            seen.places.push(*seq);
+        }
+        seen.pictures.bound(&mut seen.messages);
+        seen.of = now.clone();
+        *self = seen;
+        self.messages.clone()
+    }
+
+    /// What is shown now and was not at the call before, where all that was shown then stands before it. None: it does
+    /// not.
+    fn news_of(&self, now: &Shown) -> Option<Vec<MessageRange>> {
+        let Some((last, first)) = self.of.ranges.split_last() else { return Some(now.ranges.clone()) };
+        let begins =
+            now.ranges.get(first.len()).filter(|range| range.from == last.from && range.to >= last.to);
+        let grown = *begins.filter(|_| now.ranges.starts_with(first) && now.claimed == self.of.claimed)?;
+        // Decisions that were taken back left their places to others.
+        let newest = self.of.added.len().checked_sub(1).map(|at| (self.of.added.get(at), now.added.get(at)));
+        let same = newest.is_none_or(|(before, now)| match (before, now) {
+            (Some((_, before)), Some((_, now))) => Arc::ptr_eq(before, now),
+            (_, None) | (None, _) => false,
+        });
+        let rest = (grown.to > last.to).then(|| MessageRange::new(last.to.next(), grown.to));
+        let behind = now.ranges.iter().skip(first.len() + 1).copied();
+        same.then(|| rest.into_iter().chain(behind).collect())
+    }
+
+    /// Takes in which results are cleared now, and how, as the `new` messages say too. From the first that may look
+    /// otherwise on nothing is kept: that one's place is returned, if it is not new.
+    fn clear(
+        &mut self,
+        now: &Shown,
+        new: &[MessageRange],
+        read: &[(MessageSeq, Arc<Message>)],
+    ) -> Option<MessageSeq> {
+        let new = new.iter().flat_map(|range| now.messages_in(*range, read));
+        let other = self.cleared.change(now.cleared, now.in_part, new.map(|(_, message)| &**message))?;
+        let kept = self.places.iter().rposition(|place| *place < other).map_or(0, |at| at + 1);
+        let from = self.places.get(kept).copied();
+        self.places.truncate(kept);
+        self.messages.truncate(kept);
+        self.pictures.truncate(kept);
+        from
+    }
+}
+
+/// What stands from this message on, which is shown.
+fn from_on(ranges: &[MessageRange], from: MessageSeq) -> Vec<MessageRange> {
+    let mut rest = ranges.iter().skip_while(|range| !range.contains(from)).copied();
+    let first = rest.next().map(|range| MessageRange::new(from, range.to));
+    first.into_iter().chain(rest).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Old results are put in short before they are cleared (requirement A34).
+//!
+//! A run waits for no summary. It asks for them when results are to be cleared, goes on with these still shown, and
+//! clears them at the first steering after the answer, or with the turn: so what the model is shown of a result changes
+//! once. A result of which no summary came by then is shown as the marker for ever.
+
+use crate::engine::action::{Action, ActionId};
+use crate::engine::compaction;
+use crate::engine::compaction::summarising::CompactionHandler;
+use crate::engine::reply::{Shortened, ShortenedInVain};
+use crate::store::MessageRange;
+use crate::words::agent::Compaction;
+use crate::words::ids::MessageSeq;
+use crate::words::message::{InShort, Message, Notice};
+use crate::words::usage::Usage;
+
+/// Results that are to be cleared up to a place, while somebody puts them in short.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Shortening {
+    #[default]
+    Unasked,
+    Asked(ActionId, MessageSeq),
+    /// With what was used for those that came to nothing.
+    Heard(MessageSeq, Vec<Shortened>, Usage),
+}
+
+impl CompactionHandler<'_> {
+    /// Up to where results are cleared at this steering, at which the turn `ends` or not, and what putting them in short
+    /// used.
+    pub(crate) fn clear_results(
+        &mut self,
+        rules: &Compaction,
+        of_step: Option<MessageRange>,
+        ends: bool,
+    ) -> (Option<MessageSeq>, Usage) {
+        let due = self.cx.mind.clears(rules, of_step);
+        if !rules.summarises_results() {
+            return (due, Usage::default());
+        }
+        match (std::mem::take(&mut self.cx.mind.shortening), due) {
+            (Shortening::Heard(up_to, made, in_vain), _) => {
+                let mut usage = self.keep_in_short(&made);
+                usage.add(in_vain);
+                (Some(up_to), usage)
+            }
+            (Shortening::Asked(_, up_to), _) if ends => (Some(up_to), Usage::default()),
+            (asked @ Shortening::Asked(..), _) => {
+                self.cx.mind.shortening = asked;
+                (None, Usage::default())
+            }
+            // They stay as they are: the run that goes on asks.
+            (Shortening::Unasked, Some(_)) if !ends && self.cx.end.starts_nothing() => {
+                (None, Usage::default())
+            }
+            (Shortening::Unasked, Some(up_to)) if !ends => {
+                self.ask_in_short(up_to, of_step);
+                (None, Usage::default())
+            }
+            (Shortening::Unasked, due) => (due, Usage::default()),
+        }
+    }
+
+    fn ask_in_short(&mut self, up_to: MessageSeq, of_step: Option<MessageRange>) {
+        let of_step = of_step.into_iter().flat_map(|range| (range.from.0..=range.to.0).map(MessageSeq));
+        let known = self.cx.mind.machine.view.results.iter().copied();
+        let results = known.chain(of_step).filter(|seq| *seq <= up_to).collect();
+        let id = self.cx.output.next_id();
+        self.cx.mind.shortening = Shortening::Asked(id, up_to);
+        let (step, model) = (self.cx.mind.machine.step, self.cx.mind.machine.turn.model);
+        self.cx.output.push(Action::Shorten { id, step, model, results, shown: self.cx.shown() });
+    }
+
+    pub(crate) fn on_shortened(&mut self, id: ActionId, made: Vec<Shortened>, in_vain: &[ShortenedInVain]) {
+        if let Shortening::Asked(of, up_to) = self.cx.mind.shortening
+            && of == id
+        {
+            let mut usage = Usage::default();
+            in_vain.iter().for_each(|broken| usage.add(self.cx.usage_of_broken_short(broken)));
+            self.cx.mind.shortening = Shortening::Heard(up_to, made, usage);
+        }
+    }
+
+    /// What was put in short stands in the transcript, so that it is shown in the same words from now on.
+    fn keep_in_short(&mut self, made: &[Shortened]) -> Usage {
+        let mut usage = Usage::default();
+        made.iter().for_each(|short| usage.add(self.cx.usage_of(short.usage)));
+        let kept = |short: &Shortened| {
+            let text = compaction::bounded(&short.text).filter(|_| short.stop.is_whole())?;
+            Some(InShort { of: short.of, text })
+        };
+        let in_short: Vec<InShort> = made.iter().filter_map(kept).collect();
+        if !in_short.is_empty() {
+            let text = format!("old results shown in short: {}", in_short.len());
+            self.cx.append(Message::Notice(Notice { in_short, ..Notice::new(text) }));
+        }
+        usage
+    }
+}

@@ -1,0 +1,127 @@
+//! The machine takes an input, and what must be done because of it is done.
+
+use crate::engine::RunOutcome;
+use crate::engine::action::{Action, ModelCall};
+use crate::engine::context::Context;
+use crate::engine::context::out::ModelOut;
+use crate::machine::{Effect, Facts, Refused, transition};
+use crate::words::error::ErrorInfo;
+use crate::words::history::{HistoryRow, Input, StateKind};
+use crate::words::hook::{HookPoint, Moved};
+
+impl Context {
+    pub(crate) fn note_move(&mut self, from: StateKind, input: &Input) {
+        if self.run.is_hooked(HookPoint::Transition) {
+            let (session, to) = (self.run.fence.key.clone(), self.mind.machine.state.kind());
+            self.output.moves.push(Moved { session, from, input: input.clone(), to, at: self.run.now });
+        }
+    }
+
+    /// Lets the machine take an input, notes what follows, queues what must be done. False: already there.
+    pub(crate) fn feed(&mut self, input: Input) -> bool {
+        let from = self.mind.machine.state.kind();
+        let moved = match transition(&self.mind.machine, &input, &Facts { now: self.run.now }) {
+            Ok(moved) => moved,
+            Err(refused) => {
+                self.on_refused(&input, &refused);
+                return true;
+            }
+        };
+        if !moved.moved {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.mind.machine, moved.next);
+        self.mind.moved = true;
+        self.note_move(from, &input);
+        self.mind.draft.history.push(HistoryRow { from, input, at: self.run.now });
+        let closed = moved.effects.iter().find_map(|effect| match effect {
+            Effect::CloseStep(batch) => Some(batch.clone()),
+            Effect::AnnounceTurn
+            | Effect::Provision
+            | Effect::CallModel { .. }
+            | Effect::StopModel
+            | Effect::Consult(_)
+            | Effect::StopCalls(_)
+            | Effect::StateChanged(_)
+            | Effect::TearDown(_)
+            | Effect::AnnounceEnd(_) => None,
+        });
+        let after = closed.or_else(|| self.mind.machine.state.batch().cloned());
+        if let (Some(before), Some(after)) = (before.state.batch(), after) {
+            self.mind.note_calls(before, &after);
+        }
+        // What is done of it may move the machine on.
+        let told = self.mind.told_of_move(&before);
+        for effect in moved.effects {
+            self.perform(effect);
+        }
+        told.into_iter().for_each(|event| self.mind.emit(event));
+        true
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::AnnounceTurn => self.announce_turn(),
+            Effect::Provision => self.mind.provision_due = true,
+            Effect::CallModel { step, attempt, .. } => {
+                let id = self.output.next_id();
+                self.out.model = ModelOut::Answering(id);
+                self.output.streams = self.output.streams.saturating_add(1);
+                let call = ModelCall {
+                    step,
+                    attempt,
+                    model: self.mind.machine.turn.model,
+                    stream: self.output.streams,
+                    shown: self.shown(),
+                    note: self.output.note.take(),
+                    withheld: self.mind.withheld(),
+                    mode: self.mode(),
+                    prompt: self.mind.machine.prompt,
+                };
+                self.output.push(Action::CallModel { id, call });
+            }
+            Effect::StopModel => self.stop_listening(),
+            Effect::Consult(_) if self.end.starts_nothing() => {}
+            Effect::Consult(calls) => self.gate().consult(&calls),
+            Effect::StopCalls(calls) => {
+                let until = self.run.grace_ends_at();
+                self.out.calls.extend(calls.iter().cloned());
+                self.output.push(Action::StopCalls { calls, until });
+            }
+            Effect::CloseStep(batch) => self.promote(&batch),
+            Effect::StateChanged(merged) => self.tell_of_state(merged),
+            Effect::TearDown(_) => self.mind.teardown_due = true,
+            Effect::AnnounceEnd(ending) => self.announce_end(ending),
+        }
+    }
+
+    /// An input that the machine does not take ends the turn. What was decided in the same breath has no place any
+    /// more, and costs neither the turn its end nor the run its commit; only a turn that cannot even fail loses the run.
+    fn on_refused(&mut self, input: &Input, refused: &Refused) {
+        if !self.end.given_up || matches!(input, Input::Failed { .. }) {
+            self.give_up(ErrorInfo::new("engine.refused", refused.to_string()));
+        }
+    }
+
+    /// Ends the turn on an error that no retry mends; a second one ends the run at once.
+    pub(crate) fn give_up(&mut self, error: ErrorInfo) {
+        if self.end.given_up {
+            self.end.exit = Some(RunOutcome::Lost);
+            return;
+        }
+        self.end.given_up = true;
+        if self.out.model.is_stopped() {
+            self.out.model = ModelOut::Silent;
+        }
+        self.output.actions.retain(|action| {
+            matches!(
+                action,
+                Action::Commit { .. }
+                    | Action::StageResult { .. }
+                    | Action::Read { .. }
+                    | Action::DropEarly { .. }
+            )
+        });
+        self.feed(Input::Failed { error });
+    }
+}

@@ -1,0 +1,75 @@
+//! All that a decision may look at and change. What is on its way to the store is not part of it.
+
+use crate::engine::action::{Action, ActionId};
+use crate::engine::calls::CallsHandler;
+use crate::engine::compaction::summarising::CompactionHandler;
+use crate::engine::context::end::End;
+use crate::engine::context::out::Out;
+use crate::engine::context::output::Output;
+use crate::engine::context::past::Past;
+use crate::engine::context::run::Run;
+use crate::engine::gate::GateHandler;
+use crate::engine::inbox::InboxHandler;
+use crate::engine::mind::Mind;
+use crate::engine::model::ModelHandler;
+use crate::engine::rest::RestHandler;
+use crate::engine::steering::SteeringHandler;
+use crate::store::MessageRange;
+use crate::words::ids::InboxSeq;
+
+pub(crate) mod end;
+pub(crate) mod feed;
+pub(crate) mod out;
+pub(crate) mod output;
+pub(crate) mod past;
+pub(crate) mod run;
+pub(crate) mod telling;
+pub(crate) mod transcript;
+
+/// A run as those see it who decide.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) run: Run,
+    /// What is decided.
+    pub(crate) mind: Mind,
+    pub(crate) out: Out,
+    pub(crate) past: Past,
+    pub(crate) output: Output,
+    pub(crate) end: End,
+}
+
+impl Context {
+    pub(crate) fn inbox(&mut self) -> InboxHandler<'_> {
+        InboxHandler { cx: self }
+    }
+
+    pub(crate) fn model(&mut self) -> ModelHandler<'_> {
+        ModelHandler { cx: self }
+    }
+
+    pub(crate) fn gate(&mut self) -> GateHandler<'_> {
+        GateHandler { cx: self }
+    }
+
+    pub(crate) fn calls(&mut self) -> CallsHandler<'_> {
+        CallsHandler { cx: self }
+    }
+
+    pub(crate) fn compaction(&mut self) -> CompactionHandler<'_> {
+        CompactionHandler { cx: self }
+    }
+
+    pub(crate) fn steering(&mut self) -> SteeringHandler<'_> {
+        SteeringHandler { cx: self }
+    }
+
+    pub(crate) fn rest(&mut self) -> RestHandler<'_> {
+        RestHandler { cx: self }
+    }
+
+    pub(crate) fn read(&mut self, messages: Vec<MessageRange>, after: InboxSeq, interrupt: bool) -> ActionId {
+        let id = self.output.next_id();
+        self.output.push(Action::Read { id, messages, inbox_after: after, interrupt });
+        id
+    }
+}

@@ -1,0 +1,20 @@
+//! What stood in the transcript before this run, as far as it had to be read.
+
+use crate::engine::inbox::undo::Undone;
+use crate::engine::model::looping::Before;
+
+/// What was read of before this run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Past {
+    /// The newest messages of before the claim, for loop detection.
+    pub(crate) window: Before,
+    /// What is to be taken back before a turn begins.
+    pub(crate) undone: Undone,
+}
+
+impl Past {
+    /// Whether something is being read.
+    pub(crate) fn is_reading(&self) -> bool {
+        matches!(self.window, Before::Reading { .. }) || matches!(self.undone, Undone::Reading(..))
+    }
+}

@@ -1,0 +1,91 @@
+//! What enters the transcript: messages as drafted, and the results of a step in call order.
+
+use std::sync::Arc;
+
+use crate::engine::calls::results::result_of_end;
+use crate::engine::compaction;
+use crate::engine::context::Context;
+use crate::machine::Batch;
+use crate::store::{MessageRange, NewMessage};
+use crate::words::error::ErrorInfo;
+use crate::words::event::Event;
+use crate::words::ids::MessageSeq;
+use crate::words::message::{Message, ResultStatus};
+
+impl Context {
+    /// Appends a message to the transcript as drafted, and says where it stands.
+    pub(crate) fn append(&mut self, message: Message) -> MessageSeq {
+        match message.to_payload() {
+            Ok(payload) => {
+                let bytes = payload.len();
+                self.append_as(message, NewMessage::Inline(payload), bytes)
+            }
+            Err(error) => {
+                self.give_up(ErrorInfo::new("engine.encode", error.to_string()));
+                self.mind.transcript.last
+            }
+        }
+    }
+
+    fn append_as(&mut self, message: Message, stored: NewMessage, bytes: usize) -> MessageSeq {
+        match &message {
+            Message::User(_) | Message::Assistant(_) | Message::Tool(_) => {
+                let counted = compaction::bytes_counted(&message, bytes);
+                let shown = counted.saturating_sub(self.left_out(&message));
+                self.mind.transcript.grown =
+                    self.mind.transcript.grown.saturating_add(compaction::estimate(shown));
+            }
+            Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
+        }
+        self.mind.transcript.last = self.mind.transcript.last.next();
+        let seq = self.mind.transcript.last;
+        let stream = matches!(message, Message::Assistant(_)).then(|| self.stream_id());
+        self.mind.emit(Event::Message { seq, role: message.role().to_owned(), stream });
+        self.mind.draft.messages.push(stored);
+        self.mind.transcript.added.push((seq, Arc::new(message)));
+        seq
+    }
+
+    /// How many bytes of it the model is never shown.
+    fn left_out(&self, message: &Message) -> usize {
+        let Message::Tool(result) = message else { return 0 };
+        let most = self.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_chars_shown);
+        compaction::snipped(&result.content, most).map_or(0, |shown| result.content.len() - shown.len())
+    }
+
+    /// Every call has its one result now, in call order (INV-08).
+    pub(crate) fn promote(&mut self, batch: &Batch) {
+        if batch.for_more {
+            return self.close_asking_for_more(batch);
+        }
+        self.mind.step.tools_done.clear();
+        self.mind.step.results = None;
+        for call in &batch.calls {
+            if let Some(result) = result_of_end(call, self.mind.edited(call)) {
+                self.mind.keep_result(result);
+            }
+            let Some(ended) = self.mind.step.ended.remove(&call.id) else { continue };
+            if ended.result.status == ResultStatus::Done {
+                self.mind.step.tools_done.push(ended.result.tool.clone());
+            }
+            let bytes = ended.payload.len();
+            let stored = if ended.staged {
+                NewMessage::Promote(call.id.clone())
+            } else {
+                NewMessage::Inline(ended.payload)
+            };
+            let seq = self.append_as(Message::Tool(ended.result), stored, bytes);
+            let first = self.mind.step.results.map_or(seq, |range| range.from);
+            self.mind.step.results = Some(MessageRange::new(first, seq));
+        }
+        if let Some(stream) = self.mind.step.stream.take() {
+            self.mind.draft.streamed = self.mind.draft.streamed.max(Some(stream));
+        }
+        self.mind.step.proposed.clear();
+        self.mind.step.edited.clear();
+        self.mind.step.rewritten.clear();
+        self.mind.step.answered_at = None;
+        self.mind.draft.step_closed = true;
+        self.mind.draft.decided = true;
+    }
+}

@@ -1,0 +1,282 @@
+//! What a fork begins with: the state of a checkpoint, at rest, with every open call closed.
+//!
+//! A fork may begin in the middle of a turn. What was out or owed there stays with the source: a call that
+//! had ended keeps its result, one that was out is in doubt, every other is cancelled (`system:forked`). So
+//! every call of the fork's transcript has exactly one result (INV-08), and nobody owes it anything.
+
+use std::collections::BTreeMap;
+
+use crate::engine::STATE_FORMAT;
+use crate::engine::calls::results::{ended_waiting, result_of_end};
+use crate::engine::compaction;
+use crate::machine::custom::{self, Merged};
+use crate::machine::{AgentState, Batch, Call, CallState, Effect, Facts, Machine, Refused, transition};
+use crate::store::{Checkpoint, MessageRange, NewState, SessionStatus, StagedResult, StoredMessage};
+use crate::time::Timestamp;
+use crate::words::event::Event;
+use crate::words::handoff::Goal;
+use crate::words::history::HistoryRow;
+use crate::words::history::{Input, StateKind};
+use crate::words::ids::{CallId, MessageSeq, SessionKey};
+use crate::words::message::{Message, ToolResult, UserMessage};
+use crate::words::parameters::Parameters;
+use crate::words::payload::Payload;
+
+/// How far behind a checkpoint the results of its step are looked for, in messages, beside a decision and a
+/// result for each of its calls.
+const RESULTS_WITHIN: u64 = 200;
+
+/// What a fork is made of, beside names and what the store copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForkPlan {
+    /// The status that it rests with.
+    pub status: SessionStatus,
+    /// Its state.
+    pub state: NewState,
+    /// What closes the calls that were open, in call order, and the goal of a handoff.
+    pub messages: Vec<Payload>,
+    /// What tells of it.
+    pub events: Vec<Payload>,
+}
+
+/// A checkpoint that no fork can begin from.
+#[derive(Debug, thiserror::Error)]
+#[error("session {key}: checkpoint {}: {why}", at.0)]
+pub struct ForkError {
+    key: SessionKey,
+    at: crate::words::ids::CheckpointId,
+    why: Why,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Why {
+    #[error("its state has format {0}, this program reads {STATE_FORMAT}")]
+    Format(crate::words::ids::StateFormat),
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    #[error("{0}")]
+    Refused(#[from] Refused),
+    #[error("call {0} had ended and its result is nowhere")]
+    NoResult(CallId),
+    #[error("nothing was said there that could be handed over")]
+    NothingSaid,
+}
+
+/// The messages of the source that [`plan`] must see: what the calls of the checkpoint's step ran with and
+/// what came of them.
+pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<MessageRange>, ForkError> {
+    let machine = machine_of(at).map_err(|why| ForkError { key: source.clone(), at: at.id, why })?;
+    let Some(batch) = machine.state.batch() else { return Ok(Vec::new()) };
+    let edited = batch.calls.iter().filter(|call| call.arguments != batch.message);
+    let single = edited.map(|call| MessageRange::new(call.arguments, call.arguments));
+    let reach = (batch.calls.len() as u64).saturating_mul(2).saturating_add(RESULTS_WITHIN);
+    let last = MessageSeq(at.last_message.0.saturating_add(reach));
+    let behind = MessageRange::new(at.last_message.next(), last);
+    Ok(single.chain([behind]).collect())
+}
+
+/// What a fork from checkpoint `at` of `source` begins with. `messages` are those that
+/// [`needed_messages`] named, `staged` is what the source has staged now, in the life of the checkpoint.
+pub fn plan(
+    source: &SessionKey,
+    at: &Checkpoint,
+    messages: &[StoredMessage],
+    staged: &[StagedResult],
+    now: Timestamp,
+) -> Result<ForkPlan, ForkError> {
+    planned(source, at, messages, staged, None, now)
+}
+
+/// The same for a session that is [handed over](crate::words::handoff): it rests interrupted, with `goal` as its newest
+/// message, and its next turn works on that. `draft`: that turn ends as soon as the session is prepared.
+pub fn plan_handoff(
+    source: &SessionKey,
+    at: &Checkpoint,
+    messages: &[StoredMessage],
+    staged: &[StagedResult],
+    (goal, draft): (&Goal, bool),
+    now: Timestamp,
+) -> Result<ForkPlan, ForkError> {
+    planned(source, at, messages, staged, Some((goal, draft)), now)
+}
+
+fn planned(
+    source: &SessionKey,
+    at: &Checkpoint,
+    messages: &[StoredMessage],
+    staged: &[StagedResult],
+    handoff: Option<(&Goal, bool)>,
+    now: Timestamp,
+) -> Result<ForkPlan, ForkError> {
+    let fail = |why| ForkError { key: source.clone(), at: at.id, why };
+    let before = machine_of(at).map_err(fail)?;
+    let mut fork = Draft { seq: at.last_message, ..Draft::default() };
+    let mut machine = before.clone();
+    let mut history = Vec::new();
+    let mut ended = None;
+    for input in [Input::Forked, Input::TornDown] {
+        if input == Input::TornDown && !matches!(machine.state, AgentState::TearingDown { .. }) {
+            break;
+        }
+        let from = machine.state.kind();
+        let moved = transition(&machine, &input, &Facts { now }).map_err(|refused| fail(refused.into()))?;
+        for effect in &moved.effects {
+            if let (Effect::CloseStep(after), Some(before)) = (effect, before.state.batch()) {
+                let known = known_results(before, messages, staged);
+                if !after.for_more {
+                    fork.close(before, after, &known, messages).map_err(fail)?;
+                }
+            }
+            if let Effect::StateChanged(merged) = effect {
+                fork.tell_of_state(merged).map_err(fail)?;
+            }
+            if let Effect::AnnounceEnd(ending) = effect {
+                ended = Some(ending.clone());
+            }
+        }
+        if let Some(step) = machine.state.open_step().filter(|_| moved.next.state.open_step().is_none()) {
+            fork.tell(&Event::StepEnded { step }).map_err(fail)?;
+        }
+        history.push(HistoryRow { from, input, at: now });
+        machine = moved.next;
+    }
+    let said = handoff.map(|(goal, _)| Message::User(UserMessage::new(goal.as_str())));
+    if let (Some((_, draft)), Some(said)) = (handoff, &said) {
+        let from = machine.state.kind();
+        if from == StateKind::Idle {
+            return Err(fail(Why::NothingSaid));
+        }
+        let input = Input::HandedOff { after: fork.seq, tokens: compaction::tokens_of(said), draft };
+        let moved = transition(&machine, &input, &Facts { now }).map_err(|refused| fail(refused.into()))?;
+        history.push(HistoryRow { from, input, at: now });
+        machine = moved.next;
+    }
+    let goal = said.is_some().then_some(fork.seq.next());
+    let forked = Event::Forked { from: source.clone(), at: at.id, goal };
+    fork.events.insert(0, Payload::json(&forked).map_err(|error| fail(error.into()))?);
+    fork.tell(&Event::History { rows: history }).map_err(fail)?;
+    if let Some(ending) = ended {
+        let (turn, steps, reason) = (machine.turn.number, machine.turn.steps, Some(ending.reason));
+        fork.tell(&Event::AgentEnd { turn, session: None, steps, reason }).map_err(fail)?;
+        fork.tell(&Event::Done { turn, ending, usage: machine.usage }).map_err(fail)?;
+    }
+    if let Some(said) = &said {
+        fork.say(said).map_err(fail)?;
+    }
+    let payload = Payload::json(&machine).map_err(|error| fail(error.into()))?;
+    let status = machine.state.status_at_rest();
+    let state = NewState { format: STATE_FORMAT, payload };
+    Ok(ForkPlan { status, state, messages: fork.messages, events: fork.events })
+}
+
+fn machine_of(at: &Checkpoint) -> Result<Machine, Why> {
+    if at.format > STATE_FORMAT {
+        return Err(Why::Format(at.format));
+    }
+    Ok(at.state.parse()?)
+}
+
+/// The results of calls that had ended: still staged, or promoted since.
+fn known_results(
+    batch: &Batch,
+    messages: &[StoredMessage],
+    staged: &[StagedResult],
+) -> BTreeMap<CallId, Payload> {
+    let ended = |id: &CallId| batch.calls.iter().any(|call| call.id == *id && call.state.is_end());
+    let promoted = messages.iter().filter_map(|stored| match stored.payload.parse() {
+        Ok(Message::Tool(result)) => Some((result.call, stored.payload.clone())),
+        Ok(
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_),
+        )
+        | Err(_) => None,
+    });
+    let staged = staged.iter().map(|result| (result.call.clone(), result.payload.clone()));
+    promoted.chain(staged).filter(|(id, _)| ended(id)).collect()
+}
+
+#[derive(Default)]
+struct Draft {
+    seq: MessageSeq,
+    messages: Vec<Payload>,
+    events: Vec<Payload>,
+}
+
+impl Draft {
+    fn tell(&mut self, event: &Event) -> Result<(), Why> {
+        self.events.push(Payload::json(event)?);
+        Ok(())
+    }
+
+    fn say(&mut self, message: &Message) -> Result<(), Why> {
+        self.seq = self.seq.next();
+        self.messages.push(message.to_payload()?);
+        self.tell(&Event::Message { seq: self.seq, role: message.role().to_owned(), stream: None })
+    }
+
+    /// Says what the calls of the step changed of the custom state.
+    fn tell_of_state(&mut self, merged: &Merged) -> Result<(), Why> {
+        if !merged.undo.is_empty() {
+            self.say(&Message::Notice(custom::notice(merged)))?;
+        }
+        merged.conflicts.iter().try_for_each(|conflict| self.tell(&conflict.to_event()))
+    }
+
+    /// Appends one result for each call, in call order.
+    fn close(
+        &mut self,
+        before: &Batch,
+        after: &Batch,
+        known: &BTreeMap<CallId, Payload>,
+        messages: &[StoredMessage],
+    ) -> Result<(), Why> {
+        for (was, is) in before.calls.iter().zip(&after.calls) {
+            let payload = match known.get(&is.id) {
+                Some(payload) => payload.clone(),
+                None => Message::Tool(closed(was, is, edited(was, before, messages))?).to_payload()?,
+            };
+            if was.state != is.state {
+                let (call, tool, is) = (is.id.clone(), is.tool.clone(), is.state.name().to_owned());
+                let parameters = Parameters::default();
+                self.tell(&Event::Call { call, tool, is, parameters, duration_ms: None })?;
+            }
+            self.seq = self.seq.next();
+            self.messages.push(payload);
+            self.tell(&Event::Message { seq: self.seq, role: "tool".to_owned(), stream: None })?;
+        }
+        Ok(())
+    }
+}
+
+/// The result of a call that left none behind.
+fn closed(was: &Call, is: &Call, edited: Option<String>) -> Result<ToolResult, Why> {
+    if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
+        (&was.state, &is.state)
+    {
+        return Ok(ended_waiting(is, *reason, output, *again, edited));
+    }
+    // Only of a call that did something nobody but its result knows what.
+    match result_of_end(is, edited) {
+        Some(result) if was.state != CallState::Done => Ok(result),
+        Some(_) | None => Err(Why::NoResult(is.id.clone())),
+    }
+}
+
+/// The arguments of `call`, if a person edited them.
+fn edited(call: &Call, batch: &Batch, messages: &[StoredMessage]) -> Option<String> {
+    if call.arguments == batch.message {
+        return None;
+    }
+    let stored = messages.iter().find(|stored| stored.seq == call.arguments)?;
+    match stored.payload.parse().ok()? {
+        Message::Decision(record) => record.decision.arguments,
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Tool(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => None,
+    }
+}

@@ -1,0 +1,225 @@
+//! Messages in a run: which are taken when, which stop the turn, and what is taken back for them.
+
+use crate::engine::calls::results::{denied, rejected};
+use crate::engine::context::Context;
+use crate::engine::context::run::Run;
+use crate::engine::mind::Mind;
+use crate::machine::{AgentState, CallState};
+use crate::store::{InterruptKind, ItemKind, StoredItem, Wake};
+use crate::words::agent::OnDenial;
+use crate::words::ending::StopCause;
+use crate::words::gate::{ArgumentPatterns, DenialRecord, DeniedBy};
+use crate::words::history::{CallInput, Input};
+use crate::words::ids::{InboxSeq, MessageSeq};
+use crate::words::mailbox;
+use crate::words::message::{
+    Decision, DecisionRecord, Message, MessagePolicy, ResultStatus, Said, UserMessage, WhileAsking,
+};
+use crate::words::payload::Digest;
+
+pub(crate) mod briefing;
+pub(crate) mod news;
+pub(crate) mod undo;
+pub(crate) mod words;
+
+/// Beyond this many bytes, further messages wait for the next commit.
+const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// A message that wakes nobody: it stops nothing and keeps no turn going, and is taken with whatever comes next.
+pub(crate) fn is_note(item: &StoredItem) -> bool {
+    matches!(item.kind, ItemKind::Message { wake: Wake::Quiet })
+}
+
+/// What comes from outside: messages, signals, a stop.
+pub(crate) struct InboxHandler<'a> {
+    pub(crate) cx: &'a mut Context,
+}
+
+impl Run {
+    fn policy_of(&self, item: &StoredItem) -> MessagePolicy {
+        let said = mailbox::said(item);
+        if said.edits.is_some() {
+            return MessagePolicy::Interrupt;
+        }
+        if is_note(item) {
+            return MessagePolicy::Steer;
+        }
+        let of_agent = self.agent.as_ref().and_then(|agent| agent.on_message);
+        said.policy.or(of_agent).unwrap_or(MessagePolicy::Steer)
+    }
+
+    /// Whether a message takes back what was said before it, as soon as it is read.
+    fn takes_back(&self, item: &StoredItem) -> bool {
+        mailbox::said(item).edits.is_some() || self.policy_of(item) == MessagePolicy::Rollback
+    }
+}
+
+impl InboxHandler<'_> {
+    /// The messages that go before those that wait for the end of the turn (C40).
+    fn steering(&self) -> impl Iterator<Item = &StoredItem> {
+        let messages = self.cx.mind.inbox.items.iter().filter(|item| mailbox::is_message(item));
+        messages.filter(|item| !self.cx.run.policy_of(item).waits())
+    }
+
+    /// Whether messages wait that the model should see before the turn ends.
+    pub(crate) fn messages_steer(&self) -> bool {
+        self.steering().any(|item| !is_note(item))
+    }
+
+    /// Stops the turn if a message asks for that. In steering nothing is open that could be stopped: there it is
+    /// taken, unless the turn is to be taken back. A turn that ends already can still be taken back, and no more.
+    pub(crate) fn heed_messages(&mut self) -> bool {
+        let machine = &self.cx.mind.machine;
+        if !machine.turn.open {
+            return false;
+        }
+        let ends = matches!(machine.state, AgentState::TearingDown { .. })
+            || machine.state.batch().is_some_and(|batch| batch.stopping.is_some());
+        let cause = self.steering().filter_map(|item| match self.cx.run.policy_of(item) {
+            _ if mailbox::said(item).edits.is_some() => Some(StopCause::Edit),
+            MessagePolicy::Rollback if self.cx.mind.knows_beginning() => Some(StopCause::Rollback),
+            MessagePolicy::Interrupt | MessagePolicy::Rollback => Some(StopCause::Message),
+            MessagePolicy::Steer | MessagePolicy::Enqueue | MessagePolicy::Reject => None,
+        });
+        let Some(cause) = cause.max().filter(|cause| !ends || *cause == StopCause::Rollback) else {
+            return false;
+        };
+        if cause == StopCause::Message && matches!(machine.state, AgentState::Steering { .. }) {
+            return false;
+        }
+        let moved = self.cx.feed(Input::Interrupted { kind: InterruptKind::Soft, cause });
+        self.cx.mind.draft.decided |= moved;
+        moved
+    }
+
+    /// Refuses a call that waits for a person's decision because something was said instead (U07).
+    pub(crate) fn deny_by_message(&mut self) -> bool {
+        let denies = self
+            .cx
+            .run
+            .agent
+            .as_ref()
+            .is_some_and(|agent| agent.on_message_while_asking == WhileAsking::Deny);
+        let Some(batch) =
+            self.cx.mind.machine.state.batch().filter(|batch| denies && batch.stopping.is_none())
+        else {
+            return false;
+        };
+        let asked = batch.calls.iter().find_map(|call| match &call.state {
+            CallState::BlockedOnUser { pending, .. } => Some((call.clone(), pending.clone())),
+            CallState::Queued
+            | CallState::Gating
+            | CallState::BlockedOnClient { .. }
+            | CallState::Waiting { .. }
+            | CallState::Approved
+            | CallState::Preparing
+            | CallState::Executing
+            | CallState::CleaningUp
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => None,
+        });
+        let Some((call, pending)) = asked else { return false };
+        let inbox = &self.cx.mind.inbox.items;
+        let said = self
+            .steering()
+            .find(|item| !is_note(item))
+            .map(|item| (mailbox::said_in(inbox, item).text, item.at));
+        let Some((text, at)) = said else { return false };
+        let shown = self.cx.mind.arguments_of(&call.id);
+        let content = rejected(&call.tool, Some(&text));
+        let decision = Decision {
+            approve: false,
+            saw: Digest::of(shown.as_bytes()),
+            arguments: None,
+            always: false,
+            only: ArgumentPatterns::default(),
+            reason: Some(text),
+            by: None,
+        };
+        let note = Some("nobody decided: something was said instead".to_owned());
+        self.cx.append(Message::Decision(DecisionRecord {
+            call: call.id.clone(),
+            pending,
+            decision,
+            at,
+            note,
+        }));
+        let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), &shown);
+        let edited = self.cx.mind.edited(&call);
+        // What is said is feedback, as the reason of a denial is (B29).
+        self.cx.mind.keep_result(denied(&call, ResultStatus::Error, content, edited, denial));
+        self.cx.feed(Input::Call { call: call.id, input: CallInput::Rejected { then: OnDenial::GoOn } });
+        self.cx.mind.draft.decided = true;
+        true
+    }
+
+    /// Takes the messages that steer into the transcript, in order: all, or as many as one commit should carry. The
+    /// rest follow at the next steering.
+    pub(crate) fn take_steering(&mut self) {
+        let taken = self.steering().map(|item| item.seq).collect::<Vec<_>>();
+        self.take_messages(&taken);
+    }
+
+    /// Takes what begins a turn: the messages that steer, else the first that waited (B49), and what is noted.
+    pub(crate) fn take_first(&mut self) {
+        let steers = self.messages_steer();
+        let waited = |item: &&StoredItem| mailbox::is_message(item) && !is_note(item);
+        let waiting = self.cx.mind.inbox.items.iter().find(waited).filter(|_| !steers).map(|item| item.seq);
+        let taken = self.steering().map(|item| item.seq).chain(waiting).collect::<Vec<_>>();
+        self.take_messages(&taken);
+    }
+
+    /// What takes something back is taken whatever its size, and before all others: left for later, it would take back
+    /// what was taken instead of it.
+    fn take_messages(&mut self, wanted: &[InboxSeq]) {
+        let inbox = std::mem::take(&mut self.cx.mind.inbox.items);
+        let wanted = || inbox.iter().filter(|item| wanted.contains(&item.seq));
+        let mut bytes: usize =
+            wanted().filter(|item| self.cx.run.takes_back(item)).map(|item| item.payload.len().max(1)).sum();
+        let mut fits = |item: &StoredItem| {
+            let first = bytes == 0;
+            bytes += item.payload.len().max(1);
+            first || bytes <= TAKEN_BYTES_MAX
+        };
+        let taken: Vec<&StoredItem> =
+            wanted().filter(|item| self.cx.run.takes_back(item) || fits(item)).collect();
+        let is_taken = |seq: InboxSeq| taken.iter().any(|item| item.seq == seq);
+        let rest = |item: &&StoredItem| !is_taken(item.seq) && !mailbox::replaces(item).is_some_and(is_taken);
+        self.cx.mind.inbox.items = inbox.iter().filter(rest).cloned().collect();
+        let gone = inbox.iter().filter(|item| !rest(item)).map(|item| item.seq);
+        self.cx.mind.draft.consumed.extend(gone);
+        for item in taken {
+            self.take_modes_before(item.seq);
+            let Said { text, briefing, images, .. } = mailbox::said_in(&inbox, item);
+            let said = UserMessage {
+                text,
+                item: Some(item.seq),
+                briefing: briefing.clone(),
+                images,
+                by_engine: false,
+            };
+            let at = self.cx.append(Message::User(said));
+            self.take_briefing(briefing, at);
+        }
+    }
+}
+
+impl Mind {
+    /// Drops messages that were withdrawn before they were taken (U08).
+    pub(crate) fn settle_inbox(&mut self) {
+        if self.inbox.items.iter().any(|item| matches!(item.kind, ItemKind::Signal { .. })) {
+            let settled = mailbox::settle(std::mem::take(&mut self.inbox.items));
+            self.inbox.items = settled.items;
+            self.draft.consumed.extend(settled.consumed);
+        }
+    }
+
+    /// A turn that an older version began does not say where.
+    fn knows_beginning(&self) -> bool {
+        let turn = &self.machine.turn;
+        turn.number.0 <= 1 || turn.began > MessageSeq(0)
+    }
+}

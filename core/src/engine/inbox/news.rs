@@ -1,0 +1,72 @@
+//! What is read of the inbox while a run works.
+
+use crate::engine::action::ActionId;
+use crate::engine::context::Context;
+use crate::engine::context::out::News;
+use crate::engine::inbox::InboxHandler;
+use crate::engine::mind::Mind;
+use crate::engine::reply::Found;
+use crate::store::{InterruptKind, Receipt, StoredItem};
+use crate::words::ending::StopCause;
+use crate::words::error::ErrorInfo;
+use crate::words::history::Input;
+
+impl Context {
+    /// Remembers that a receipt tells of something that was not read.
+    pub(crate) fn hear(&mut self, receipt: &Receipt) {
+        let unread = receipt.last_item > self.mind.inbox.seen;
+        let stop = receipt.interrupt && self.mind.inbox.interrupt.is_none();
+        if unread || stop {
+            self.out.news.hear();
+        }
+    }
+
+    /// Whether it is known that nothing has come that was not read.
+    pub(crate) fn is_up_to_date(&self) -> bool {
+        self.out.news == News::Read
+    }
+}
+
+impl InboxHandler<'_> {
+    pub(crate) fn on_read(&mut self, id: ActionId, result: Result<Found, ErrorInfo>) {
+        if !self.cx.out.news.came(id) {
+            return;
+        }
+        match result {
+            Ok(found) => {
+                self.cx.mind.keep_items(found.items);
+                if self.cx.mind.inbox.interrupt.is_none() {
+                    self.cx.mind.inbox.interrupt = found.interrupt;
+                }
+            }
+            Err(error) => self.cx.give_up(error),
+        }
+    }
+
+    pub(crate) fn take_interrupt(&mut self) -> bool {
+        let Some(interrupt) =
+            self.cx.mind.inbox.interrupt.clone().filter(|_| !self.cx.mind.inbox.interrupt_told)
+        else {
+            return false;
+        };
+        self.cx.mind.inbox.interrupt_told = true;
+        let moved = self.cx.feed(Input::Interrupted { kind: interrupt.kind, cause: StopCause::Asked });
+        // An abort that comes when the outcome is fixed goes on waiting: the next claim carries it out.
+        if moved || interrupt.kind == InterruptKind::Soft {
+            self.cx.mind.draft.interrupt_confirmed = Some(interrupt.id);
+            self.cx.mind.draft.decided = true;
+        }
+        moved
+    }
+}
+
+impl Mind {
+    pub(crate) fn keep_items(&mut self, items: Vec<StoredItem>) {
+        for item in items {
+            if item.seq > self.inbox.seen {
+                self.inbox.seen = item.seq;
+                self.inbox.items.push(item);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Signals, and what is left in the inbox when a place is reached where it can be taken.
+
+use crate::engine::inbox::InboxHandler;
+use crate::engine::mind::Mind;
+use crate::store::{ItemKind, StoredItem};
+use crate::words::ids::InboxSeq;
+use crate::words::mailbox;
+use crate::words::message::SignalBody;
+
+/// The words that ask for what waits to be tried again, or for a turn to go on.
+const HURRIES: [SignalBody; 2] = [SignalBody::Retry, SignalBody::Resume];
+
+impl Mind {
+    /// Whether somebody asks that what waits to be tried again is tried now (B40).
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.is_asked(&HURRIES)
+    }
+
+    /// Takes the words that hurry: they were for what waited when they came.
+    pub(crate) fn take_hurries(&mut self) {
+        self.take_words(&HURRIES);
+    }
+
+    /// Takes these words. All else that waits is for another place: a mode for the next steering, a stop for its call.
+    pub(crate) fn take_words(&mut self, words: &[SignalBody]) {
+        let inbox = std::mem::take(&mut self.inbox.items);
+        let (taken, kept) = inbox.into_iter().partition(|item| asks(item, words));
+        self.inbox.items = kept;
+        self.consume(taken);
+    }
+
+    /// Whether one of these signals waits.
+    pub(crate) fn is_asked(&self, for_any_of: &[SignalBody]) -> bool {
+        self.inbox.items.iter().any(|item| asks(item, for_any_of))
+    }
+
+    fn consume(&mut self, taken: Vec<StoredItem>) {
+        self.draft.consumed.extend(taken.iter().map(|item| item.seq));
+    }
+}
+
+impl InboxHandler<'_> {
+    /// Takes what no step needs: signals, and answers to calls that are pending no more. Only where a mode can be taken,
+    /// too: at rest, where a turn begins, and in steering.
+    pub(crate) fn consume_rest(&mut self) {
+        self.take_modes_before(InboxSeq(u64::MAX));
+        let batch = self.cx.mind.machine.state.batch();
+        let messages = self.cx.mind.inbox.items.iter().filter(|item| mailbox::is_message(item));
+        let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();
+        let wanted = |item: &StoredItem| match &item.kind {
+            ItemKind::Message { .. } => true,
+            ItemKind::Signal { .. } => mailbox::replaces(item).is_some_and(|of| waiting.contains(&of)),
+            ItemKind::Answer { pending, .. } => batch
+                .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
+            // Whoever knows it takes it.
+            ItemKind::Other { .. } => true,
+        };
+        let (kept, rest): (Vec<StoredItem>, Vec<StoredItem>) =
+            std::mem::take(&mut self.cx.mind.inbox.items).into_iter().partition(wanted);
+        self.cx.mind.inbox.items = kept;
+        self.cx.mind.consume(rest);
+    }
+}
+
+/// Whether an item is one of these signals.
+fn asks(item: &StoredItem, for_any_of: &[SignalBody]) -> bool {
+    let signal = matches!(item.kind, ItemKind::Signal { .. });
+    signal && item.payload.parse().is_ok_and(|signal| for_any_of.contains(&signal))
+}

@@ -1,0 +1,283 @@
+//! The engine without its engine room.
+//!
+//! [`StepIterator`] is a sans-I/O object: a runtime asks it for the next [`Action`], performs it, and
+//! tells it with a [`Reply`] what became of it. The core decides *when* something must be durable and
+//! *what*, so every runtime has the same guarantees, and a test can stop after the k-th action and start
+//! again from the store.
+//!
+//! Three rules shape it:
+//! - **One write at a time.** A session has at most one commit or staging in flight; what is decided
+//!   meanwhile is drafted and travels with the next.
+//! - **Held commits.** A commit that closes a pending call, releases, or ends a turn is awaited: nothing
+//!   starts while it is on its way, and replies that come meanwhile wait their turn.
+//! - **The state before.** When the store answers that somebody's answer was not read
+//!   ([`AnswerWaiting`](crate::store::CommitOutcome::AnswerWaiting)), everything decided since that state
+//!   is forgotten, the inbox is read, and it is decided again.
+
+use std::collections::VecDeque;
+
+use crate::engine::context::Context;
+use crate::engine::writes::{Writes, Writing};
+use crate::machine::{AgentState, Facts, Machine};
+use crate::time::Timestamp;
+use crate::words::hook::Moved;
+use crate::words::ids::{Fence, SessionKey, StateFormat};
+
+mod action;
+mod calls;
+pub mod compaction;
+mod context;
+pub mod fork;
+mod gate;
+mod inbox;
+mod mind;
+mod model;
+mod progress;
+mod reply;
+mod rest;
+mod start;
+mod steering;
+mod stuck;
+mod writes;
+
+pub use crate::words::run::{RunDetail, RunKind, RunOutcome};
+pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
+pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, ShortenedInVain, Summarised};
+pub use rest::draining::Drain;
+
+/// The format of the state bytes that this version writes, and the newest it reads.
+pub const STATE_FORMAT: StateFormat = StateFormat(1);
+
+/// A session is ended as poisoned when its run has died this often in a row without any commit.
+pub const ATTEMPTS_MAX: u32 = 5;
+
+/// A model's answer whose calls are all read-only is committed with their results, or on its own after
+/// this long, in milliseconds.
+pub const ANSWER_HELD_MS_MAX: i64 = 1_000;
+
+/// The largest output that a call may leave to be given later, in bytes: it is kept in the state.
+pub const DEFERRED_OUTPUT_BYTES_MAX: usize = 8 * 1024;
+
+/// A stored record that disagrees with the code. The run stops; nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("session {key}: {what}: {detail}")]
+pub struct StartError {
+    /// Which session.
+    pub key: SessionKey,
+    /// Which part of it.
+    pub what: &'static str,
+    /// Expected and found.
+    pub detail: String,
+}
+
+/// One run of a session, from claim to exit.
+#[derive(Debug)]
+pub struct StepIterator {
+    cx: Context,
+    writes: Writes,
+    /// Replies that came while a held commit was on its way.
+    replies: VecDeque<Reply>,
+}
+
+impl StepIterator {
+    /// What to do next. [`Action::Await`] when there is nothing to start; [`Action::Exit`] for ever once
+    /// the run is over.
+    pub fn next_action(&mut self) -> Action {
+        if let Some(outcome) = &self.cx.end.exit {
+            return Action::Exit(outcome.clone());
+        }
+        match self.cx.output.actions.pop_front() {
+            Some(action) => action,
+            None => Action::Await { until: self.wakes_at() },
+        }
+    }
+
+    /// Takes what became of an action, or what happened meanwhile. A reply that nothing waits for any more
+    /// changes nothing.
+    pub fn apply(&mut self, reply: Reply, facts: Facts) {
+        self.cx.run.now = self.cx.run.now.max(facts.now);
+        if self.cx.end.exit.is_some() {
+            return;
+        }
+        match reply {
+            Reply::LeaseLost => self.cx.end.exit = Some(RunOutcome::Lost),
+            Reply::Drain(drain) => self.cx.drain(drain),
+            Reply::Committed { id, outcome } => self.on_committed(id, outcome),
+            Reply::Staged { id, outcome } => self.on_staged(id, outcome),
+            other @ (Reply::Read { .. }
+            | Reply::Provisioned { .. }
+            | Reply::ModelAnswered { .. }
+            | Reply::ModelStopped { .. }
+            | Reply::Summarised { .. }
+            | Reply::Shortened { .. }
+            | Reply::Consulted { .. }
+            | Reply::CallWritten { .. }
+            | Reply::Foreseen { .. }
+            | Reply::HooksRan { .. }
+            | Reply::CallEnded { .. }
+            | Reply::CallUnsent { .. }
+            | Reply::Slept { .. }
+            | Reply::TornDown { .. }
+            | Reply::News(_)
+            | Reply::TimePassed) => self.replies.push_back(other),
+        }
+        self.go_on();
+        self.cx.calls().drop_early();
+    }
+
+    /// The machine as decided so far; the store may not have acknowledged all of it.
+    pub fn machine(&self) -> &Machine {
+        &self.cx.mind.machine
+    }
+
+    /// Which session, which life of it, which run.
+    pub fn fence(&self) -> &Fence {
+        &self.cx.run.fence
+    }
+
+    /// Takes one reply after another, as long as no held commit is on its way.
+    fn go_on(&mut self) {
+        self.crank(None);
+        while self.cx.end.exit.is_none() && !self.is_held() {
+            match self.replies.pop_front() {
+                Some(reply) => self.crank(Some(reply)),
+                None if self.is_going_nowhere() => {
+                    self.end_going_nowhere();
+                    self.crank(None);
+                }
+                None => return,
+            }
+        }
+        // A read is the one thing that a loading run waits for.
+        if let Some(awaited) = self.cx.out.news.awaited()
+            && self.cx.end.exit.is_none()
+        {
+            let read = |reply: &Reply| matches!(reply, Reply::Read { id, .. } if *id == awaited);
+            if let Some(reply) = self.replies.iter().position(read).and_then(|at| self.replies.remove(at)) {
+                self.on_loaded(reply);
+                self.go_on();
+            }
+        }
+    }
+
+    /// One turn of the crank: a reply is taken, then everything that follows from it is decided.
+    fn crank(&mut self, reply: Option<Reply>) {
+        if self.is_held() || self.cx.end.exit.is_some() {
+            return;
+        }
+        if self.writes.before.is_none() && self.somebody_may_answer() {
+            self.writes.before = Some((self.cx.mind.clone(), Vec::new()));
+        }
+        if let Some(reply) = reply {
+            if let Some((_, taken)) = &mut self.writes.before {
+                taken.push(reply.clone());
+            }
+            self.take(reply);
+            self.settle();
+        }
+        self.progress_while_it_moves();
+        if self.cx.mind.draft.close.is_empty()
+            && self.writes.writing.as_ref().is_none_or(|writing| !writing.closes)
+        {
+            self.writes.before = None;
+        }
+    }
+
+    fn take(&mut self, reply: Reply) {
+        match reply {
+            Reply::Read { id, result } => {
+                if !self.cx.model().on_window(id, &result) && !self.cx.inbox().on_undone(id, &result) {
+                    self.cx.inbox().on_read(id, result);
+                }
+            }
+            Reply::Provisioned { id, result } => self.cx.rest().on_provisioned(id, result),
+            Reply::ModelAnswered { id, result } => self.cx.model().on_model(id, result),
+            Reply::ModelStopped { of, said, used } => self.cx.model().on_model_stopped(of, said, used),
+            Reply::Summarised { id, result, shorter } => {
+                self.cx.compaction().on_summarised(id, result, shorter)
+            }
+            Reply::Shortened { id, made, in_vain } => self.cx.compaction().on_shortened(id, made, &in_vain),
+            Reply::Consulted { id, rulings } => self.cx.gate().on_rulings(id, rulings),
+            Reply::CallWritten { of, index, tool, arguments } => {
+                self.cx.calls().on_call_written(of, index, tool, arguments);
+            }
+            Reply::Foreseen { id, profile } => self.cx.calls().on_foreseen(id, profile),
+            Reply::HooksRan { id, stop, corrections } => self.cx.mind.on_hooks_ran(id, stop, corrections),
+            Reply::CallEnded { call, result, duration_ms } => {
+                self.cx.calls().on_call_ended(&call, result, duration_ms)
+            }
+            Reply::CallUnsent { call } => self.cx.calls().on_call_unsent(call),
+            Reply::Slept { id } => {
+                self.cx.out.sleep.take_if(|sleep| *sleep == id);
+            }
+            Reply::TornDown { id, result } => self.cx.rest().on_torn_down(id, result),
+            Reply::News(receipt) => self.cx.hear(&receipt),
+            Reply::TimePassed => {}
+            // Taken in `apply`.
+            Reply::Committed { .. } | Reply::Staged { .. } | Reply::LeaseLost | Reply::Drain(_) => {}
+        }
+    }
+
+    /// Heeds what a decision left to be done: something cannot be stored, or cannot be taken back, or the run leaves.
+    fn settle(&mut self) {
+        if let Some(error) = self.cx.mind.draft.fault.take() {
+            self.cx.give_up(error);
+        }
+        if std::mem::take(&mut self.cx.output.irrevocable) {
+            self.keep_before();
+        }
+        if let Some(release) = self.cx.end.release.take() {
+            self.want_commit(Some(release));
+        }
+    }
+
+    /// What cannot be taken back has happened: a decision that the store refuses goes back to here.
+    fn keep_before(&mut self) {
+        if self.cx.mind.draft.close.is_empty() {
+            self.writes.before = self.somebody_may_answer().then(|| (self.cx.mind.clone(), Vec::new()));
+        }
+    }
+
+    /// Whether a pending call is open, or will be once the write that is on its way is applied.
+    fn somebody_may_answer(&self) -> bool {
+        !self.cx.mind.open.is_empty() || self.writes.writing.as_ref().is_some_and(Writing::opens)
+    }
+
+    /// Nothing is decided while a held commit waits or is on its way, or before the run has begun.
+    fn is_held(&self) -> bool {
+        self.cx.out.news.awaited().is_some() || self.writes.are_held()
+    }
+
+    /// When time alone gives the run something to do.
+    fn wakes_at(&self) -> Option<Timestamp> {
+        if self.is_held() {
+            return None;
+        }
+        let batch = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
+        let calls = batch.and_then(|batch| batch.wakes_at());
+        // Time moves a held answer only while calls run. While the gate is asked its word is waited for, and
+        // what parks waits for the news.
+        let calls_run = matches!(self.cx.mind.machine.state, AgentState::Executing { .. })
+            && batch.is_some_and(|batch| !batch.is_asking());
+        let held_answer = self
+            .cx
+            .mind
+            .step
+            .answered_at
+            .filter(|_| calls_run && self.writes.writing.is_none())
+            .map(|at| Timestamp::from_ms(at.as_ms().saturating_add(ANSWER_HELD_MS_MAX)));
+        let backing_off = self.cx.mind.machine.state.backs_off_until();
+        let turn_ends = self.cx.turn_ends_at().filter(|_| self.cx.mind.cuttable());
+        // What lies behind was decided on with the last reply; if it still waits, then for another one.
+        [calls, held_answer, backing_off, turn_ends]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > self.cx.run.now)
+            .min()
+    }
+
+    /// The transitions since this was asked last, in order, if hooks are told of them.
+    pub fn take_moves(&mut self) -> Vec<Moved> {
+        std::mem::take(&mut self.cx.output.moves)
+    }
+}

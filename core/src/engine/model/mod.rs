@@ -1,0 +1,274 @@
+//! The model: when it is asked, and what its answer means.
+
+use crate::engine::action::ActionId;
+use crate::engine::compaction;
+use crate::engine::context::Context;
+use crate::engine::mind::Mind;
+use crate::engine::model::looping::Looked;
+use crate::engine::steering::hooks::StepHooks;
+use crate::machine::AgentState;
+use crate::store::StreamId;
+use crate::time::Timestamp;
+use crate::words::error::ErrorInfo;
+use crate::words::event::Event;
+use crate::words::history::{Input, NewCall};
+use crate::words::ids::{CallId, InvalidId, StepNumber};
+use crate::words::message::{AssistantMessage, AssistantPart, CallRequest, Message};
+use crate::words::mode::Mode;
+use crate::words::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, StopReason};
+use crate::words::tool::{EffectClass, RunsOn};
+use crate::words::usage::Usage;
+
+pub(crate) mod looping;
+pub(crate) mod partial;
+pub(crate) mod used;
+
+/// What of an answer counts. Of one that was refused no call does. Of one that was cut off the last call does
+/// not, if nothing of its arguments had come: they are not the same as none.
+fn said_in_full(mut parts: Vec<AnswerPart>, stop: StopReason) -> Vec<AnswerPart> {
+    match stop {
+        StopReason::EndTurn | StopReason::ToolUse => {}
+        StopReason::MaxTokens => {
+            drop(parts.pop_if(|part| is_call(part, |arguments| arguments.trim().is_empty())))
+        }
+        StopReason::Refusal => parts.retain(|part| !is_call(part, |_| true)),
+    }
+    parts
+}
+
+/// Whether a call came without input.
+fn is_empty(arguments: &str) -> bool {
+    let written = arguments.trim();
+    let inside = written.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    written.is_empty() || inside.is_some_and(|inside| inside.trim().is_empty())
+}
+
+fn is_call(part: &AnswerPart, holds: impl Fn(&str) -> bool) -> bool {
+    match part {
+        AnswerPart::Call { arguments, .. } => holds(arguments),
+        AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => false,
+    }
+}
+
+/// What follows a model call that failed; by default the turn ends.
+#[derive(Default)]
+pub(crate) struct After {
+    /// When it is made again.
+    pub(crate) retry_at: Option<Timestamp>,
+    /// Until when an open circuit holds it at most.
+    pub(crate) held_until: Option<Timestamp>,
+    /// Whether the next model is asked instead.
+    pub(crate) next: bool,
+}
+
+/// The name of a call by its place in the answer of this step.
+pub(crate) fn call_id(step: StepNumber, at: usize) -> Result<CallId, InvalidId> {
+    CallId::new(format!("c{step}-{at}"))
+}
+
+/// The model: when it is asked, and what its answer means.
+pub(crate) struct ModelHandler<'a> {
+    pub(crate) cx: &'a mut Context,
+}
+
+impl ModelHandler<'_> {
+    /// Asks the model, unless something comes before that.
+    pub(crate) fn think(&mut self) -> bool {
+        if self.end_over_budget() {
+            return true;
+        }
+        if self.cx.mind.machine.handoff.is_some() {
+            self.cx.mind.draft.decided = true;
+            return self.cx.feed(Input::CompactionRequested);
+        }
+        let withheld = match self.look_for_loop() {
+            Looked::Waits => return false,
+            Looked::Stops { tool, count } => return self.stop_loop(tool, count),
+            Looked::Withholds(withheld) => withheld,
+            Looked::Nothing => Vec::new(),
+        };
+        if self.is_too_long() {
+            self.cx.mind.draft.decided = true;
+            return self.cx.feed(Input::CompactionRequested);
+        }
+        self.cx.feed(Input::ModelCalled { entry: self.cx.mind.transcript.last.next(), withheld })
+    }
+
+    pub(crate) fn on_model(&mut self, id: ActionId, result: Result<ModelAnswer, ModelError>) {
+        if !self.cx.out.model.answered(id) {
+            return;
+        }
+        match result {
+            Ok(answer) => match self.lacks_input(&answer) {
+                Some(error) => {
+                    let usage = self.cx.usage_of_answer(answer.usage);
+                    self.on_failure(&error, usage);
+                }
+                None => self.on_answer(answer),
+            },
+            Err(error) => {
+                let usage = self.cx.usage_of_broken(error.used);
+                self.on_failure(&error, usage);
+            }
+        }
+    }
+
+    /// A failed attempt: what is old is summarised, or the same model is asked again later, or the next one at once,
+    /// or the turn ends.
+    fn on_failure(&mut self, error: &ModelError, usage: Usage) {
+        let AgentState::Streaming { attempt, .. } = self.cx.mind.machine.state else { return };
+        let compact = self.may_mend(error);
+        let After { retry_at, held_until, next } =
+            if compact { After::default() } else { self.after_failure(error, attempt) };
+        let too_long = error.kind == ModelErrorKind::ContextLimit;
+        let told = ErrorInfo::from(error);
+        let error = match (too_long && !compact && !next, self.cx.run.shortens_unasked()) {
+            (true, true) => compaction::dead_end(&told),
+            (true, false) => compaction::kept_long(&told),
+            (false, _) => told,
+        };
+        self.cx.mind.draft.decided = true;
+        self.cx.feed(Input::ModelFailed { error, retry_at, held_until, too_long, compact, next, usage });
+    }
+
+    /// When a model that failed so is asked again, else whether the next one is asked instead. Says so.
+    pub(crate) fn after_failure(&mut self, error: &ModelError, attempt: u32) -> After {
+        let next = self.next_model(error.kind);
+        // What nobody asks is not waited for while there is another.
+        let gives_way = error.kind == ModelErrorKind::CircuitOpen && next.is_some();
+        if let Some(until) = self.wait_after(error, attempt).filter(|_| !gives_way) {
+            let held_until = error.held_for.map(|held| self.cx.run.now.after(held));
+            self.cx.mind.emit(Event::BackingOff { until, attempt: attempt + 1, error: error.into() });
+            return After { retry_at: Some(until), held_until, next: false };
+        }
+        let falls_back = next.is_some();
+        if let Some(model) = next {
+            self.cx.mind.emit(Event::FellBack { model, error: error.into() });
+        }
+        After { next: falls_back, ..After::default() }
+    }
+
+    fn wait_after(&self, error: &ModelError, attempt: u32) -> Option<Timestamp> {
+        // Within one hold of a circuit each look goes on with the attempt that met it.
+        let looks_again = error.held_for.is_some() && self.cx.mind.machine.turn.is_held(self.cx.run.now);
+        let tried = attempt.saturating_sub(u32::from(looks_again));
+        let wait = self.cx.run.agent.as_ref()?.retries.after_model(error, tried)?;
+        Some(self.cx.run.now.after(wait))
+    }
+
+    /// The model that is asked instead of one that failed for good (C53).
+    pub(crate) fn next_model(&self, kind: ModelErrorKind) -> Option<String> {
+        // No model can be told what cannot be read, and what a hook says is no failure of the model.
+        if [ModelErrorKind::Transcript, ModelErrorKind::Held, ModelErrorKind::Denied].contains(&kind) {
+            return None;
+        }
+        let next = self.cx.mind.machine.turn.model.checked_add(1)?;
+        self.cx.run.agent.as_ref()?.fallback_at(next).map(|fallback| fallback.model.clone())
+    }
+
+    /// A whole answer with a call that has no input, where its tool must have some, was cut on its way (B20). Once no
+    /// retry is left it is taken as it is: the model is told what its call lacks.
+    fn lacks_input(&self, answer: &ModelAnswer) -> Option<ModelError> {
+        let AgentState::Streaming { attempt, .. } = self.cx.mind.machine.state else { return None };
+        let agent = self.cx.run.agent.as_ref().filter(|_| answer.stop.is_whole())?;
+        let tool = answer.parts.iter().find_map(|part| match part {
+            AnswerPart::Call { tool, arguments } if is_empty(arguments) => {
+                agent.tool(tool).filter(|spec| spec.needs_input()).map(|_| tool)
+            }
+            AnswerPart::Call { .. } | AnswerPart::Text(_) | AnswerPart::Reasoning { .. } => None,
+        })?;
+        let error =
+            ModelError::new(ModelErrorKind::Incomplete, format!("a call of {tool} came without its input"));
+        self.wait_after(&error, attempt).map(|_| error)
+    }
+
+    fn on_answer(&mut self, answer: ModelAnswer) {
+        let step = self.cx.mind.machine.step;
+        let mut parts = Vec::with_capacity(answer.parts.len());
+        let mut calls = Vec::new();
+        self.cx.mind.step.proposed.clear();
+        self.cx.mind.step.edited.clear();
+        self.cx.mind.step.rewritten.clear();
+        self.cx.mind.step.hooks = StepHooks::Unasked;
+        for part in said_in_full(answer.parts, answer.stop) {
+            parts.push(match part {
+                AnswerPart::Text(text) => AssistantPart::Text { text },
+                AnswerPart::Reasoning { text, signature } => AssistantPart::Reasoning { text, signature },
+                AnswerPart::Call { tool, arguments } => {
+                    let id = match call_id(step, calls.len()) {
+                        Ok(id) => id,
+                        Err(error) => {
+                            return self.cx.give_up(ErrorInfo::new("engine.call_id", error.to_string()));
+                        }
+                    };
+                    let spec = self.cx.run.agent.as_ref().and_then(|agent| agent.tool(&tool));
+                    calls.push(NewCall {
+                        id: id.clone(),
+                        tool: tool.clone(),
+                        effect: spec.map_or(EffectClass::ReadOnly, |spec| spec.effect),
+                        dangerous: spec.is_some_and(|spec| spec.dangerous),
+                        runs_on: spec.map_or(RunsOn::Server, |spec| spec.runs_on),
+                    });
+                    self.cx.mind.step.proposed.insert(id.clone(), arguments.clone());
+                    AssistantPart::Call(CallRequest { id, tool, arguments })
+                }
+            });
+        }
+        let said = AssistantMessage::new(parts);
+        self.cx.mind.step.said = said.text();
+        let message = self.cx.append(Message::Assistant(said));
+        self.cx.mind.draft.streamed = Some(self.cx.output.streams);
+        self.cx.mind.step.asked_in = message;
+        let usage = self.cx.usage_of_answer(answer.usage);
+        // Who counts tokens has counted all that was shown; else what has come is added up.
+        let tokens = if answer.usage.input > 0 { answer.usage.total() } else { self.cx.mind.tokens() };
+        self.cx.mind.transcript.grown = 0;
+        self.cx.mind.step.answered_at = (!calls.is_empty()).then_some(self.cx.run.now);
+        self.cx.mind.draft.decided = true;
+        let counted = self.cx.run.agent.as_ref().is_some_and(|agent| agent.counts_steps());
+        self.cx.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage, tokens, counted });
+    }
+
+    /// Whether a summary comes before the step that is about to begin (A52). Not twice for the same step, and not
+    /// after several failures in a row (A69).
+    pub(crate) fn is_too_long(&self) -> bool {
+        let Some(agent) = &self.cx.run.agent else { return false };
+        let (rules, machine) = (&agent.compaction, &self.cx.mind.machine);
+        rules.threshold().is_some_and(|threshold| self.cx.mind.tokens() > threshold)
+            && machine.view.failures < rules.failures_max
+            && machine.turn.compacted != Some(machine.step)
+    }
+
+    /// Whether to show less may mend this failure of a model call (B38). While another model is left, one summary is made
+    /// for the step, and one that failed may be tried again; the last model is shown less and less, for as often as
+    /// [`REFUSALS_MAX`](compaction::REFUSALS_MAX). Fails that too, the turn ends.
+    pub(crate) fn may_mend(&self, error: &ModelError) -> bool {
+        let machine = &self.cx.mind.machine;
+        error.kind == ModelErrorKind::ContextLimit
+            && self.cx.run.shortens_unasked()
+            && match self.next_model(error.kind) {
+                Some(_) => machine.turn.compacted != Some(machine.step) || machine.view.failures > 0,
+                None => machine.turn.refused < compaction::REFUSALS_MAX,
+            }
+    }
+}
+
+impl Mind {
+    /// The tools that the model is not told of in this step.
+    pub(crate) fn withheld(&self) -> Vec<String> {
+        self.machine.turn.withheld.iter().map(|withheld| withheld.tool.clone()).collect()
+    }
+}
+
+impl Context {
+    /// The mode in which the agent works.
+    pub(crate) fn mode(&self) -> Mode {
+        let own = self.run.agent.as_ref().map_or(Mode::default(), |agent| agent.mode);
+        self.mind.machine.mode.unwrap_or(own)
+    }
+
+    /// The newest stream, where a message of the model is added: that of the call of it.
+    pub(crate) fn stream_id(&self) -> StreamId {
+        StreamId { run: self.run.fence.epoch, number: self.output.streams }
+    }
+}

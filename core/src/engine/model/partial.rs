@@ -1,0 +1,46 @@
+//! What a model had said when the turn was stopped in the middle of its answer: it is kept, marked as aborted
+//! (requirement C61).
+
+use crate::engine::action::{Action, ActionId};
+use crate::engine::context::Context;
+use crate::engine::mind::Mind;
+use crate::engine::model::ModelHandler;
+use crate::machine::AgentState;
+use crate::words::ending::StopCause;
+use crate::words::message::{AssistantMessage, Message};
+use crate::words::model::PartialUse;
+
+impl Context {
+    /// Stops listening to the model. The turn ends once it is known what the model has said and used; that is durable
+    /// with the end of the turn, and a run that dies before that has kept and counted nothing.
+    pub(crate) fn stop_listening(&mut self) {
+        if let Some(of) = self.out.model.stop() {
+            self.output.push(Action::StopModel { of });
+        }
+    }
+}
+
+impl Mind {
+    /// Nothing is kept of a turn that is taken back, and of one that ends on an error.
+    fn keeps_what_was_said(&self) -> bool {
+        let AgentState::TearingDown { ending, .. } = &self.machine.state else { return false };
+        ending.error.is_none()
+            && match ending.cause {
+                StopCause::Asked | StopCause::HandedOff | StopCause::Message => true,
+                StopCause::Edit | StopCause::Rollback => false,
+            }
+    }
+}
+
+impl ModelHandler<'_> {
+    pub(crate) fn on_model_stopped(&mut self, of: ActionId, said: String, used: Option<PartialUse>) {
+        let Some(summary) = self.cx.out.model.stopped(of) else { return };
+        self.cx.count_stopped(summary, used);
+        if summary || said.trim().is_empty() || !self.cx.mind.keeps_what_was_said() {
+            return;
+        }
+        self.cx.append(Message::Assistant(AssistantMessage::aborted(said)));
+        self.cx.mind.draft.streamed = Some(self.cx.output.streams);
+        self.cx.mind.draft.decided = true;
+    }
+}

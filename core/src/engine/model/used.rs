@@ -1,0 +1,96 @@
+//! What model calls used: those that gave a whole answer, and those that were broken off or stopped on their way.
+
+use crate::engine::compaction::estimate;
+use crate::engine::context::Context;
+use crate::engine::model::ModelHandler;
+use crate::engine::reply::ShortenedInVain;
+use crate::machine::{AgentState, steering};
+use crate::words::agent::Prices;
+use crate::words::ending::{DoneReason, Ending};
+use crate::words::history::Input;
+use crate::words::model::{PartialUse, TokenUsage};
+use crate::words::usage::Usage;
+
+impl Context {
+    /// What a summary used, with what it cost: it is made by the model of all modes.
+    pub(crate) fn usage_of(&self, tokens: TokenUsage) -> Usage {
+        usage(tokens, self.prices_of_summary())
+    }
+
+    /// What an answer used, with what it cost: it is the one of the model of the mode.
+    pub(crate) fn usage_of_answer(&self, tokens: TokenUsage) -> Usage {
+        usage(tokens, self.prices_of_answer())
+    }
+
+    /// What an answer used that was broken off; nothing, if none had begun.
+    pub(crate) fn usage_of_broken(&self, used: Option<PartialUse>) -> Usage {
+        self.usage_of_part(used, self.prices_of_answer(), self.mind.tokens())
+    }
+
+    /// The same of a summary.
+    pub(crate) fn usage_of_broken_summary(&self, used: Option<PartialUse>) -> Usage {
+        self.usage_of_part(used, self.prices_of_summary(), self.mind.tokens())
+    }
+
+    /// The same of the summary of an old result, for which the model was shown so many tokens.
+    pub(crate) fn usage_of_broken_short(&self, broken: &ShortenedInVain) -> Usage {
+        self.usage_of_part(Some(broken.used), self.prices_of_summary(), broken.shown)
+    }
+
+    /// Counts what a model call used that was stopped on its way.
+    pub(crate) fn count_stopped(&mut self, summary: bool, used: Option<PartialUse>) {
+        if used.is_none() {
+            return;
+        }
+        let usage = if summary { self.usage_of_broken_summary(used) } else { self.usage_of_broken(used) };
+        self.mind.draft.decided = true;
+        self.feed(Input::ModelStopped { usage });
+    }
+
+    /// What the provider counted. Of an answer that did not come whole, where it counted nothing: what the model was
+    /// `shown`, and what came of its answer, as [`estimate`] says it.
+    fn usage_of_part(&self, used: Option<PartialUse>, prices: Option<&Prices>, shown: u64) -> Usage {
+        let Some(PartialUse { counted, bytes, whole }) = used else { return Usage::default() };
+        if whole {
+            return usage(counted, prices);
+        }
+        let shown = if counted.input == 0 { shown } else { 0 };
+        let said = estimate(bytes).saturating_sub(counted.output);
+        let tokens = TokenUsage {
+            input: counted.input.saturating_add(shown),
+            output: counted.output.saturating_add(said),
+            ..counted
+        };
+        Usage { estimated_tokens: shown.saturating_add(said), ..usage(tokens, prices) }
+    }
+
+    fn prices_of_summary(&self) -> Option<&Prices> {
+        self.run.agent.as_ref().map(|agent| agent.prices(self.mind.machine.turn.model))
+    }
+
+    fn prices_of_answer(&self) -> Option<&Prices> {
+        let (mode, model) = (self.mode(), self.mind.machine.turn.model);
+        self.run.agent.as_ref().map(|agent| agent.prices_in(mode, model))
+    }
+}
+
+impl ModelHandler<'_> {
+    /// Ends the turn where a step asks a model once more though the session has used up what it may: answers that break off
+    /// lead to no steering. False: the model is asked.
+    pub(crate) fn end_over_budget(&mut self) -> bool {
+        let AgentState::Thinking { attempt, .. } = self.cx.mind.machine.state else { return false };
+        let again = attempt > 0 || self.cx.mind.machine.turn.model > 0;
+        let spent = |limits| steering::is_spent(&self.cx.mind.machine.usage, limits);
+        if !again || !self.cx.run.agent.as_ref().is_some_and(|agent| spent(&agent.limits)) {
+            return false;
+        }
+        self.cx.mind.draft.decided = true;
+        self.cx.feed(Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false })
+    }
+}
+
+/// What one model call used.
+fn usage(tokens: TokenUsage, prices: Option<&Prices>) -> Usage {
+    let cost_microusd = prices.map_or(0, |prices| steering::cost_microusd(&tokens, prices));
+    Usage { tokens, cost_microusd, model_calls: 1, ..Usage::default() }
+}

@@ -1,0 +1,97 @@
+//! What ends a turn from within before its step is over: its time (requirement A22) and its circuit (C49).
+
+use std::time::Duration;
+
+use crate::engine::calls::CallsHandler;
+use crate::engine::context::Context;
+use crate::engine::context::telling::in_short;
+use crate::engine::mind::Mind;
+use crate::engine::rest::RestHandler;
+use crate::machine::AgentState;
+use crate::time::Timestamp;
+use crate::words::agent::OnTrip;
+use crate::words::agent::retries::circuit_open;
+use crate::words::ending::{DoneReason, Ending};
+use crate::words::event::Event;
+use crate::words::history::Input;
+
+impl RestHandler<'_> {
+    /// Ends the turn if its time is up or its circuit is open. False: it goes on.
+    pub(crate) fn cut_short(&mut self) -> bool {
+        if let Some(broken) = self.opened() {
+            self.cx.mind.draft.decided = true;
+            let ending = Ending::error(circuit_open(broken));
+            return self.cx.feed(Input::CutShort { ending, drains: true });
+        }
+        if !self.cx.mind.cuttable() || self.cx.turn_ends_at().is_none_or(|at| at > self.cx.run.now) {
+            return false;
+        }
+        self.cx.mind.draft.decided = true;
+        self.cx.feed(Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false })
+    }
+
+    /// How many calls in a row could not be run, if that ends the turn and does not do so already.
+    fn opened(&self) -> Option<u32> {
+        let retries = &self.cx.run.agent.as_ref()?.retries;
+        let broken = self.cx.mind.machine.turn.broken;
+        let fails = match retries.on_trip {
+            OnTrip::Fail => retries.broken_calls_max > 0 && broken >= retries.broken_calls_max,
+            OnTrip::Observe => false,
+        };
+        let ends = match &self.cx.mind.machine.state {
+            AgentState::Executing { batch } | AgentState::Confirming { batch } => batch.stopping.is_none(),
+            AgentState::Steering { .. } => true,
+            AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Compacting { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. }
+            | AgentState::Idle
+            | AgentState::Done { .. } => false,
+        };
+        (fails && ends).then_some(broken)
+    }
+}
+
+impl Context {
+    /// When the turn has worked as long as it may, if no run but this one works on it. What it waits suspended does
+    /// not count.
+    pub(crate) fn turn_ends_at(&self) -> Option<Timestamp> {
+        let turn = &self.mind.machine.turn;
+        let most = self.run.agent.as_ref()?.limits.max_run_ms.filter(|_| turn.open)?;
+        let left = Duration::from_millis(most.saturating_sub(turn.worked_ms));
+        Some(turn.claimed_at.after(left))
+    }
+}
+
+impl Mind {
+    /// Whether something is out, or about to be, that the end of the turn's time stops.
+    pub(crate) fn cuttable(&self) -> bool {
+        match &self.machine.state {
+            AgentState::Thinking { .. } | AgentState::Streaming { .. } | AgentState::Compacting { .. } => {
+                true
+            }
+            AgentState::Executing { batch } => batch.stopping.is_none() || batch.drains(),
+            // Making ready and freeing have a bound of their own; the rest goes on at once, or parks.
+            AgentState::Provisioning { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::Steering { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::TearingDown { .. }
+            | AgentState::Idle
+            | AgentState::Done { .. } => false,
+        }
+    }
+}
+
+impl CallsHandler<'_> {
+    /// Tells of a circuit that the newest broken call opened.
+    pub(crate) fn note_broken(&mut self, before: u32, why: &str) {
+        let broken = self.cx.mind.machine.turn.broken;
+        let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.retries.broken_calls_max);
+        if broken > before && broken == most {
+            self.cx.mind.emit(Event::CircuitOpened { calls: broken, why: in_short(why) });
+        }
+    }
+}

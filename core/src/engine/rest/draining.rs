@@ -1,0 +1,126 @@
+//! A run that is told to leave its session to another: how far it goes on, and how it leaves.
+//!
+//! Nothing that is out is dropped, and nothing is started that would have to be dropped. The session is left suspended
+//! and due at once, at a place where nothing is out: to the next run it is a turn that waited, not one whose run died.
+
+use crate::engine::RunOutcome;
+use crate::engine::calls::CallsHandler;
+use crate::engine::context::Context;
+use crate::engine::context::out::SurroundingsOut;
+use crate::engine::rest::RestHandler;
+use crate::engine::steering::hooks::StepHooks;
+use crate::machine::{AgentState, CallState, SteeringFrom};
+use crate::store::OutcomeKind;
+use crate::words::event::Event;
+use crate::words::history::{CallInput, Input};
+use crate::words::hook::HookPoint;
+use crate::words::ids::CallId;
+use crate::words::suspension::Suspension;
+use crate::words::tool::ToolError;
+
+/// How far a run goes on once it is told to leave its session to another. None of them begins another turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Drain {
+    /// Nothing more starts: no model call, no tool call, no question to the gate, no hook. What is out comes back and is
+    /// made durable; a model's answer that is being written is taken whole, and its calls wait for the next run.
+    #[default]
+    Calls,
+    /// To the end of the step: its calls start and come back, and it is steered by. No other step begins.
+    Step,
+    /// To the end of the turn, or to where it waits.
+    Turn,
+}
+
+impl Context {
+    /// Told twice, the run leaves at the nearer place.
+    pub(crate) fn drain(&mut self, drain: Drain) {
+        self.end.draining = Some(self.end.draining.map_or(drain, |before| before.min(drain)));
+    }
+}
+
+impl RestHandler<'_> {
+    /// Whether what comes next is for another run, and nothing is out that this one waits for.
+    pub(crate) fn hands_over(&self) -> bool {
+        let Some(drain) =
+            self.cx.end.draining.filter(|drain| self.cx.run.agent.is_some() && *drain != Drain::Turn)
+        else {
+            return false;
+        };
+        let at_once = drain == Drain::Calls;
+        match &self.cx.mind.machine.state {
+            AgentState::Provisioning { .. } => self.cx.out.surroundings == SurroundingsOut::Still,
+            AgentState::Thinking { attempt, .. } => {
+                at_once || (*attempt == 0 && self.cx.mind.machine.turn.model == 0)
+            }
+            AgentState::Compacting { .. } => !self.cx.out.model.is_summarising(),
+            AgentState::Executing { batch } => {
+                at_once && batch.stopping.is_none() && !batch.any_out() && self.cx.mind.consulting.is_empty()
+            }
+            AgentState::Steering { from } => at_once && self.would_ask_hooks(*from),
+            AgentState::TearingDown { left, .. } => {
+                let is_out =
+                    self.cx.out.surroundings != SurroundingsOut::Still || self.cx.out.model.is_stopped();
+                at_once && !left.is_empty() && !is_out
+            }
+            // What waits parks in any case, and what the model says is waited for.
+            AgentState::Streaming { .. }
+            | AgentState::Confirming { .. }
+            | AgentState::BackingOff { .. }
+            | AgentState::Idle
+            | AgentState::Done { .. } => false,
+        }
+    }
+
+    fn would_ask_hooks(&self, from: SteeringFrom) -> bool {
+        from != SteeringFrom::Resumed
+            && self.cx.mind.step.hooks == StepHooks::Unasked
+            && self.cx.run.agent.as_ref().is_some_and(|agent| agent.is_hooked(HookPoint::AfterStep))
+    }
+
+    /// Leaves the session to another run, at once, as soon as it is known that nobody stops it. Nobody owes it anything.
+    pub(crate) fn hand_over(&mut self) -> bool {
+        if !self.cx.is_up_to_date() {
+            return false;
+        }
+        let (kind, until) = (OutcomeKind::SuspendedUntil, Some(self.cx.run.now));
+        // Of a summary that was asked for at rest there is no turn to tell of.
+        if self.cx.mind.machine.turn.open {
+            self.cx.mind.emit(Event::Suspended { kind, until, owed: Vec::new() });
+        }
+        self.park(RunOutcome::Suspended(Suspension { kind, until, owed: Vec::new() }), until);
+        true
+    }
+}
+
+impl CallsHandler<'_> {
+    /// Takes start marks back: these calls were not sent, and the next run sends them.
+    pub(crate) fn take_marks_back(&mut self, calls: &[CallId]) {
+        for call in calls
+            .iter()
+            .filter(|call| self.cx.mind.call_is(call, &CallState::Preparing))
+            .cloned()
+            .collect::<Vec<_>>()
+        {
+            self.take_back(call);
+        }
+    }
+
+    /// A call that was to be sent was not, and nothing starts any more: the next run sends it. One whose turn ends meanwhile was
+    /// not run.
+    pub(crate) fn on_call_unsent(&mut self, call: CallId) {
+        self.cx.out.calls.remove(&call);
+        let goes_on = self.cx.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_none());
+        if goes_on && self.cx.end.starts_nothing() && self.cx.mind.call_is(&call, &CallState::Executing) {
+            self.take_back(call);
+        } else {
+            let unsent = ToolError::NotRun(String::from("the run was told to stop before it was sent"));
+            self.on_call_ended(&call, Err(unsent), 0);
+        }
+    }
+
+    fn take_back(&mut self, call: CallId) {
+        self.cx.mind.untell_start(&call);
+        self.cx.feed(Input::Call { call, input: CallInput::Again });
+        self.cx.mind.draft.decided = true;
+    }
+}

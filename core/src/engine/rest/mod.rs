@@ -1,0 +1,230 @@
+//! A session at rest: what begins a turn, and how one is left.
+
+use crate::engine::context::Context;
+use crate::engine::inbox::is_note;
+use crate::engine::mind::Mind;
+use crate::engine::{RunKind, RunOutcome};
+use crate::machine::AgentState;
+use crate::store::{InterruptKind, ItemKind, Release, SessionStatus, StoredItem, Wake};
+use crate::time::Timestamp;
+use crate::words::ending::{DoneReason, Ending, StopCause};
+use crate::words::event::Event;
+use crate::words::history::{Input, TurnRequest};
+use crate::words::mailbox;
+use crate::words::message::SignalBody;
+
+pub(crate) mod cutting;
+pub(crate) mod draining;
+pub(crate) mod record;
+pub(crate) mod surroundings;
+
+/// How a turn begins and ends.
+pub(crate) struct RestHandler<'a> {
+    pub(crate) cx: &'a mut Context,
+}
+
+impl RestHandler<'_> {
+    pub(crate) fn rest(&mut self) -> bool {
+        let turn_ended_here =
+            self.cx.mind.draft.events.iter().any(|event| matches!(event, Event::Done { .. }));
+        let AgentState::Done { ending, .. } = &self.cx.mind.machine.state else { return self.at_rest() };
+        if !turn_ended_here && !self.cx.mind.aborts(ending) {
+            return self.at_rest();
+        }
+        let ending = ending.clone();
+        let status = ending.status();
+        self.leave_at_rest(RunOutcome::Ended(ending), status);
+        true
+    }
+
+    /// Leaves a session whose turn goes on once something comes.
+    pub(crate) fn park(&mut self, outcome: RunOutcome, deadline: Option<Timestamp>) {
+        self.cx.feed(Input::Parked);
+        let release = Release::To { status: SessionStatus::Suspended, deadline, wake_on: 0 };
+        self.cx.end.leave(outcome, release);
+    }
+
+    /// Leaves a session at rest in which no turn ran; what begins one is for the next run, at once.
+    pub(crate) fn leave_as_it_was(&mut self) {
+        let status = self.cx.mind.machine.state.status_at_rest();
+        match self.cx.mind.what_begins() {
+            None => self.leave_at_rest(RunOutcome::Released, status),
+            Some(_) => {
+                let now = Some(self.cx.run.now);
+                self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline: now, wake_on: 0 });
+            }
+        }
+    }
+
+    /// Leaves a session at rest; messages that wait are for the next run, at once.
+    pub(crate) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
+        self.cx.inbox().consume_rest();
+        let deadline = self.cx.mind.message_waits().then_some(self.cx.run.now);
+        self.cx.end.leave(outcome, Release::To { status, deadline, wake_on: 0 });
+    }
+
+    /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
+    fn at_rest(&mut self) -> bool {
+        let begins = self.cx.mind.what_begins();
+        let aborts = self
+            .cx
+            .mind
+            .inbox
+            .interrupt
+            .as_ref()
+            .is_some_and(|interrupt| interrupt.kind == InterruptKind::Abort);
+        // What somebody asked for is done before a turn begins, and not dropped for it.
+        let stops = self.cx.mind.inbox.interrupt.is_some() && !self.cx.mind.inbox.interrupt_told;
+        // What there is to do is for another run.
+        if !stops && self.cx.end.draining.is_some() {
+            if self.cx.mind.moved {
+                self.leave_as_it_was()
+            } else {
+                self.pass_on()
+            }
+            return true;
+        }
+        if !stops && self.cx.run.agent.is_some() && self.begin_compaction() {
+            return true;
+        }
+        let by_message = begins == Some(TurnRequest::Message) && !aborts && self.cx.run.agent.is_some();
+        if by_message && !self.cx.inbox().rewind() {
+            return false;
+        }
+        if let Some(interrupt) =
+            self.cx.mind.inbox.interrupt.clone().filter(|_| !self.cx.mind.inbox.interrupt_told)
+        {
+            match (interrupt.kind, begins) {
+                // It was asked for when this turn was about to begin: that is the turn it stops.
+                (InterruptKind::Soft, Some(request)) => self.begin_turn(request),
+                (InterruptKind::Soft, None) => self.come_to_rest(),
+                (InterruptKind::Abort, _) => {
+                    self.cx.mind.inbox.interrupt_told = true;
+                    self.cx.mind.draft.interrupt_confirmed = Some(interrupt.id);
+                    self.cx.feed(Input::Interrupted { kind: interrupt.kind, cause: StopCause::Asked });
+                }
+            }
+        } else if self.cx.run.agent.is_none() {
+            self.pass_on();
+        } else {
+            match begins {
+                Some(request) => self.begin_turn(request),
+                None => self.come_to_rest(),
+            }
+        }
+        true
+    }
+
+    /// There is nothing to do: the session is left with the status of its last turn, also if the claim found
+    /// it suspended (moved there to be taken up again) or active (the run before died). A soft stop that
+    /// waits has nothing to stop.
+    fn come_to_rest(&mut self) {
+        self.cx.inbox().consume_rest();
+        self.cx.mind.draft.interrupt_confirmed =
+            self.cx.mind.inbox.interrupt.as_ref().map(|waiting| waiting.id.clone());
+        let status = self.cx.mind.machine.state.status_at_rest();
+        self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
+    }
+
+    /// Gives the claim back: what there is to do needs the agent. Nothing was seen, and the session wants a
+    /// worker when it did before.
+    pub(crate) fn pass_on(&mut self) {
+        let wakes = |item: &StoredItem| match &item.kind {
+            ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
+                *wake != Wake::Quiet
+            }
+            ItemKind::Answer { .. } => false,
+        };
+        let alarm = match &self.cx.mind.machine.state {
+            AgentState::Idle | AgentState::Done { .. } => {
+                let moved = self.cx.run.found == SessionStatus::Suspended;
+                (moved || self.cx.mind.inbox.items.iter().any(wakes)).then_some(self.cx.run.now)
+            }
+            AgentState::Confirming { batch } => batch.wakes_at(),
+            AgentState::BackingOff { until, .. } => Some(*until),
+            AgentState::Provisioning { .. }
+            | AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Steering { .. }
+            | AgentState::Compacting { .. }
+            | AgentState::TearingDown { .. } => Some(self.cx.run.now),
+        };
+        // A takeover that is given back stays due.
+        let alarm = alarm.filter(|_| self.cx.run.found != SessionStatus::Active);
+        self.cx.end.leave(RunOutcome::Released, Release::GiveBack { alarm });
+    }
+
+    /// Somebody asked for a summary, and there is something to summarise. Whatever else waits is for what comes after it.
+    fn begin_compaction(&mut self) -> bool {
+        if !self.cx.mind.is_asked(&[SignalBody::Compact]) {
+            return false;
+        }
+        self.note_kind(RunKind::Compact);
+        self.cx.mind.take_words(&[SignalBody::Compact]);
+        if !self.cx.feed(Input::CompactionRequested) {
+            return false;
+        }
+        self.cx.mind.draft.decided = true;
+        true
+    }
+
+    fn begin_turn(&mut self, request: TurnRequest) {
+        let stopped = self.cx.mind.inbox.interrupt.is_some();
+        let provisions = !stopped && self.cx.run.agent.as_ref().is_some_and(|agent| agent.has_surroundings());
+        self.note_request(request);
+        self.cx.feed(Input::TurnRequested { request, provisions, after: self.cx.mind.transcript.last });
+        self.cx.inbox().take_first();
+        self.cx.inbox().consume_rest();
+        self.cx.mind.draft.decided = true;
+        self.fail_if_doomed();
+    }
+
+    /// Ends the turn if nothing else can be done with it.
+    pub(crate) fn fail_if_doomed(&mut self) {
+        let Some(error) = self.cx.run.doom.clone() else { return };
+        if let AgentState::TearingDown { .. } = self.cx.mind.machine.state {
+            // The outcome stands; what kills its run while it is freed is not tried again.
+            self.cx.mind.teardown_due = false;
+            self.cx.mind.emit(Event::TeardownFailed { error });
+            self.cx.feed(Input::TornDown);
+        } else {
+            self.cx.give_up(error);
+        }
+    }
+}
+
+impl Mind {
+    /// Whether this run ends a session at rest for ever.
+    fn aborts(&self, ending: &Ending) -> bool {
+        ending.status() == SessionStatus::Aborted && self.moved
+    }
+
+    /// Whether something was said that begins a turn. What is only noted does not.
+    fn message_waits(&self) -> bool {
+        let begins = |item: &StoredItem| mailbox::is_message(item) && !is_note(item);
+        self.inbox.items.iter().any(begins)
+    }
+
+    fn what_begins(&self) -> Option<TurnRequest> {
+        if self.message_waits() {
+            Some(TurnRequest::Message)
+        } else if self.wants_retry() {
+            Some(TurnRequest::Resume)
+        } else {
+            None
+        }
+    }
+
+    fn wants_retry(&self) -> bool {
+        let resumable = self.machine.state.ended().is_some_and(|ending| match ending.reason {
+            DoneReason::Error | DoneReason::UserAbort => true,
+            DoneReason::ModelStop
+            | DoneReason::MaxTurns
+            | DoneReason::BudgetExceeded
+            | DoneReason::LoopDetected
+            | DoneReason::ToolStop => false,
+        });
+        self.is_hurried() && resumable
+    }
+}

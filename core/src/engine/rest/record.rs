@@ -1,0 +1,40 @@
+//! What a run leaves in its record beyond what every store knows of it.
+
+use crate::engine::RunKind;
+use crate::engine::context::run::Run;
+use crate::engine::rest::RestHandler;
+use crate::words::event::Event;
+use crate::words::history::TurnRequest;
+use crate::words::message::SignalBody;
+
+impl RestHandler<'_> {
+    /// Notes what begins a turn, unless the run before it died with the same in hand.
+    pub(crate) fn note_request(&mut self, request: TurnRequest) {
+        let asked = match request {
+            TurnRequest::Message => RunKind::Execute,
+            TurnRequest::Resume if self.cx.mind.is_asked(&[SignalBody::Retry]) => RunKind::Retry,
+            TurnRequest::Resume => RunKind::Resume,
+        };
+        self.note_kind(asked);
+    }
+
+    pub(crate) fn note_kind(&mut self, kind: RunKind) {
+        if self.cx.run.kind == RunKind::Recovery {
+            return;
+        }
+        self.cx.run.kind = kind;
+        let told = self.cx.run.told_kind();
+        for event in &mut self.cx.mind.draft.events {
+            if let Event::RunStarted { kind, .. } = event {
+                *kind = told;
+            }
+        }
+    }
+}
+
+impl Run {
+    /// What the word says with which the run begins.
+    pub(crate) fn told_kind(&self) -> Option<RunKind> {
+        (self.kind != RunKind::by_status(self.found)).then_some(self.kind)
+    }
+}

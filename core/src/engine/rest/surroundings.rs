@@ -1,0 +1,59 @@
+//! What a turn needs beside model and tools: made ready once the turn is durable, freed once its outcome is.
+
+use crate::engine::action::{Action, ActionId};
+use crate::engine::context::out::SurroundingsOut;
+use crate::engine::rest::RestHandler;
+use crate::machine::{AgentState, Teardown};
+use crate::words::error::ErrorInfo;
+use crate::words::event::Event;
+use crate::words::history::Input;
+
+impl RestHandler<'_> {
+    /// Makes ready what the turn needs.
+    pub(crate) fn make_ready(&mut self) {
+        self.cx.mind.provision_due = false;
+        let id = self.cx.output.next_id();
+        self.cx.out.surroundings = SurroundingsOut::MakingReady(id);
+        let turn = self.cx.mind.machine.turn.number;
+        self.cx.output.push(Action::Provision { id, turn });
+    }
+
+    /// Frees what is left of it.
+    pub(crate) fn free(&mut self, left: Teardown) {
+        self.cx.mind.teardown_due = false;
+        let id = self.cx.output.next_id();
+        self.cx.out.surroundings = SurroundingsOut::Freeing(id);
+        self.cx.output.push(Action::TearDown { id, left });
+    }
+
+    pub(crate) fn on_provisioned(&mut self, id: ActionId, result: Result<Vec<String>, ErrorInfo>) {
+        if self.cx.out.surroundings != SurroundingsOut::MakingReady(id) {
+            return;
+        }
+        self.cx.out.surroundings = SurroundingsOut::Still;
+        if !matches!(self.cx.mind.machine.state, AgentState::Provisioning { .. }) {
+            return;
+        }
+        match result {
+            Ok(what) => {
+                if !what.is_empty() {
+                    self.cx.mind.emit(Event::Provisioned { what });
+                }
+                self.cx.feed(Input::Provisioned)
+            }
+            Err(error) => self.cx.feed(Input::Failed { error }),
+        };
+        self.cx.mind.draft.decided = true;
+    }
+
+    pub(crate) fn on_torn_down(&mut self, id: ActionId, result: Result<(), ErrorInfo>) {
+        if self.cx.out.surroundings != SurroundingsOut::Freeing(id) {
+            return;
+        }
+        self.cx.out.surroundings = SurroundingsOut::Still;
+        if let Err(error) = result {
+            self.cx.mind.emit(Event::TeardownFailed { error });
+        }
+        self.cx.feed(Input::TornDown);
+    }
+}

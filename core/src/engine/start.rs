@@ -1,0 +1,271 @@
+//! How a run begins: fresh, resumed or recovered, through the same door.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::engine::compaction::shortening::Shortening;
+use crate::engine::context::Context;
+use crate::engine::context::end::End;
+use crate::engine::context::out::Out;
+use crate::engine::context::output::Output;
+use crate::engine::context::past::Past;
+use crate::engine::context::run::Run;
+use crate::engine::mind::{Draft, Ended, Inbox, Mind, StepMemory, Transcript};
+use crate::engine::reply::Reply;
+use crate::engine::writes::Writes;
+use crate::engine::{ATTEMPTS_MAX, RunKind, STATE_FORMAT, StartError, StepIterator};
+use crate::machine::table::TableErrors;
+use crate::machine::{AgentState, Facts, Machine, SteeringFrom, table};
+use crate::store::{Claim, MessageRange, SessionStatus};
+use crate::words::agent::AgentSpec;
+use crate::words::error::ErrorInfo;
+use crate::words::event::Event;
+use crate::words::history::Input;
+use crate::words::hook::HookPoint;
+use crate::words::ids::{CallId, MessageSeq};
+use crate::words::list::SharedList;
+use crate::words::message::Message;
+
+/// What a claim is for.
+enum Purpose {
+    /// To do what there is to do.
+    Run,
+    /// The same, because somebody asked for the session to go on.
+    Resume,
+    /// To end a turn whose run could not go on.
+    Fail(ErrorInfo),
+}
+
+impl StepIterator {
+    /// Begins the run that `claim` started: fresh, resumed or recovered, the same door.
+    ///
+    /// Errors: the state was written by a newer version, or is not what this version writes.
+    pub fn start(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
+        Self::open(claim, Some(agent), facts, Purpose::Run)
+    }
+
+    /// The same, of a session that somebody asked to go on: the record of the run says so.
+    pub fn resume(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
+        Self::open(claim, Some(agent), facts, Purpose::Resume)
+    }
+
+    /// Ends the turn of a session whose run could not go on with `error`: as after the death of that run, and nothing
+    /// else is done.
+    pub fn fail(
+        claim: Claim,
+        agent: Arc<AgentSpec>,
+        error: ErrorInfo,
+        facts: Facts,
+    ) -> Result<Self, StartError> {
+        Self::open(claim, Some(agent), facts, Purpose::Fail(error))
+    }
+
+    /// Ends a session that an interrupt waits for, without its agent. Gives the claim back if none waits.
+    pub fn end(claim: Claim, facts: Facts) -> Result<Self, StartError> {
+        Self::open(claim, None, facts, Purpose::Run)
+    }
+
+    fn open(
+        claim: Claim,
+        agent: Option<Arc<AgentSpec>>,
+        facts: Facts,
+        purpose: Purpose,
+    ) -> Result<Self, StartError> {
+        Self::open_under(table::validate(), claim, agent, facts, purpose)
+    }
+
+    /// The same, with what the check of the machine's table said.
+    fn open_under(
+        checked: Result<(), TableErrors>,
+        claim: Claim,
+        agent: Option<Arc<AgentSpec>>,
+        facts: Facts,
+        purpose: Purpose,
+    ) -> Result<Self, StartError> {
+        checked.map_err(|broken| StartError {
+            key: claim.fence.key.clone(),
+            what: "machine",
+            detail: broken.to_string(),
+        })?;
+        let by_name = matches!(purpose, Purpose::Resume);
+        let stands_in = matches!(purpose, Purpose::Fail(_));
+        let failing = match purpose {
+            Purpose::Run | Purpose::Resume => None,
+            Purpose::Fail(error) => Some(error),
+        };
+        let machine = read_state(&claim)?;
+        let ended = read_staged(&claim)?;
+        let more_inbox = claim.more_inbox_after();
+        let inbox_seen = claim.inbox.last().map_or(claim.session.inbox_seen, |item| item.seq);
+        let mind = Mind {
+            draft: Draft::default(),
+            inbox: Inbox {
+                seen: inbox_seen.max(claim.session.inbox_seen),
+                items: claim.inbox,
+                interrupt: claim.session.interrupt.clone(),
+                interrupt_told: false,
+            },
+            step: StepMemory {
+                asked_in: machine.state.batch().map_or(MessageSeq(0), |batch| batch.message),
+                ended,
+                ..StepMemory::default()
+            },
+            transcript: Transcript { last: claim.session.last_message, added: SharedList::new(), grown: 0 },
+            open: claim.pending.iter().map(|pending| pending.id.clone()).collect(),
+            consulting: BTreeMap::new(),
+            shortening: Shortening::default(),
+            provision_due: false,
+            teardown_due: false,
+            moved: false,
+            machine,
+        };
+        let run = Run {
+            agent,
+            fence: claim.fence,
+            found: claim.found,
+            kind: RunKind::begun(claim.found, mind.machine.turn.open, by_name),
+            now: facts.now.max(claim.now),
+            usage_before: mind.machine.usage,
+            claimed: mind.transcript.last,
+            marks: claim.session.staged.starts,
+            begun: false,
+            stands_in,
+            doom: failing.or_else(|| poisoned(claim.session.attempts)),
+        };
+        let mut run = Self {
+            writes: Writes::new(claim.session.version, mind.clone()),
+            cx: Context {
+                run,
+                mind,
+                out: Out::default(),
+                past: Past::default(),
+                output: Output::default(),
+                end: End::default(),
+            },
+            replies: VecDeque::new(),
+        };
+        let messages = run.needed_messages();
+        if messages.is_empty() && more_inbox.is_none() {
+            run.begin();
+            run.settle();
+        } else {
+            let after = more_inbox.unwrap_or(run.cx.mind.inbox.seen);
+            let id = run.cx.read(messages, after, false);
+            run.cx.out.news.read_by(id, true);
+        }
+        run.go_on();
+        Ok(run)
+    }
+
+    /// The messages that hold the arguments of the open calls, or what hooks are told of a step. To end a session, only those that were edited
+    /// matter: their results say so.
+    fn needed_messages(&self) -> Vec<MessageRange> {
+        let Some(batch) = self.cx.mind.machine.state.batch() else { return self.messages_of_step() };
+        let edited = batch.calls.iter().any(|call| call.arguments != batch.message);
+        if self.cx.run.agent.is_none() && !edited {
+            return Vec::new();
+        }
+        let mut places: BTreeSet<MessageSeq> = BTreeSet::from([batch.message]);
+        places.extend(batch.calls.iter().map(|call| call.arguments));
+        places.into_iter().map(|place| MessageRange::new(place, place)).collect()
+    }
+
+    pub(super) fn on_loaded(&mut self, reply: Reply) {
+        let Reply::Read { id, result } = reply else { return };
+        if self.cx.run.begun {
+            return self.cx.inbox().on_read(id, result);
+        }
+        if !self.cx.out.news.came(id) {
+            return;
+        }
+        let kept = result.and_then(|found| {
+            self.cx.mind.keep_items(found.items);
+            self.cx.mind.keep_arguments(&found.messages)?;
+            self.cx.mind.recall_step(&found.messages)
+        });
+        self.begin();
+        if let Err(error) = kept
+            && self.cx.end.leaving.is_none()
+            && !self.cx.end.given_up
+        {
+            // A transcript that cannot be read: nothing of it is sent.
+            self.cx.give_up(error);
+        }
+        self.settle();
+    }
+
+    /// Lets the machine know of the claim, once everything it needs has been read.
+    fn begin(&mut self) {
+        self.cx.run.begun = true;
+        if self.cx.run.agent.is_none() && self.cx.mind.inbox.interrupt.is_none() {
+            return self.cx.rest().pass_on();
+        }
+        self.cx.mind.emit(Event::RunStarted {
+            run: self.cx.run.fence.epoch,
+            found: self.cx.run.found,
+            kind: self.cx.run.told_kind(),
+        });
+        if !self.cx.mind.machine.turn.open {
+            return;
+        }
+        self.cx.calls().take_marks();
+        self.cx.calls().take_staged();
+        // That it was taken over is no progress and commits nothing by itself: a run that dies before any
+        // other commit counts towards the fifth.
+        let takeover = self.cx.run.found == SessionStatus::Active;
+        self.cx.feed(Input::Claimed { takeover });
+        self.cx.rest().fail_if_doomed();
+    }
+
+    /// Where that stands of which hooks are told after a step: a run that took over in between has to read it.
+    pub(super) fn messages_of_step(&self) -> Vec<MessageRange> {
+        let AgentState::Steering { from } = self.cx.mind.machine.state else { return Vec::new() };
+        if !self.cx.run.is_hooked(HookPoint::AfterStep) || from == SteeringFrom::Resumed {
+            return Vec::new();
+        }
+        let answer = self.cx.mind.machine.turn.spent.answer;
+        let known = answer > MessageSeq::default();
+        known.then(|| MessageRange::new(answer, self.cx.mind.transcript.last)).into_iter().collect()
+    }
+}
+
+/// Why a turn is ended whose run has died this often in a row.
+fn poisoned(attempts: u32) -> Option<ErrorInfo> {
+    (attempts >= ATTEMPTS_MAX).then(|| {
+        let detail = format!("its run died {attempts} times in a row without any progress");
+        ErrorInfo::new("engine.poisoned", detail)
+    })
+}
+
+fn read_state(claim: &Claim) -> Result<Machine, StartError> {
+    let refuse = |what, detail: String| StartError { key: claim.fence.key.clone(), what, detail };
+    let Some(state) = &claim.session.state else { return Ok(Machine::default()) };
+    if claim.session.format > STATE_FORMAT {
+        let detail = format!("expected at most {STATE_FORMAT}, found {}", claim.session.format);
+        return Err(refuse("state format", detail));
+    }
+    state.parse().map_err(|error: serde_json::Error| refuse("state", error.to_string()))
+}
+
+fn read_staged(claim: &Claim) -> Result<BTreeMap<CallId, Ended>, StartError> {
+    let mut ended = BTreeMap::new();
+    for staged in &claim.session.staged.results {
+        let refuse = |detail: String| StartError {
+            key: claim.fence.key.clone(),
+            what: "staged result",
+            detail: format!("call {}: {detail}", staged.call),
+        };
+        match staged.payload.parse() {
+            Ok(Message::Tool(result)) => {
+                let payload = staged.payload.clone();
+                ended.insert(staged.call.clone(), Ended { result, payload, staged: true });
+            }
+            Ok(other) => return Err(refuse(format!("expected a tool result, found role {}", other.role()))),
+            Err(error) => return Err(refuse(error.to_string())),
+        }
+    }
+    Ok(ended)
+}
+
+#[cfg(test)]
+mod tests;

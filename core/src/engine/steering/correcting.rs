@@ -1,0 +1,37 @@
+//! A hook corrects the course of a turn: the model is told so before it is asked again, and the turn goes on
+//! (requirements B14, B21).
+//!
+//! A correction from outside is a message that steers.
+
+use crate::engine::reply::Correction;
+use crate::engine::steering::SteeringHandler;
+use crate::words::message::{Message, Notice, UserMessage};
+
+impl SteeringHandler<'_> {
+    /// Those corrections that count: all of a step, as long as the turn has not been corrected as often as it may be.
+    pub(crate) fn corrections_that_count(&mut self, corrections: Vec<Correction>) -> Vec<Correction> {
+        let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.limits.corrections_max);
+        let before = self.cx.mind.machine.turn.corrections;
+        let mut counts = corrections;
+        counts.retain(|correction| !correction.text.trim().is_empty());
+        if before < most || counts.is_empty() {
+            return counts;
+        }
+        for dropped in counts {
+            let text = format!(
+                "not corrected by the hook {}: this turn was corrected {before} times already",
+                dropped.by
+            );
+            self.cx.append(Message::Notice(Notice::new(text)));
+        }
+        Vec::new()
+    }
+
+    /// The corrections enter the transcript, marked as what they are.
+    pub(crate) fn correct(&mut self, corrections: &[Correction]) {
+        for Correction { by, text } in corrections {
+            let said = format!("[course correction by {by}, not said by the user] {text}");
+            self.cx.append(Message::User(UserMessage::by_engine(said)));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Steering: the turn goes on, ends, or asks for more steps. What it decides by is in
+//! [`machine::steering`](crate::machine::steering).
+
+use crate::engine::context::Context;
+use crate::machine::{SteeringFrom, steering};
+use crate::words::agent::AtMax;
+use crate::words::ending::{DoneReason, Ending};
+use crate::words::history::Input;
+use crate::words::message::{Message, Notice, UserMessage};
+
+pub(crate) mod correcting;
+pub(crate) mod hooks;
+pub(crate) mod more;
+
+/// Whether the turn goes on.
+pub(crate) struct SteeringHandler<'a> {
+    pub(crate) cx: &'a mut Context,
+}
+
+impl SteeringHandler<'_> {
+    /// Decides whether the turn goes on, ends, or asks for more steps.
+    pub(crate) fn steer(&mut self, from: SteeringFrom) -> bool {
+        let Some(agent) = self.cx.run.agent.clone() else { return false };
+        let Some((hooked, corrections)) = self.hear_of_step(from) else { return false };
+        let corrections = match &hooked {
+            None => self.corrections_that_count(corrections),
+            Some(_) => Vec::new(),
+        };
+        let messages_wait = self.cx.inbox().messages_steer();
+        let view = steering::View {
+            from,
+            turn: &self.cx.mind.machine.turn,
+            usage: &self.cx.mind.machine.usage,
+            agent: &agent,
+            now: self.cx.run.now,
+            messages_wait,
+            corrected: !corrections.is_empty(),
+            tools_done: &self.cx.mind.step.tools_done,
+            text: &self.cx.mind.step.said,
+        };
+        let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(|| steering::decide(&view));
+        let asks = hooked.is_none() && agent.at_max == AtMax::Ask && is_max(&stop);
+        let stop = stop.filter(|_| !asks);
+        // Of an answer that gave none it is said when more steps are granted.
+        let now = !asks || matches!(from, SteeringFrom::Calls { .. });
+        let no_output = stop.is_none() && now && steering::gives_no_output(&view);
+        if let Some(hooked) = hooked {
+            self.cx.append(Message::Notice(Notice::new(hooked.notice)));
+        }
+        match &stop {
+            // They count from the next step on, if there is one.
+            None if asks => self.correct(&corrections),
+            None => {
+                self.cx.inbox().take_steering();
+                self.correct(&corrections);
+                // A value that does not fit was answered by its result.
+                if let Some(output) = agent.output.as_ref().filter(|_| no_output)
+                    && !matches!(from, SteeringFrom::Calls { .. })
+                {
+                    self.cx.append(Message::User(UserMessage::by_engine(output.reminder())));
+                }
+            }
+            Some(ending) if ending.reason == DoneReason::MaxTurns => self.cx.tell_of_max(),
+            Some(_) => {}
+        }
+        self.cx.inbox().consume_rest();
+        self.cx.mind.draft.decided = true;
+        // Where none is ever cleared, none is remembered.
+        let results = self.cx.mind.step.results.take().filter(|_| agent.compaction.clears_results());
+        let (cleared, usage) = self.cx.compaction().clear_results(&agent.compaction, results, stop.is_some());
+        let tokens = std::mem::take(&mut self.cx.mind.transcript.grown);
+        let asks = match asks {
+            true => match self.cx.gate().ask_for_more(agent.limits.max_steps) {
+                Some(asked) => Some(Box::new(asked)),
+                // The run gives up.
+                None => return true,
+            },
+            false => None,
+        };
+        let corrected = stop.is_none() && !corrections.is_empty();
+        self.cx.feed(Input::Steered { stop, no_output, tokens, results, cleared, usage, corrected, asks })
+    }
+}
+
+fn is_max(stop: &Option<Ending>) -> bool {
+    stop.as_ref().is_some_and(|ending| ending.reason == DoneReason::MaxTurns)
+}

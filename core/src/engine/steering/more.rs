@@ -1,0 +1,101 @@
+//! A turn that has taken as many steps as it may: it says so, and a person may be asked for more.
+
+use crate::engine::context::Context;
+use crate::engine::gate::GateHandler;
+use crate::engine::gate::asking::{Asking, Why};
+use crate::engine::mind::Mind;
+use crate::machine::more::{MORE_STEPS, MoreSteps};
+use crate::machine::{Batch, Call, CallState};
+use crate::store::StoredItem;
+use crate::words::error::ErrorInfo;
+use crate::words::history::{AskedForMore, CallInput, Input};
+use crate::words::ids::{CallId, PendingId};
+use crate::words::message::{Decision, DecisionRecord, Message, Notice, Rewriting};
+
+/// What makes so many of a thing a plural.
+fn plural(count: u32) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+impl Context {
+    /// Says in the transcript why the turn ends.
+    pub(crate) fn tell_of_max(&mut self) {
+        let steps = self.mind.machine.turn.steps;
+        self.append(Message::Notice(Notice::new(format!("stopped after {steps} step{}", plural(steps)))));
+    }
+
+    /// The asking is over. It leaves no result: no model asked for it.
+    pub(crate) fn close_asking_for_more(&mut self, batch: &Batch) {
+        for call in &batch.calls {
+            self.mind.step.ended.remove(&call.id);
+            self.mind.step.edited.remove(&call.id);
+            self.mind.step.rewritten.remove(&call.id);
+            if batch.stopping.is_none() && call.state != CallState::Done {
+                self.tell_of_max();
+            }
+        }
+        self.mind.draft.decided = true;
+    }
+}
+
+impl GateHandler<'_> {
+    /// Asks a person for more steps: as many as the agent may take by itself, unless the answer says otherwise. None: the
+    /// run gives up.
+    pub(crate) fn ask_for_more(&mut self, max_steps: u32) -> Option<AskedForMore> {
+        let taken = self.cx.mind.machine.turn.steps;
+        // Steps are numbered through the session and each answer grants some, so this is the name of one asking alone.
+        let (step, granted) = (self.cx.mind.machine.step, self.cx.mind.machine.turn.granted);
+        let call = CallId::new(format!("more-{step}-{granted}"));
+        let named = call.and_then(|call| Ok((PendingId::of(self.cx.run.fence.incarnation, &call, 1)?, call)));
+        let arguments = serde_json::to_string(&MoreSteps { steps: max_steps });
+        let (pending, call, arguments) = match (named, arguments) {
+            (Ok((pending, call)), Ok(arguments)) => (pending, call, arguments),
+            (Err(error), _) => {
+                self.cx.give_up(ErrorInfo::new("engine.pending_id", error.to_string()));
+                return None;
+            }
+            (_, Err(error)) => {
+                self.cx.give_up(ErrorInfo::new("engine.encode", error.to_string()));
+                return None;
+            }
+        };
+        let why =
+            format!("the turn has taken as many steps as it may ({taken}): may it take {max_steps} more?");
+        let rewriting = Some(Rewriting { call: call.clone(), arguments: arguments.clone() });
+        let notice = self.cx.append(Message::Notice(Notice { rewriting, ..Notice::new(why.clone()) }));
+        self.cx.mind.step.edited.insert(call.clone(), arguments);
+        let deadline = self.cx.run.answer_deadline(None);
+        let asking = Asking { pending: pending.clone(), deadline, why: Some(why.into()), panel: None };
+        let asked = AskedForMore { call, pending, deadline, notice };
+        let batch = crate::machine::more::batch(self.cx.mind.machine.step, &asked);
+        batch.calls.iter().for_each(|call| self.open_pending(call, asking.clone()));
+        Some(asked)
+    }
+
+    /// A person grants more steps.
+    pub(crate) fn on_more(&mut self, call: &Call, pending: PendingId, decision: Decision, item: &StoredItem) {
+        let max_steps = self.cx.run.agent.as_ref().map_or(0, |agent| agent.limits.max_steps);
+        let shown = self.cx.mind.arguments_of(&call.id);
+        let granted = MoreSteps::read(decision.arguments.as_ref().unwrap_or(&shown), max_steps);
+        let steps = match granted {
+            Ok(MoreSteps { steps }) => steps,
+            Err(why) => return self.reopen(call, Why::with("so many steps are not granted", &why)),
+        };
+        let note = decision.always.then(|| format!("granted this once: {steps} more step{}", plural(steps)));
+        self.cx.append(Message::Decision(DecisionRecord {
+            call: call.id.clone(),
+            pending,
+            decision,
+            at: item.at,
+            note,
+        }));
+        self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Granted { steps } });
+    }
+}
+
+impl Mind {
+    /// Whether this call is the asking for more steps.
+    pub(crate) fn is_for_more(&self, call: &Call) -> bool {
+        call.tool == MORE_STEPS && self.machine.state.batch().is_some_and(|batch| batch.for_more)
+    }
+}

@@ -1,0 +1,85 @@
+//! A run that goes nowhere: nothing has changed, and nothing will wake it. Such a turn ends on an error, where it
+//! would else hold its session for ever.
+
+use crate::engine::steering::hooks::StepHooks;
+use crate::engine::{RunOutcome, StepIterator};
+use crate::machine::AgentState;
+use crate::words::error::ErrorInfo;
+use crate::words::ids::InboxSeq;
+use crate::words::suspension::Suspension;
+
+/// What moves when a run decides something.
+#[derive(PartialEq)]
+struct Mark {
+    rows: usize,
+    events: usize,
+    actions: u64,
+    read: InboxSeq,
+    unread: usize,
+    to_send: usize,
+    leaving: bool,
+}
+
+impl StepIterator {
+    /// Decides one thing after another, until nothing is left to decide.
+    pub(super) fn progress_while_it_moves(&mut self) {
+        while self.cx.end.exit.is_none() && !self.is_held() {
+            let before = self.mark_of_progress();
+            let moves = self.progress();
+            self.settle();
+            if !moves {
+                return;
+            }
+            if before == self.mark_of_progress() {
+                self.end_going_nowhere();
+            }
+        }
+    }
+
+    fn mark_of_progress(&self) -> Mark {
+        Mark {
+            rows: self.cx.mind.draft.history.len(),
+            events: self.cx.mind.draft.events.len(),
+            actions: self.cx.output.last_id,
+            read: self.cx.mind.inbox.seen,
+            unread: self.cx.mind.inbox.items.len(),
+            to_send: self.cx.out.to_send.len(),
+            leaving: self.cx.end.leaving.is_some(),
+        }
+    }
+
+    /// Whether this run waits for nothing: no action of it is out, no answer is owed, and no instant comes.
+    pub(super) fn is_going_nowhere(&self) -> bool {
+        self.cx.out.is_empty()
+            && !self.cx.past.is_reading()
+            && self.cx.end.exit.is_none()
+            && self.cx.end.leaving.is_none()
+            && self.writes.writing.is_none()
+            && !matches!(self.cx.mind.step.hooks, StepHooks::Asked(_))
+            && self.cx.mind.consulting.is_empty()
+            && self.wakes_at().is_none()
+    }
+
+    /// Whether nobody can bring what this suspension waits for.
+    pub(super) fn is_owed_by_nobody(&self, suspension: &Suspension) -> bool {
+        let drafted = &self.cx.mind.draft.open;
+        suspension.until.is_none()
+            && suspension.owed.iter().filter_map(|owed| owed.pending.as_ref()).all(|pending| {
+                !self.cx.mind.open.contains(pending)
+                    && !drafted.iter().any(|new| new.id == *pending)
+                    && !self.writes.writing.as_ref().is_some_and(|writing| writing.opens_this(pending))
+            })
+    }
+
+    pub(super) fn end_going_nowhere(&mut self) {
+        let state = self.cx.mind.machine.state.kind().as_str();
+        let why = format!("the turn stands in {state}: nothing changes there, and nothing will wake it");
+        if let AgentState::TearingDown { .. } = self.cx.mind.machine.state {
+            // The outcome stands; the next run frees what is left.
+            self.cx.end.exit = Some(RunOutcome::Lost);
+            return;
+        }
+        self.cx.mind.draft.decided = true;
+        self.cx.give_up(ErrorInfo::new("engine.no_progress", why));
+    }
+}

@@ -1,0 +1,186 @@
+//! The circuit breaker of a model: whether it is asked at all, decided from what befell all who asked it before
+//! (requirement U10).
+//!
+//! Whoever asks a model and finds that its provider fails tells the others: after so many failures in a row the breaker
+//! opens, and nobody asks for a while. Then one of them tries, the *probe*. If it is answered the breaker is closed, else
+//! it stays open for longer. Here is what is decided; the runtime keeps the [`Breaker`] where all can see it.
+//!
+//! **Bound:** nobody who is held sleeps longer than [`BreakerRules::open_ms`] after the breaker was closed, or after its
+//! probe died. Two rules make it so: whoever is held looks again at the latest after that time, and a probe holds the
+//! others only for that time unless it renews its hold. Looks within one hold count as one attempt of the step
+//! ([`ModelError::held_for`]). Whoever backs off after a call that was made and failed is not held: he waits as the
+//! [`Retries`](crate::words::agent::Retries) of his agent say.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+use crate::words::agent::BreakerRules;
+use crate::words::model::{ModelError, ModelErrorKind};
+
+/// What is known of the failures of a model. None is known of one that was answered last: its breaker is closed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Breaker {
+    /// The model, as [`Model::circuit`](crate::words::model::Model::circuit) says it.
+    pub model: String,
+    /// How many failures in a row were counted.
+    pub failures: u32,
+    /// When the newest was counted.
+    pub failed_at: Timestamp,
+    /// What it was, in one line.
+    pub error: String,
+    /// How often it opened since it was closed.
+    #[serde(default)]
+    pub opened: u32,
+    /// Nobody asks before. None: it is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_until: Option<Timestamp>,
+    /// A probe is out, and may renew its hold until then. It is known by this instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe_until: Option<Timestamp>,
+}
+
+/// Whether a model may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    /// It may.
+    Free,
+    /// One may, as a probe, who says so to the others first.
+    Probe,
+    /// Not before this instant.
+    Held(Timestamp),
+}
+
+/// What an answer says of the provider that gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// It answers, if only to refuse.
+    Alive,
+    /// It fails.
+    Failing,
+    /// Nothing: it was not asked.
+    Unknown,
+}
+
+/// A model call that failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Failure<'a> {
+    /// Of which model, as [`Model::circuit`](crate::words::model::Model::circuit) says it.
+    pub model: &'a str,
+    /// How.
+    pub error: &'a ModelError,
+    /// Whether it was the probe.
+    pub probe: bool,
+}
+
+/// What an error says of the provider.
+pub fn health_of(error: &ModelError) -> Health {
+    match error.kind {
+        ModelErrorKind::RateLimited
+        | ModelErrorKind::Unavailable
+        | ModelErrorKind::Provider
+        | ModelErrorKind::Network
+        | ModelErrorKind::Incomplete
+        | ModelErrorKind::Stalled => Health::Failing,
+        ModelErrorKind::Malformed
+        | ModelErrorKind::CutOff
+        | ModelErrorKind::Declined
+        | ModelErrorKind::Auth
+        | ModelErrorKind::Quota
+        | ModelErrorKind::ContextLimit
+        | ModelErrorKind::Refused => Health::Alive,
+        ModelErrorKind::Configuration
+        | ModelErrorKind::Transcript
+        | ModelErrorKind::Held
+        | ModelErrorKind::Denied
+        | ModelErrorKind::CircuitOpen => Health::Unknown,
+    }
+}
+
+impl Breaker {
+    /// Whether its model may be asked.
+    pub fn pass(&self, now: Timestamp) -> Pass {
+        match self.held_until {
+            None => Pass::Free,
+            Some(until) if now < until => Pass::Held(until),
+            Some(_) => Pass::Probe,
+        }
+    }
+
+    /// Somebody probes: the others are held until the probe answers, or does not renew its hold in time.
+    #[must_use]
+    pub fn probed(self, rules: &BreakerRules, now: Timestamp) -> Self {
+        let until = now.after(Duration::from_millis(rules.probe_ms));
+        Self { probe_until: Some(until), ..self }.held_by_probe(rules, now)
+    }
+
+    /// The probe that is known by `probe` is still out. Nothing changes if another has followed it.
+    #[must_use]
+    pub fn renewed(self, probe: Timestamp, rules: &BreakerRules, now: Timestamp) -> Self {
+        if self.probe_until == Some(probe) { self.held_by_probe(rules, now) } else { self }
+    }
+
+    fn held_by_probe(self, rules: &BreakerRules, now: Timestamp) -> Self {
+        let until = now.after(rules.open_for());
+        Self { held_until: Some(self.probe_until.map_or(until, |end| end.min(until))), ..self }
+    }
+
+    /// What is known after another failure. One of somebody who was let through before the breaker opened tells nothing
+    /// new.
+    #[must_use]
+    pub fn failed(before: Option<Self>, failure: Failure<'_>, rules: &BreakerRules, now: Timestamp) -> Self {
+        let counted = |failures: u32| Self {
+            model: failure.model.to_owned(),
+            failures,
+            failed_at: now,
+            error: failure.error.to_string(),
+            opened: 0,
+            held_until: None,
+            probe_until: None,
+        };
+        match before {
+            Some(open) if open.held_until.is_some() && !failure.probe => open,
+            Some(open) if open.held_until.is_some() => {
+                let opened = open.opened;
+                Self { opened, ..counted(open.failures.saturating_add(1)) }.open(rules, now)
+            }
+            Some(closed) if closed.failed_at.until(now) <= Duration::from_millis(rules.open_ms_max) => {
+                counted(closed.failures.saturating_add(1)).open_at(rules, now)
+            }
+            Some(_) | None => counted(1).open_at(rules, now),
+        }
+    }
+
+    fn open_at(self, rules: &BreakerRules, now: Timestamp) -> Self {
+        if self.failures >= rules.failures { self.open(rules, now) } else { self }
+    }
+
+    fn open(self, rules: &BreakerRules, now: Timestamp) -> Self {
+        let wait = rules.open_after(self.opened);
+        Self { opened: self.opened.saturating_add(1), held_until: Some(now.after(wait)), ..self }
+    }
+
+    /// What whoever is held is told at `now`, from a breaker as it was at `read_at`: why, when to look again, and how
+    /// long the hold may last. To look again is never later than [`BreakerRules::open_ms`] after `read_at`, so that a
+    /// breaker that closes early keeps nobody.
+    pub fn refusal(&self, rules: &BreakerRules, read_at: Timestamp, now: Timestamp) -> ModelError {
+        let at_least = |wait: Duration| wait.max(Duration::from_millis(1));
+        let held_until = self.held_until.unwrap_or(now);
+        let look_at = held_until.min(read_at.after(rules.open_for()));
+        let held_for = at_least(now.until(self.probe_until.unwrap_or(held_until)));
+        let Self { model, failures, error, .. } = self;
+        let detail = format!(
+            "{model} failed {failures} times in a row, at last: {error}; it is not asked for {} ms",
+            held_for.as_millis()
+        );
+        ModelError {
+            retry_after: Some(at_least(now.until(look_at))),
+            held_for: Some(held_for),
+            ..ModelError::new(ModelErrorKind::CircuitOpen, detail)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! What the calls of a step make of the custom state: whose changes are taken, in which order, and the way back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::{Batch, Call, CallState};
+use crate::words::custom::{CustomState, StateChange, StateRules, Undo};
+use crate::words::event::Event;
+use crate::words::ids::{CallId, MessageSeq};
+use crate::words::message::Notice;
+
+/// What the calls of a step made of the custom state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The state from now on.
+    pub state: CustomState,
+    /// How to take it back, in the order in which that is done.
+    pub undo: Vec<Undo>,
+    /// Keys that calls changed side by side, which would have come out differently in another order.
+    pub conflicts: Vec<StateConflict>,
+}
+
+/// Calls that ran side by side changed one key, and not in a way in which their order does not matter: the later call
+/// of them won.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateConflict {
+    /// Which key.
+    pub key: String,
+    /// Which calls, in call order.
+    pub calls: Vec<CallId>,
+}
+
+impl StateConflict {
+    /// As it is told in the event log.
+    pub(crate) fn to_event(&self) -> Event {
+        Event::StateConflict { key: self.key.clone(), calls: self.calls.clone() }
+    }
+}
+
+/// Applies what the calls of `batch` that were done change of `state`, in call order. None: they change nothing.
+pub fn merge(state: &CustomState, batch: &Batch) -> Option<Merged> {
+    let changing = |call: &Call| call.state == CallState::Done && !call.changes.is_empty();
+    if !batch.calls.iter().any(changing) {
+        return None;
+    }
+    let (mut state, mut undo) = (state.clone(), Vec::new());
+    for change in batch.calls.iter().filter(|call| changing(call)).flat_map(|call| &call.changes) {
+        // What cannot be applied was refused when its call came back.
+        undo.extend(state.apply(change).ok().flatten());
+    }
+    undo.reverse();
+    Some(Merged { state, undo, conflicts: conflicts(batch, changing) })
+}
+
+fn conflicts(batch: &Batch, changing: impl Fn(&Call) -> bool) -> Vec<StateConflict> {
+    let groups = batch.groups();
+    let mut by_key: BTreeMap<(usize, &str), Vec<&Call>> = BTreeMap::new();
+    for (call, group) in batch.calls.iter().zip(groups).filter(|(call, _)| changing(call)) {
+        let keys: BTreeSet<&str> = call.changes.iter().map(StateChange::key).collect();
+        for key in keys {
+            by_key.entry((group, key)).or_default().push(call);
+        }
+    }
+    let clash = |(_, key): &(usize, &str), calls: &[&Call]| {
+        let of_key = |call: &Call| -> Vec<StateChange> {
+            call.changes.iter().filter(|change| change.key() == *key).cloned().collect()
+        };
+        let appends = |change: &StateChange| matches!(change, StateChange::Append { .. });
+        let changes: Vec<Vec<StateChange>> = calls.iter().map(|call| of_key(call)).collect();
+        let all_append = changes.iter().flatten().all(appends);
+        let all_same = changes.iter().all(|of| *of == changes[0]) && !changes.iter().flatten().any(appends);
+        calls.len() > 1 && !all_append && !all_same
+    };
+    let clashing = by_key.into_iter().filter(|(at, calls)| clash(at, calls));
+    clashing
+        .map(|((_, key), calls)| StateConflict {
+            key: key.to_owned(),
+            calls: calls.iter().map(|call| call.id.clone()).collect(),
+        })
+        .collect()
+}
+
+/// Why `changes` of call `id` are not taken on top of those that the other calls of its step have brought; none if they
+/// are.
+pub fn refusal(
+    state: &CustomState,
+    batch: &Batch,
+    id: &CallId,
+    changes: &[StateChange],
+    rules: &StateRules,
+) -> Option<String> {
+    let most = rules.bytes_max;
+    let bytes = bytes_of(changes);
+    if bytes > most {
+        return Some(format!("its changes have {bytes} bytes, at most {most} are allowed"));
+    }
+    let mut after = state.clone();
+    for call in &batch.calls {
+        let of_call = match call.id == *id {
+            true => changes,
+            false if call.state == CallState::Done => call.changes.as_slice(),
+            false => &[],
+        };
+        for change in of_call {
+            if let Err(why) = after.apply(change) {
+                return Some(why.to_string());
+            }
+        }
+    }
+    let bytes = bytes_of(&after);
+    if bytes > most {
+        return Some(format!("the state would have {bytes} bytes, at most {most} are allowed"));
+    }
+    rules.fits(&after.to_value()).err().map(|why| format!("the state would not fit its schema: {why}"))
+}
+
+pub(crate) fn bytes_of(value: &(impl Serialize + ?Sized)) -> usize {
+    serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len())
+}
+
+/// How to go back from a state to that of message `to`, by the notices that stand after it, newest first.
+pub(crate) fn way_back<'a>(
+    to: MessageSeq,
+    notices: impl Iterator<Item = (MessageSeq, &'a Notice)>,
+) -> Vec<Undo> {
+    let mut undo = Vec::new();
+    // What was taken back before had its state taken back, too.
+    let mut from = MessageSeq(u64::MAX);
+    for (place, notice) in notices.filter(|(place, _)| *place > to) {
+        if place > from {
+            continue;
+        }
+        undo.extend(notice.state.iter().cloned());
+        from = notice.rewound.unwrap_or(from);
+    }
+    undo
+}
+
+/// What a step changed, for whoever reads along and for who takes it back.
+pub(crate) fn notice(merged: &Merged) -> Notice {
+    let keys: BTreeSet<&str> = merged.undo.iter().map(Undo::key).collect();
+    let mut words = format!("custom state changed: {}", keys.into_iter().collect::<Vec<_>>().join(", "));
+    for StateConflict { key, calls } in &merged.conflicts {
+        let calls = calls.iter().map(CallId::as_str).collect::<Vec<_>>().join(", ");
+        words.push_str(&format!("; {calls} changed {key} side by side, and the last of them won"));
+    }
+    Notice { state: merged.undo.clone(), ..Notice::new(words) }
+}

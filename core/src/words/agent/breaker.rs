@@ -1,0 +1,74 @@
+//! When the circuit breaker of a model opens, and for how long.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::retries::WAIT_MAX;
+
+/// When a breaker opens, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BreakerRules {
+    /// So many failures in a row open it. Each comes before [`open_ms_max`](Self::open_ms_max) after the one before, else
+    /// the count begins anew.
+    pub failures: u32,
+    /// How long it is open the first time, in milliseconds. Doubled by each probe that fails. Less than [`OPEN_MS_MIN`] counts
+    /// as that.
+    pub open_ms: u64,
+    /// The longest that it is open before somebody tries again, in milliseconds.
+    pub open_ms_max: u64,
+    /// How long the others wait for a probe that is out, in milliseconds. Then the next may try. One that died is
+    /// followed by another within [`open_ms`](Self::open_ms).
+    pub probe_ms: u64,
+}
+
+/// The shortest time for which a breaker opens, in milliseconds. Whoever is held looks again no more often than that.
+pub const OPEN_MS_MIN: u64 = 100;
+
+impl Default for BreakerRules {
+    fn default() -> Self {
+        Self { failures: 5, open_ms: 30_000, open_ms_max: 300_000, probe_ms: 60_000 }
+    }
+}
+
+impl BreakerRules {
+    /// What is wrong with them: the field of an agent, and why.
+    pub fn fault(&self) -> Option<(&'static str, String)> {
+        let times = [
+            ("breaker.open_ms", self.open_ms),
+            ("breaker.open_ms_max", self.open_ms_max),
+            ("breaker.probe_ms", self.probe_ms),
+        ];
+        let too_long = times.into_iter().find(|(_, ms)| Duration::from_millis(*ms) > WAIT_MAX);
+        let zero = times
+            .into_iter()
+            .chain([("breaker.failures", self.failures.into())])
+            .find(|(_, number)| *number == 0);
+        match (zero, too_long) {
+            (Some((field, _)), _) => Some((field, "is zero".to_owned())),
+            (None, Some((field, ms))) => Some((field, format!("is {ms} ms, longer than a day"))),
+            (None, None) if self.open_ms > self.open_ms_max => {
+                let why = format!("is {}, less than open_ms, {}", self.open_ms_max, self.open_ms);
+                Some(("breaker.open_ms_max", why))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// For how long it opens the first time, and after how long at the latest whoever is held looks again.
+    pub fn open_for(&self) -> Duration {
+        Duration::from_millis(self.open_ms.max(OPEN_MS_MIN))
+    }
+
+    /// For how long it opens when so many probes have failed in a row.
+    pub(crate) fn open_after(&self, failed: u32) -> Duration {
+        let most = Duration::from_millis(self.open_ms_max).max(self.open_for());
+        1_u32.checked_shl(failed).map_or(most, |times| self.open_for().saturating_mul(times).min(most))
+    }
+
+    /// After how long a probe renews its hold: a third of the time for which it holds the others, at least 10 ms.
+    pub fn renewal(&self) -> Duration {
+        (self.open_for() / 3).max(Duration::from_millis(10))
+    }
+}

@@ -1,0 +1,75 @@
+//! What is done about a transcript that is longer than its model can read.
+
+use serde::{Deserialize, Serialize};
+
+/// What is done when the transcript grows beyond what the model can read. Every number has a unit in its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Compaction {
+    /// How much the model can read, in tokens.
+    pub context_tokens: u64,
+    /// Beyond this part of it what is old is summarised before the next step, in percent. Zero: never by itself,
+    /// and not when a provider refuses a request as too long either.
+    pub threshold_percent: u8,
+    /// So many turns stay as they are: those of the newest user messages, or the newest steps where those are too
+    /// long. Fewer stay where a provider refuses them as too long.
+    pub kept_turns: u32,
+    /// The longest summary, in output tokens; never more than a quarter of `context_tokens`. The model is told to write at most half as many words. One that reaches it
+    /// is a failure; it is taken only where a provider refuses the request as too long and no other model is left.
+    pub summary_tokens: u32,
+    /// How long making one may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// After so many failures in a row no summary is tried by itself any more.
+    pub failures_max: u32,
+    /// When there are more results of tools than this, old ones are shown to the model as cleared. Zero: never. The
+    /// state of a session names this many places.
+    pub clear_results_over: u32,
+    /// So many of the newest results stay when old ones are cleared. If that is no less than all, none is.
+    pub kept_results: u32,
+    /// Whether old results are put in short before they are cleared, beside the run: by the agent's model, or by
+    /// whatever the embedding program brings ([`ResultSummariser`](crate::engine::compaction::ResultSummariser)). Of those of
+    /// which no summary comes in time the model is told only that they were there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub summarise_results: bool,
+}
+
+impl Compaction {
+    const USUAL: Self = Self {
+        context_tokens: 200_000,
+        threshold_percent: 70,
+        kept_turns: 6,
+        summary_tokens: 4_000,
+        timeout_ms: 30_000,
+        failures_max: 3,
+        clear_results_over: 15,
+        kept_results: 5,
+        summarise_results: false,
+    };
+
+    /// The model is shown all there is, and nothing is summarised unless somebody asks for it.
+    pub const OFF: Self = Self { threshold_percent: 0, clear_results_over: 0, ..Self::USUAL };
+
+    /// Whether old results are ever cleared.
+    pub fn clears_results(&self) -> bool {
+        self.clear_results_over > self.kept_results
+    }
+
+    /// Whether old results are put in short before they are cleared.
+    pub fn summarises_results(&self) -> bool {
+        self.summarise_results && self.clears_results()
+    }
+
+    /// How many tokens the model may be shown before what is old is summarised; none if that is never done.
+    pub fn threshold(&self) -> Option<u64> {
+        (self.threshold_percent > 0).then(|| {
+            let part = u128::from(self.context_tokens) * u128::from(self.threshold_percent) / 100;
+            u64::try_from(part).unwrap_or(u64::MAX)
+        })
+    }
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}

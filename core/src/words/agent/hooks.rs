@@ -1,0 +1,72 @@
+//! At which points hooks are asked, and what their failure means there.
+
+use serde::{Deserialize, Serialize};
+
+/// Where hooks are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookPoint {
+    /// A turn begins.
+    AgentStart,
+    /// The model is about to be asked.
+    BeforeModel,
+    /// The model answered.
+    AfterModel,
+    /// A call is about to be put before the gate.
+    BeforeTool,
+    /// A call came back.
+    AfterTool,
+    /// A step is over.
+    AfterStep,
+    /// The machine moved.
+    Transition,
+    /// A turn ends.
+    AgentEnd,
+}
+
+impl HookPoint {
+    /// Every point.
+    pub const ALL: [Self; 8] = [
+        Self::AgentStart,
+        Self::BeforeModel,
+        Self::AfterModel,
+        Self::BeforeTool,
+        Self::AfterTool,
+        Self::AfterStep,
+        Self::Transition,
+        Self::AgentEnd,
+    ];
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AgentStart => "agent_start",
+            Self::BeforeModel => "before_model",
+            Self::AfterModel => "after_model",
+            Self::BeforeTool => "before_tool",
+            Self::AfterTool => "after_tool",
+            Self::AfterStep => "after_step",
+            Self::Transition => "transition",
+            Self::AgentEnd => "agent_end",
+        }
+    }
+
+    /// What a failure means here, if the hook does not say: what comes before is not done, what comes after stands.
+    pub fn on_failure(self) -> OnFailure {
+        match self {
+            Self::AgentStart | Self::BeforeModel | Self::BeforeTool => OnFailure::Closed,
+            Self::AfterModel | Self::AfterTool | Self::AfterStep | Self::Transition | Self::AgentEnd => {
+                OnFailure::Open
+            }
+        }
+    }
+}
+
+/// What the failure of a hook means: an error, a panic, silence, arguments that do not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OnFailure {
+    /// As if it had not been asked. The failure is logged.
+    Open,
+    /// What it was asked about does not happen, or is withheld.
+    Closed,
+}

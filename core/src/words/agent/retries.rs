@@ -1,0 +1,184 @@
+//! When a failed model call or a call that could not be run is tried again, and when no more is tried at all
+//! (requirements B34, B39, C49, D10).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::error::ErrorInfo;
+use crate::words::model::{ModelError, ModelErrorKind};
+
+/// The most waits that a list of [`Retries`] may have.
+pub const RETRIES_MAX: usize = 100;
+
+/// Waits of up to this long are slept through; longer ones suspend the run.
+pub const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// The longest wait that a provider or a tool may ask for, or that an agent may set.
+pub const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What an agent tries again, and after which waits. A list has one wait for each further try, in order: where it
+/// ends no more is tried. What a provider or a tool asks for wins over the list, not over its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retries {
+    /// Before the model is asked again in the same step, in milliseconds.
+    pub model_waits_ms: Vec<u64>,
+    /// The same after an error of this kind. A kind that is not retried by itself is, if it stands here; one with an
+    /// empty list is not.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_waits_by_kind_ms: BTreeMap<ModelErrorKind, Vec<u64>>,
+    /// Before a call that could not be run is sent again, in milliseconds.
+    pub tool_waits_ms: Vec<u64>,
+    /// So many calls in a row that could not be run, with none among them that did what it was asked for, open the
+    /// circuit of a turn. Zero: never.
+    pub broken_calls_max: u32,
+    /// What an open circuit means.
+    pub on_trip: OnTrip,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self {
+            model_waits_ms: vec![5_000, 10_000, 20_000, 40_000, 60_000],
+            model_waits_by_kind_ms: BTreeMap::new(),
+            tool_waits_ms: vec![2_000, 4_000],
+            broken_calls_max: 3,
+            on_trip: OnTrip::Fail,
+        }
+    }
+}
+
+/// What an open circuit means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnTrip {
+    /// The turn fails with `engine.circuit_open`. What is out may come back first, and nothing else starts.
+    #[default]
+    Fail,
+    /// An event says so, and the turn goes on.
+    Observe,
+}
+
+impl Retries {
+    /// Nothing is tried again, and no circuit opens.
+    pub fn none() -> Self {
+        Self {
+            model_waits_ms: Vec::new(),
+            model_waits_by_kind_ms: BTreeMap::new(),
+            tool_waits_ms: Vec::new(),
+            broken_calls_max: 0,
+            on_trip: OnTrip::Fail,
+        }
+    }
+
+    /// How long to wait after attempt `attempt` (from 0) at a step failed with `error`. None: give up.
+    pub fn after_model(&self, error: &ModelError, attempt: u32) -> Option<Duration> {
+        let waits = match self.model_waits_by_kind_ms.get(&error.kind) {
+            Some(own) => own,
+            None if error.kind.is_retryable() => &self.model_waits_ms,
+            None => return None,
+        };
+        wait(waits, attempt, error.retry_after)
+    }
+
+    /// How long to wait before a call that could not be run `tries` times before is sent again. None: give up.
+    pub fn after_call(&self, tries: u32, asked: Option<Duration>) -> Option<Duration> {
+        wait(&self.tool_waits_ms, tries, asked)
+    }
+
+    /// What is wrong with the lists: the first that is too long, or has too long a wait.
+    pub fn fault(&self) -> Option<String> {
+        let by_kind = self.model_waits_by_kind_ms.iter();
+        let lists = [("model_waits_ms", &self.model_waits_ms), ("tool_waits_ms", &self.tool_waits_ms)];
+        let by_kind = by_kind.map(|(kind, waits)| (kind.as_str(), waits));
+        lists.into_iter().chain(by_kind).find_map(|(name, waits)| {
+            let too_long = waits.iter().find(|wait| Duration::from_millis(**wait) > WAIT_MAX);
+            match too_long {
+                _ if waits.len() > RETRIES_MAX => {
+                    Some(format!("{name}: has {} waits, at most {RETRIES_MAX} are allowed", waits.len()))
+                }
+                Some(wait) => Some(format!("{name}: a wait of {wait} ms is longer than a day")),
+                None => None,
+            }
+        })
+    }
+}
+
+/// To ask for no wait at all is to ask for nothing: it would spend all tries in an instant.
+fn wait(waits: &[u64], attempt: u32, asked: Option<Duration>) -> Option<Duration> {
+    let scheduled = *waits.get(usize::try_from(attempt).ok()?)?;
+    let asked = asked.filter(|asked| !asked.is_zero());
+    Some(asked.unwrap_or(Duration::from_millis(scheduled)).min(WAIT_MAX))
+}
+
+/// The error of a turn whose circuit opened.
+pub(crate) fn circuit_open(broken: u32) -> ErrorInfo {
+    let detail = format!("{broken} calls in a row could not be run");
+    ErrorInfo::new("engine.circuit_open", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits_of(retries: &Retries, error: &ModelError) -> Vec<u64> {
+        let wait = |attempt| retries.after_model(error, attempt).map(|wait| wait.as_secs());
+        (0..200).map_while(wait).collect()
+    }
+
+    #[test]
+    fn b34_waits_grow_to_a_minute_and_end_after_the_fifth() {
+        let error = ModelError::new(ModelErrorKind::Provider, "");
+        assert_eq!(waits_of(&Retries::default(), &error), [5, 10, 20, 40, 60]);
+        assert!(waits_of(&Retries::none(), &error).is_empty());
+    }
+
+    #[test]
+    fn b39_what_the_provider_asks_for_wins_also_when_it_is_shorter_but_not_over_the_end() {
+        let mut error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
+        for (asked, waits) in [
+            (Duration::from_secs(1), [1, 1, 1, 1, 1]),
+            (Duration::from_secs(90), [90, 90, 90, 90, 90]),
+            (Duration::MAX, [WAIT_MAX.as_secs(); 5]),
+            // To ask for nothing is not to ask.
+            (Duration::ZERO, [5, 10, 20, 40, 60]),
+        ] {
+            error.retry_after = Some(asked);
+            assert_eq!(waits_of(&Retries::default(), &error), waits);
+        }
+    }
+
+    #[test]
+    fn d10_each_kind_of_error_can_have_waits_of_its_own() {
+        let mut retries = Retries::default();
+        retries.model_waits_by_kind_ms.insert(ModelErrorKind::RateLimited, vec![60_000, 60_000]);
+        retries.model_waits_by_kind_ms.insert(ModelErrorKind::Quota, vec![3_600_000]);
+        retries.model_waits_by_kind_ms.insert(ModelErrorKind::Malformed, vec![]);
+        let waits = |kind| waits_of(&retries, &ModelError::new(kind, ""));
+        assert_eq!(waits(ModelErrorKind::RateLimited), [60, 60]);
+        assert_eq!(waits(ModelErrorKind::Quota), [3_600]);
+        assert!(waits(ModelErrorKind::Malformed).is_empty());
+        assert_eq!(waits(ModelErrorKind::Network), [5, 10, 20, 40, 60]);
+        assert!(waits(ModelErrorKind::Auth).is_empty());
+    }
+
+    #[test]
+    fn c49_a_call_is_tried_three_times_and_may_ask_for_a_wait_of_its_own() {
+        let retries = Retries::default();
+        let seconds = |tries, asked| retries.after_call(tries, asked).map(|wait| wait.as_secs());
+        assert_eq!([0, 1, 2].map(|tries| seconds(tries, None)), [Some(2), Some(4), None]);
+        assert_eq!(seconds(1, Some(Duration::from_secs(30))), Some(30));
+        assert_eq!(seconds(2, Some(Duration::from_secs(30))), None);
+    }
+
+    #[test]
+    fn lists_are_bounded() {
+        assert_eq!(Retries::default().fault(), None);
+        let long = Retries { tool_waits_ms: vec![1; RETRIES_MAX + 1], ..Retries::default() };
+        assert_eq!(long.fault().unwrap(), "tool_waits_ms: has 101 waits, at most 100 are allowed");
+        let slow = Retries { model_waits_ms: vec![1, 86_400_001], ..Retries::default() };
+        assert_eq!(slow.fault().unwrap(), "model_waits_ms: a wait of 86400001 ms is longer than a day");
+    }
+}

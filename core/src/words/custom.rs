@@ -1,0 +1,233 @@
+//! Custom state: what tools remember for a session, key by key, beside its transcript.
+//!
+//! The output of a call may carry [`StateChange`]s. They are kept with its result, durable as it is, and are applied when
+//! the step is over: those of the calls that were done, in call order, whichever came back first. So each step begins
+//! with a state of its own, which all of its calls are shown. Before a result is kept, its changes are tried on top of
+//! those that came back before it; what cannot be applied, does not fit the schema of the agent or grows too large
+//! makes an error of the result, and changes nothing.
+//!
+//! What a step changed stands in a notice behind its results, with how to take it back: a session that is taken back to
+//! an earlier message has the state of that message again.
+
+mod rules;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+pub use rules::{STATE_BYTES_MAX, StateCheck, StateRules};
+
+/// What the tools of a session remember: values by key. A copy costs nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CustomState(Arc<BTreeMap<String, Value>>);
+
+impl CustomState {
+    /// The value under `key`.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.0.get(key)
+    }
+
+    /// Every key with its value, by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of it, as one JSON object.
+    pub fn to_value(&self) -> Value {
+        Value::Object(self.0.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+    }
+
+    /// Applies one change, and says how to take it back. None: it changed nothing.
+    pub(crate) fn apply(&mut self, change: &StateChange) -> Result<Option<Undo>, NoList> {
+        let map = Arc::make_mut(&mut self.0);
+        let restore = |key: &String, before: Option<Value>| match before {
+            Some(value) => Undo::Set { key: key.clone(), value },
+            None => Undo::Delete { key: key.clone() },
+        };
+        Ok(match change {
+            StateChange::Set { key, value } if map.get(key) == Some(value) => None,
+            StateChange::Set { key, value } => Some(restore(key, map.insert(key.clone(), value.clone()))),
+            StateChange::Delete { key } => map.remove(key).map(|before| restore(key, Some(before))),
+            StateChange::Append { key, value } => match map.get_mut(key) {
+                None => {
+                    map.insert(key.clone(), Value::Array(vec![value.clone()]));
+                    Some(restore(key, None))
+                }
+                Some(Value::Array(list)) => {
+                    list.push(value.clone());
+                    Some(Undo::Shorten { key: key.clone(), len: list.len() - 1 })
+                }
+                Some(_) => return Err(NoList { key: key.clone() }),
+            },
+        })
+    }
+
+    /// Takes back what was changed, in this order.
+    pub(crate) fn take_back(&mut self, undo: &[Undo]) {
+        if undo.is_empty() {
+            return;
+        }
+        let map = Arc::make_mut(&mut self.0);
+        for one in undo {
+            match one {
+                Undo::Set { key, value } => {
+                    map.insert(key.clone(), value.clone());
+                }
+                Undo::Delete { key } => {
+                    map.remove(key);
+                }
+                Undo::Shorten { key, len } => {
+                    if let Some(Value::Array(list)) = map.get_mut(key) {
+                        list.truncate(*len);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl FromIterator<(String, Value)> for CustomState {
+    fn from_iter<I: IntoIterator<Item = (String, Value)>>(values: I) -> Self {
+        Self(Arc::new(values.into_iter().collect()))
+    }
+}
+
+impl Serialize for CustomState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.as_ref().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for CustomState {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        BTreeMap::deserialize(deserializer).map(|map| Self(Arc::new(map)))
+    }
+}
+
+/// A change of the custom state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "does", rename_all = "snake_case")]
+pub enum StateChange {
+    /// The value under a key is this from now on.
+    Set {
+        /// The key.
+        key: String,
+        /// The value.
+        value: Value,
+    },
+    /// The list under a key has this at its end from now on; where there is no such key, it is a list of this alone.
+    Append {
+        /// The key.
+        key: String,
+        /// What is appended.
+        value: Value,
+    },
+    /// There is no such key from now on.
+    Delete {
+        /// The key.
+        key: String,
+    },
+}
+
+impl StateChange {
+    /// What it changes.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Set { key, .. } | Self::Append { key, .. } | Self::Delete { key } => key,
+        }
+    }
+}
+
+/// How one change is taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "does", rename_all = "snake_case")]
+pub enum Undo {
+    /// The key had this value.
+    Set {
+        /// The key.
+        key: String,
+        /// The value.
+        value: Value,
+    },
+    /// There was no such key.
+    Delete {
+        /// The key.
+        key: String,
+    },
+    /// The list under the key was shorter.
+    Shorten {
+        /// The key.
+        key: String,
+        /// So many values.
+        len: usize,
+    },
+}
+
+impl Undo {
+    pub(crate) fn key(&self) -> &str {
+        match self {
+            Self::Set { key, .. } | Self::Delete { key } | Self::Shorten { key, .. } => key,
+        }
+    }
+}
+
+/// What is appended to is something else than a list.
+pub(crate) struct NoList {
+    key: String,
+}
+
+impl fmt::Display for NoList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} holds no list to append to", self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn state(value: Value) -> CustomState {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn every_change_can_be_taken_back() {
+        let before = state(json!({ "list": [1], "word": "a" }));
+        let changes: Vec<StateChange> = serde_json::from_value(json!([
+            { "does": "append", "key": "list", "value": 2 },
+            { "does": "append", "key": "new", "value": 1 },
+            { "does": "set", "key": "word", "value": "b" },
+            { "does": "delete", "key": "list" },
+            { "does": "delete", "key": "missing" },
+            { "does": "set", "key": "list", "value": [] },
+            { "does": "append", "key": "list", "value": 3 },
+        ]))
+        .unwrap();
+        let (mut after, mut undo) = (before.clone(), Vec::new());
+        for change in &changes {
+            undo.extend(after.apply(change).ok().flatten());
+        }
+        assert_eq!(after, state(json!({ "list": [3], "new": [1], "word": "b" })));
+        undo.reverse();
+        after.take_back(&undo);
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn nothing_is_appended_to_what_is_no_list() {
+        let mut holds_a_word = state(json!({ "word": "a" }));
+        let append = StateChange::Append { key: "word".into(), value: json!(1) };
+        let why = holds_a_word.apply(&append).err().map(|why| why.to_string());
+        assert_eq!(why.as_deref(), Some("\"word\" holds no list to append to"));
+    }
+}

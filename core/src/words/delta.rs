@@ -1,0 +1,63 @@
+//! What is shown of a session before it is committed: of a model's answer while it comes, and of calls that are out.
+//! Provisional: only the commit makes it true, and the next attempt may say something else.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::ids::{CallId, ToolName};
+
+/// A piece of an answer, or a call that is out. JSON with a `type`; the payload of one stored delta.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Delta {
+    /// More text.
+    Text {
+        /// What came.
+        text: String,
+    },
+    /// More reasoning.
+    Reasoning {
+        /// What came.
+        text: String,
+    },
+    /// The model began to ask for a tool.
+    CallStarted {
+        /// Which.
+        tool: String,
+    },
+    /// A call is out for longer than deltas are gathered. The event that says so comes with the next commit, if it has not
+    /// come before.
+    CallRunning {
+        /// Which call.
+        call: CallId,
+        /// Of which tool.
+        tool: ToolName,
+    },
+}
+
+impl Delta {
+    /// Appends `next` to the last of `deltas` if both are pieces of the same text, else after it.
+    pub fn coalesce(deltas: &mut Vec<Self>, next: Self) {
+        match (deltas.last_mut(), next) {
+            (Some(Self::Text { text }), Self::Text { text: more })
+            | (Some(Self::Reasoning { text }), Self::Reasoning { text: more }) => text.push_str(&more),
+            (_, next) => deltas.push(next),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_one_text_become_one_and_others_stay_apart() {
+        let text = |text: &str| Delta::Text { text: text.into() };
+        let reasoning = |text: &str| Delta::Reasoning { text: text.into() };
+        let call = || Delta::CallStarted { tool: "t".into() };
+        let mut deltas = Vec::new();
+        for next in [reasoning("a"), reasoning("b"), text("c"), text("d"), call(), call(), text("e")] {
+            Delta::coalesce(&mut deltas, next);
+        }
+        assert_eq!(deltas, [reasoning("ab"), text("cd"), call(), call(), text("e")]);
+    }
+}

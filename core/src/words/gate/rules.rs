@@ -1,0 +1,292 @@
+//! A gate of rules (requirements A46, C30, C31).
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::pattern::{ArgumentPatterns, matches_glob};
+use super::{ApprovalTerms, GateError, GateQuestion, PolicyGate, Verdict};
+use crate::words::payload::is_default;
+
+/// A rule of a [`RuleGate`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalRule {
+    /// Which tools: a name, in which `*` stands for any run of characters.
+    pub tool: String,
+    /// Which of their calls.
+    #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
+    pub arguments: ArgumentPatterns,
+    /// What happens with them.
+    pub action: RuleAction,
+    /// What a person or the model is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whose approval it takes, where it asks.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub terms: ApprovalTerms,
+}
+
+impl ApprovalRule {
+    /// What happens with every call of these tools.
+    pub fn new(tool: impl Into<String>, action: RuleAction) -> Self {
+        Self {
+            tool: tool.into(),
+            arguments: ArgumentPatterns::default(),
+            action,
+            reason: None,
+            terms: ApprovalTerms::default(),
+        }
+    }
+
+    /// Only where the argument that is named so matches this pattern, too.
+    pub fn where_argument(mut self, name: &str, pattern: &str) -> Self {
+        let all = self.arguments.iter().chain([(name, pattern)]);
+        self.arguments = all.collect();
+        self
+    }
+
+    /// What a person or the model is told.
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
+
+    /// Whose approval it takes, where it asks.
+    pub fn on_terms(self, terms: ApprovalTerms) -> Self {
+        Self { terms, ..self }
+    }
+
+    /// What is wrong with it: terms that nobody could meet, or on which nothing is asked.
+    ///
+    /// # Errors
+    /// Why, in a few words.
+    pub fn check(&self) -> Result<(), String> {
+        let asks = self.action == RuleAction::Ask;
+        if !asks && !is_default(&self.terms) {
+            return Err("terms: are for action ask alone".to_owned());
+        }
+        self.terms.check().map_err(|why| format!("terms: {why}"))
+    }
+
+    /// Whether it is about tools of this name.
+    pub fn is_about(&self, tool: &str) -> bool {
+        matches_glob(&self.tool, tool)
+    }
+
+    fn matches(&self, tool: &str, arguments: &str) -> bool {
+        let fit = match self.action {
+            RuleAction::Allow => self.arguments.let_through(arguments),
+            RuleAction::Deny | RuleAction::Ask => self.arguments.fit(arguments),
+        };
+        fit && self.is_about(tool)
+    }
+}
+
+/// What happens with a call that a rule matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleAction {
+    /// It runs.
+    Allow,
+    /// It is refused, in every mode.
+    Deny,
+    /// A person is asked.
+    Ask,
+}
+
+/// What happens with calls that no rule denies.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionMode {
+    /// What no rule names asks.
+    Manual,
+    /// What no rule names runs, unless its tool is dangerous: then it asks.
+    #[default]
+    Auto,
+    /// All run, also what a rule would ask about.
+    Full,
+}
+
+impl PermissionMode {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Auto => "auto",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// A gate of rules, first match decides; where none matches, the mode.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuleGate {
+    rules: Vec<ApprovalRule>,
+    mode: PermissionMode,
+    always_allow: Vec<String>,
+}
+
+impl RuleGate {
+    /// A gate of `rules`, in order, in mode auto.
+    pub fn new(rules: Vec<ApprovalRule>) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    /// In this mode.
+    pub fn mode(self, mode: PermissionMode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Tools, each a name in which `*` stands for any run of characters, that run in mode auto whatever a rule asks,
+    /// also if they are dangerous. What a rule denies stays denied, and in mode manual they mean nothing.
+    pub fn always_allow(self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { always_allow: tools.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The verdict on a call of `tool` with these arguments, JSON. Of the rules the first that matches counts, and no other:
+    /// if it denies, in every mode; if it allows, too. If it asks, or none matches, all runs in mode full, and in mode
+    /// auto what is always allowed; else it asks, or the mode decides.
+    pub fn decide(&self, tool: &str, arguments: &str, dangerous: bool) -> Verdict {
+        let first = self.rules.iter().enumerate().find(|(_, rule)| rule.matches(tool, arguments));
+        let action = first.map(|(_, rule)| rule.action);
+        let reason = first.and_then(|(_, rule)| rule.reason.clone());
+        match (action, self.mode) {
+            (Some(RuleAction::Deny), _) => Verdict::Deny {
+                reason: reason.unwrap_or_else(|| format!("a rule forbids {tool}")),
+                rule: first.map(|(at, rule)| named(at, rule)),
+            },
+            (Some(RuleAction::Allow), _) | (_, PermissionMode::Full) => Verdict::Allow,
+            (_, PermissionMode::Auto) if self.is_always_allowed(tool) => Verdict::Allow,
+            (Some(RuleAction::Ask), _) => {
+                let terms = first.map(|(_, rule)| rule.terms.clone()).unwrap_or_default();
+                Verdict::NeedsApproval { prompt: reason, terms }
+            }
+            (None, PermissionMode::Manual) => {
+                Verdict::NeedsApproval { prompt: None, terms: ApprovalTerms::default() }
+            }
+            (None, PermissionMode::Auto) if dangerous => Verdict::ask(format!("{tool} is dangerous")),
+            (None, PermissionMode::Auto) => Verdict::Allow,
+        }
+    }
+
+    fn is_always_allowed(&self, tool: &str) -> bool {
+        self.always_allow.iter().any(|pattern| matches_glob(pattern, tool))
+    }
+}
+
+/// A rule by its place and what it is about.
+fn named(at: usize, rule: &ApprovalRule) -> String {
+    let place = at + 1;
+    match rule.arguments.is_empty() {
+        true => format!("rule {place}: {}", rule.tool),
+        false => format!("rule {place}: {} where {}", rule.tool, rule.arguments),
+    }
+}
+
+#[async_trait]
+impl PolicyGate for RuleGate {
+    async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError> {
+        Ok(self.decide(question.tool.as_str(), &question.arguments, question.dangerous))
+    }
+
+    fn foresee(&self, question: &GateQuestion) -> Option<Verdict> {
+        Some(self.decide(question.tool.as_str(), &question.arguments, question.dangerous))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::gate::Approvers;
+
+    fn asks() -> Verdict {
+        Verdict::NeedsApproval { prompt: None, terms: ApprovalTerms::default() }
+    }
+
+    fn rule(tool: &str, action: RuleAction) -> ApprovalRule {
+        ApprovalRule::new(tool, action)
+    }
+
+    #[test]
+    fn c31_the_first_matching_rule_decides_and_danger_asks_without_one() {
+        let gate = RuleGate::new(vec![rule("write_*", RuleAction::Ask), rule("*", RuleAction::Allow)]);
+        assert_eq!(gate.decide("write_file", "{}", false), asks());
+        assert_eq!(gate.decide("run", "{}", true), Verdict::Allow);
+        let empty = RuleGate::default();
+        assert_eq!(empty.decide("read", "{}", false), Verdict::Allow);
+        assert!(matches!(empty.decide("run", "{}", true), Verdict::NeedsApproval { .. }));
+    }
+
+    #[test]
+    fn c31_a_rule_may_be_about_some_arguments_only() {
+        let gate = RuleGate::new(vec![
+            rule("write", RuleAction::Deny).where_argument("path", "*.lock").because("it is made by a tool"),
+            rule("write", RuleAction::Allow).where_argument("path", "notes/*"),
+            rule("write", RuleAction::Ask),
+        ]);
+        let write =
+            |path: &str| gate.decide("write", &serde_json::json!({ "path": path }).to_string(), false);
+        let denied = Verdict::Deny {
+            reason: "it is made by a tool".into(),
+            rule: Some("rule 1: write where path=*.lock".into()),
+        };
+        assert_eq!(write("notes/Cargo.lock"), denied);
+        assert_eq!(write("notes/today"), Verdict::Allow);
+        assert_eq!(write("notes/../today"), asks(), "a star lets nothing climb");
+        assert_eq!(write("elsewhere"), asks());
+    }
+
+    #[test]
+    fn c30_the_mode_decides_what_no_rule_denies() {
+        let rules = vec![
+            rule("pay", RuleAction::Deny),
+            rule("write", RuleAction::Ask),
+            rule("read", RuleAction::Allow),
+        ];
+        let verdicts = |mode| {
+            let gate = RuleGate::new(rules.clone()).mode(mode);
+            ["pay", "write", "read", "other", "wipe"].map(|tool| {
+                match gate.decide(tool, "{}", tool == "wipe") {
+                    Verdict::Allow => "runs",
+                    Verdict::Deny { .. } => "denied",
+                    Verdict::NeedsApproval { .. } => "asks",
+                }
+            })
+        };
+        assert_eq!(verdicts(PermissionMode::Manual), ["denied", "asks", "runs", "asks", "asks"]);
+        assert_eq!(verdicts(PermissionMode::Auto), ["denied", "asks", "runs", "runs", "asks"]);
+        assert_eq!(verdicts(PermissionMode::Full), ["denied", "runs", "runs", "runs", "runs"]);
+    }
+
+    #[test]
+    fn c30_what_is_always_allowed_runs_in_mode_auto_alone() {
+        let rules = vec![rule("pay_all", RuleAction::Deny), rule("pay*", RuleAction::Ask)];
+        let verdicts = |mode| {
+            let gate = RuleGate::new(rules.clone()).mode(mode).always_allow(["pay*", "wipe"]);
+            ["pay_all", "pay", "wipe", "other"].map(|tool| match gate.decide(tool, "{}", tool == "wipe") {
+                Verdict::Allow => "runs",
+                Verdict::Deny { .. } => "denied",
+                Verdict::NeedsApproval { .. } => "asks",
+            })
+        };
+        assert_eq!(verdicts(PermissionMode::Manual), ["denied", "asks", "asks", "asks"]);
+        assert_eq!(verdicts(PermissionMode::Auto), ["denied", "runs", "runs", "runs"]);
+        assert_eq!(verdicts(PermissionMode::Full), ["denied", "runs", "runs", "runs"]);
+    }
+
+    #[test]
+    fn u05_a_rule_says_whose_approval_it_takes() {
+        let two = ApprovalTerms {
+            approvers: Approvers { needed: 2, ..Approvers::default() },
+            ..ApprovalTerms::default()
+        };
+        let pay = rule("pay", RuleAction::Ask).on_terms(two.clone());
+        assert_eq!(pay.check(), Ok(()));
+        let gate = RuleGate::new(vec![pay]);
+        assert_eq!(
+            gate.decide("pay", "{}", false),
+            Verdict::NeedsApproval { prompt: None, terms: two.clone() }
+        );
+        let pointless = rule("pay", RuleAction::Allow).on_terms(two).check().unwrap_err();
+        assert_eq!(pointless, "terms: are for action ask alone");
+    }
+}

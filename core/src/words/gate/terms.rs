@@ -1,0 +1,175 @@
+//! Whose approval a call needs, and what happens if nobody gives it (requirement U05).
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::payload::is_default;
+use crate::words::tool::Bound;
+
+/// So many approvals a call may need at most.
+pub const APPROVALS_MAX: u32 = 32;
+/// So many people may be named as approvers, with all whom an asking is escalated to.
+pub const APPROVERS_MAX: usize = 64;
+/// The longest name of an approver, in bytes.
+pub const APPROVER_BYTES_MAX: usize = 256;
+/// An asking is escalated so often at most.
+pub const ESCALATIONS_MAX: usize = 8;
+/// The longest result that a call may get when nobody decides, in bytes.
+pub const EXPIRY_RESULT_BYTES_MAX: usize = 64 * 1024;
+
+/// What an approval takes. By default: one, of anyone, before the agent's limit; then the call is refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApprovalTerms {
+    /// Who may approve, and how many of them must.
+    #[serde(skip_serializing_if = "is_default")]
+    pub approvers: Approvers,
+    /// Who may answer too, once the asking has waited so long; soonest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub escalate: Vec<Escalation>,
+    /// How long it is waited, in milliseconds, or `"none"`: for ever. Left out: the agent's limit says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_after_ms: Option<Bound>,
+    /// What happens then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub at_expiry: AtExpiry,
+}
+
+/// Who may approve, and how many of them must.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Approvers {
+    /// These people alone; anyone if nobody is named. The engine believes the name that comes with an answer: whoever
+    /// hands answers in must know that it is true.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub names: BTreeSet<String>,
+    /// So many of them, each by another name.
+    #[serde(skip_serializing_if = "is_one")]
+    pub needed: u32,
+}
+
+impl Default for Approvers {
+    fn default() -> Self {
+        Self { names: BTreeSet::new(), needed: 1 }
+    }
+}
+
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+/// An asking that waits for long may be answered by more people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Escalation {
+    /// So long after it was asked, in milliseconds.
+    pub after_ms: u64,
+    /// By these, too.
+    pub to: BTreeSet<String>,
+}
+
+/// What happens with a call when nobody, or too few, decided in time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtExpiry {
+    /// It is not run, and the model is told so.
+    #[default]
+    Deny,
+    /// It runs.
+    Approve,
+    /// It is not run, and this is its result.
+    Result(String),
+}
+
+impl ApprovalTerms {
+    /// One approval, of anyone: a standing approval is as good.
+    pub fn is_anyone(&self) -> bool {
+        self.approvers.names.is_empty() && self.approvers.needed == 1
+    }
+
+    /// Whether the one of this name may ever answer.
+    pub fn may_ever(&self, name: &str) -> bool {
+        self.approvers.names.is_empty() || self.names().contains(name)
+    }
+
+    /// Who is named anywhere.
+    fn names(&self) -> BTreeSet<&str> {
+        let later = self.escalate.iter().flat_map(|escalation| &escalation.to);
+        self.approvers.names.iter().chain(later).map(String::as_str).collect()
+    }
+
+    /// What is wrong with them: nobody could meet them, or they are beyond the bounds.
+    ///
+    /// # Errors
+    /// Why, in a few words.
+    pub fn check(&self) -> Result<(), String> {
+        let Approvers { names, needed } = &self.approvers;
+        let all = self.names();
+        let in_order = self.escalate.windows(2).all(|two| match two {
+            [first, second] => first.after_ms < second.after_ms,
+            _ => true,
+        });
+        let fits = |name: &&str| !name.trim().is_empty() && name.len() <= APPROVER_BYTES_MAX;
+        let why = if !(1..=APPROVALS_MAX).contains(needed) {
+            format!("approvers: needed: expected 1 to {APPROVALS_MAX}, found {needed}")
+        } else if !names.is_empty() && all.len() < *needed as usize {
+            format!("approvers: {needed} are needed, {} are named", all.len())
+        } else if all.len() > APPROVERS_MAX {
+            format!("approvers: {} are named, at most {APPROVERS_MAX} are allowed", all.len())
+        } else if !all.iter().all(fits) {
+            format!("approvers: a name is empty, or longer than {APPROVER_BYTES_MAX} bytes")
+        } else if names.is_empty() && !self.escalate.is_empty() {
+            "escalate: anyone may approve already; name approvers".to_owned()
+        } else if self.escalate.len() > ESCALATIONS_MAX || !in_order {
+            format!("escalate: expected at most {ESCALATIONS_MAX}, each after the one before")
+        } else if self.escalate.iter().any(|escalation| escalation.to.is_empty()) {
+            "escalate: to: is empty".to_owned()
+        } else if self.expires_after_ms == Some(Bound::At(0)) {
+            "expires_after_ms: is zero".to_owned()
+        } else if matches!(&self.at_expiry, AtExpiry::Result(text) if text.len() > EXPIRY_RESULT_BYTES_MAX) {
+            format!("at_expiry: result: at most {EXPIRY_RESULT_BYTES_MAX} bytes are allowed")
+        } else {
+            return Ok(());
+        };
+        Err(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(written: &str) -> ApprovalTerms {
+        serde_json::from_str(written).unwrap()
+    }
+
+    #[test]
+    fn u05_what_nobody_could_meet_is_wrong() {
+        for (written, why) in [
+            (r#"{"approvers": {"needed": 0}}"#, "expected 1 to 32, found 0"),
+            (r#"{"approvers": {"names": ["ann"], "needed": 2}}"#, "2 are needed, 1 are named"),
+            (r#"{"approvers": {"names": [" "]}}"#, "a name is empty"),
+            (r#"{"escalate": [{"after_ms": 1, "to": ["ann"]}]}"#, "anyone may approve already"),
+            (
+                r#"{"approvers": {"names": ["a"]}, "escalate": [{"after_ms": 2, "to": ["b"]}, {"after_ms": 2, "to": ["c"]}]}"#,
+                "each after the one before",
+            ),
+            (r#"{"approvers": {"names": ["a"]}, "escalate": [{"after_ms": 2, "to": []}]}"#, "to: is empty"),
+            (r#"{"expires_after_ms": 0}"#, "expires_after_ms: is zero"),
+        ] {
+            let found = terms(written).check().unwrap_err();
+            assert!(found.contains(why), "{written}: {found}");
+        }
+        let later =
+            r#"{"approvers": {"names": ["ann"], "needed": 2}, "escalate": [{"after_ms": 1, "to": ["bob"]}]}"#;
+        assert_eq!(terms(later).check(), Ok(()), "with those of an escalation there are enough");
+    }
+
+    #[test]
+    fn u05_terms_are_written_in_few_words() {
+        let written = r#"{"approvers":{"names":["ann","bob"],"needed":2},"escalate":[{"after_ms":60000,"to":["eve"]}],"expires_after_ms":"none","at_expiry":{"result":"later"}}"#;
+        assert_eq!(serde_json::to_string(&terms(written)).unwrap(), written);
+        assert_eq!(serde_json::to_string(&ApprovalTerms::default()).unwrap(), "{}");
+    }
+}

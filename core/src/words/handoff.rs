@@ -1,0 +1,53 @@
+//! Handing a conversation over: a new session begins from a goal, with what of the old one matters for it
+//! (requirement B50).
+//!
+//! The new session is a [fork](crate::engine::fork) that rests with its goal. Before its first model call an extract of the old
+//! conversation is made for that goal; from then on the model is shown the extract, the goal, and what comes after.
+
+use std::fmt;
+
+/// The longest goal, in bytes.
+pub const GOAL_BYTES_MAX: usize = 32 * 1024;
+
+/// What a new session is begun for: some words, at most [`GOAL_BYTES_MAX`] bytes of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Goal(String);
+
+/// A text that is no goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidGoal {
+    /// It says nothing.
+    #[error("the goal is empty")]
+    Empty,
+    /// It is too long.
+    #[error("the goal has {bytes} bytes, at most {GOAL_BYTES_MAX} are allowed")]
+    TooLong {
+        /// So many bytes.
+        bytes: usize,
+    },
+}
+
+impl Goal {
+    /// This text as a goal.
+    pub fn new(text: impl Into<String>) -> Result<Self, InvalidGoal> {
+        let text = text.into();
+        if text.trim().is_empty() {
+            return Err(InvalidGoal::Empty);
+        }
+        if text.len() > GOAL_BYTES_MAX {
+            return Err(InvalidGoal::TooLong { bytes: text.len() });
+        }
+        Ok(Self(text))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}

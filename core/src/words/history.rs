@@ -1,0 +1,191 @@
+//! What happened to a session, as it is recorded: rows from which its state can be rebuilt.
+
+mod call;
+mod input;
+mod kinds;
+mod withheld;
+
+use serde::{Deserialize, Serialize};
+
+pub use call::CallInput;
+pub use input::{AskedForMore, Input, NewCall, Shorter, TurnRequest};
+pub use kinds::{InputKind, StateKind};
+pub use withheld::Withheld;
+
+use crate::time::Timestamp;
+use crate::words::ids::CallId;
+
+/// One transition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRow {
+    /// The state before.
+    pub from: StateKind,
+    /// What happened.
+    #[serde(rename = "on")]
+    pub input: Input,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// The rows of one commit as they are stored: each leaves out what is as in the row before it.
+pub(crate) mod compact {
+    use std::time::Duration;
+
+    use serde::de::Error;
+    use serde::{Deserializer, Serializer};
+
+    use super::{CallId, CallInput, Deserialize, HistoryRow, Input, Serialize, StateKind, Timestamp};
+    use crate::words::payload::is_default;
+
+    /// One row. Rows were first written with nothing left out: `from`, `on`, `at`.
+    #[derive(Default, Serialize, Deserialize)]
+    struct Row {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<StateKind>,
+        /// What happened, unless it happened to a call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<Input>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        /// What happened to the call.
+        #[serde(flatten)]
+        does: Option<CallInput>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
+        /// Milliseconds since the row before.
+        #[serde(default, skip_serializing_if = "is_default")]
+        ms: u32,
+    }
+
+    pub(crate) fn serialize<S: Serializer>(rows: &[HistoryRow], serializer: S) -> Result<S::Ok, S::Error> {
+        let (mut from, mut call, mut at) = (None, None, None);
+        serializer.collect_seq(rows.iter().map(|row| {
+            let mut stored = Row { from: fresh(&mut from, row.from), ..Row::default() };
+            if let Input::Call { call: of, input } = &row.input {
+                stored.call = fresh(&mut call, of.clone());
+                stored.does = Some(input.clone());
+            } else {
+                stored.on = Some(row.input.clone());
+            }
+            match at.and_then(|before| since(before, row.at)) {
+                Some(ms) => stored.ms = ms,
+                None => stored.at = Some(row.at),
+            }
+            at = Some(row.at);
+            stored
+        }))
+    }
+
+    /// None: it lies before, or too far after.
+    fn since(before: Timestamp, at: Timestamp) -> Option<u32> {
+        at.as_ms().checked_sub(before.as_ms()).and_then(|ms| u32::try_from(ms).ok())
+    }
+
+    /// The value, if it is not the one before, which it becomes.
+    fn fresh<T: Clone + PartialEq>(before: &mut Option<T>, value: T) -> Option<T> {
+        (before.as_ref() != Some(&value)).then(|| before.insert(value).clone())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<HistoryRow>, D::Error> {
+        let (mut from, mut call, mut at) = (None, None, None);
+        let rows = Vec::<Row>::deserialize(deserializer)?.into_iter().map(|stored| {
+            from = stored.from.or(from);
+            at = stored
+                .at
+                .or_else(|| at.map(|at: Timestamp| at.after(Duration::from_millis(stored.ms.into()))));
+            if stored.call.is_some() {
+                call = stored.call;
+            }
+            let input = match (stored.on, stored.does, &call) {
+                (Some(on), None, _) => on,
+                (None, Some(input), Some(call)) => Input::Call { call: call.clone(), input },
+                (_, _, _) => return Err(D::Error::custom("a history row says not what happened")),
+            };
+            let from = from.ok_or_else(|| D::Error::missing_field("from"))?;
+            let at = at.ok_or_else(|| D::Error::missing_field("at"))?;
+            Ok(HistoryRow { from, input, at })
+        });
+        rows.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::event::Event;
+    use crate::words::ids::MessageSeq;
+    use crate::words::usage::Usage;
+
+    fn rows() -> Vec<HistoryRow> {
+        let call = |id: &str, input| Input::Call { call: CallId::new(id).unwrap(), input };
+        let (one, two) = (Timestamp::from_ms(1), Timestamp::from_ms(2));
+        vec![
+            HistoryRow {
+                from: StateKind::Thinking,
+                input: Input::ModelCalled { entry: MessageSeq(2), withheld: Vec::new() },
+                at: one,
+            },
+            HistoryRow { from: StateKind::Executing, input: call("c1-0", CallInput::Marked), at: one },
+            HistoryRow { from: StateKind::Executing, input: call("c1-0", CallInput::Sent), at: two },
+            HistoryRow { from: StateKind::Executing, input: call("c1-1", CallInput::Marked), at: two },
+            HistoryRow { from: StateKind::Executing, input: Input::Parked, at: two },
+            HistoryRow { from: StateKind::Confirming, input: call("c1-1", CallInput::Sent), at: one },
+        ]
+    }
+
+    #[test]
+    fn a_row_leaves_out_what_is_as_before() {
+        let text = serde_json::to_string(&Event::History { rows: rows() }).unwrap();
+        let expected = concat!(
+            r#"{"type":"history","rows":["#,
+            r#"{"from":"thinking","on":{"input":"model_called","entry":2},"at":1},"#,
+            r#"{"from":"executing","call":"c1-0","is":"marked"},"#,
+            r#"{"is":"sent","ms":1},"#,
+            r#"{"call":"c1-1","is":"marked"},"#,
+            r#"{"on":{"input":"parked"}},"#,
+            r#"{"from":"confirming","is":"sent","at":1}]}"#,
+        );
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), Event::History { rows: rows() });
+    }
+
+    #[test]
+    fn rows_that_leave_nothing_out_are_read_as_well() {
+        let whole = serde_json::json!({ "type": "history", "rows": rows() });
+        assert_eq!(serde_json::from_value::<Event>(whole).unwrap(), Event::History { rows: rows() });
+        // As they were first written: all defaults said.
+        let text = r#"{"type":"history","rows":[{"from":"streaming","on":{"input":"model_answered",
+            "message":2,"calls":[{"id":"c1-0","tool":"a","effect":"at_most_once","runs_on":"server"}],
+            "stop":"tool_use","usage":{"tokens":{"input":0,"output":1,"cached":0,"reasoning":0},
+            "cost_microusd":0,"model_calls":1,"tool_calls":0}},"at":7},
+            {"from":"steering","on":{"input":"steered","stop":null},"at":7}]}"#;
+        let Event::History { rows } = serde_json::from_str(text).unwrap() else { panic!("a history") };
+        let goes_on = Input::Steered {
+            stop: None,
+            no_output: false,
+            tokens: 0,
+            results: None,
+            cleared: None,
+            asks: None,
+            usage: Usage::default(),
+            corrected: false,
+        };
+        assert_eq!(rows[1].input, goes_on);
+    }
+
+    #[test]
+    fn rows_that_say_too_little_are_refused() {
+        for rows in [
+            r#"[{"from":"thinking","at":1}]"#,
+            r#"[{"on":{"input":"parked"},"at":1}]"#,
+            r#"[{"from":"thinking","on":{"input":"parked"}}]"#,
+            r#"[{"from":"executing","is":"sent","at":1}]"#,
+            r#"[{"from":"executing","call":"c1-0","is":"nonsense","at":1}]"#,
+        ] {
+            let text = format!(r#"{{"type":"history","rows":{rows}}}"#);
+            assert!(serde_json::from_str::<Event>(&text).is_err(), "{rows}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The states and the inputs of a session's machine, by name.
+
+use serde::{Deserialize, Serialize};
+
+/// The states without their data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateKind {
+    /// Before the first turn.
+    Idle,
+    /// What the turn needs is being made ready.
+    Provisioning,
+    /// The model request is about to be made.
+    Thinking,
+    /// The model answers.
+    Streaming,
+    /// Calls run.
+    Executing,
+    /// Parked: answers or timers are owed.
+    Confirming,
+    /// Decides to go on or to stop.
+    Steering,
+    /// What is old is summarised.
+    Compacting,
+    /// The model is asked again later.
+    BackingOff,
+    /// What the turn holds is freed.
+    TearingDown,
+    /// At rest.
+    Done,
+}
+
+impl StateKind {
+    /// Every state.
+    pub const ALL: [Self; 11] = [
+        Self::Idle,
+        Self::Provisioning,
+        Self::Thinking,
+        Self::Streaming,
+        Self::Executing,
+        Self::Confirming,
+        Self::Steering,
+        Self::Compacting,
+        Self::BackingOff,
+        Self::TearingDown,
+        Self::Done,
+    ];
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Provisioning => "provisioning",
+            Self::Thinking => "thinking",
+            Self::Streaming => "streaming",
+            Self::Executing => "executing",
+            Self::Confirming => "confirming",
+            Self::Steering => "steering",
+            Self::Compacting => "compacting",
+            Self::BackingOff => "backing_off",
+            Self::TearingDown => "tearing_down",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// The inputs without their data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputKind {
+    /// A turn begins.
+    TurnRequested,
+    /// Somebody says how the agent is to work from here on.
+    Briefed,
+    /// What stands after a message is taken back.
+    Rewound,
+    /// A run claimed the session in the middle of a turn.
+    Claimed,
+    /// What the turn needs is ready.
+    Provisioned,
+    /// The model is asked.
+    ModelCalled,
+    /// The model answered.
+    ModelAnswered,
+    /// The model call failed.
+    ModelFailed,
+    /// A model call was stopped on its way.
+    ModelStopped,
+    /// The model asks for the same again and again.
+    LoopFound,
+    /// Something happened to a call.
+    Call,
+    /// Steering decided.
+    Steered,
+    /// What is old is to be summarised.
+    CompactionRequested,
+    /// What is old was summarised.
+    Compacted,
+    /// Nothing was summarised.
+    NotCompacted,
+    /// The back-off is over.
+    TimerRang,
+    /// The run exits: it must wait, or another is to go on.
+    Parked,
+    /// Somebody stops the turn, or the session.
+    Interrupted,
+    /// The turn ends from within, before its step is over.
+    CutShort,
+    /// Something failed that no retry mends.
+    Failed,
+    /// What the turn held is freed.
+    TornDown,
+    /// From here on the history is that of a fork.
+    Forked,
+    /// The session is handed a goal.
+    HandedOff,
+}
+
+impl InputKind {
+    /// Every input.
+    pub const ALL: [Self; 23] = [
+        Self::TurnRequested,
+        Self::Briefed,
+        Self::Rewound,
+        Self::Claimed,
+        Self::Provisioned,
+        Self::ModelCalled,
+        Self::ModelAnswered,
+        Self::ModelFailed,
+        Self::ModelStopped,
+        Self::LoopFound,
+        Self::Call,
+        Self::Steered,
+        Self::CompactionRequested,
+        Self::Compacted,
+        Self::NotCompacted,
+        Self::TimerRang,
+        Self::Parked,
+        Self::Interrupted,
+        Self::CutShort,
+        Self::Failed,
+        Self::TornDown,
+        Self::Forked,
+        Self::HandedOff,
+    ];
+
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::TurnRequested => "turn_requested",
+            Self::Briefed => "briefed",
+            Self::Rewound => "rewound",
+            Self::Claimed => "claimed",
+            Self::Provisioned => "provisioned",
+            Self::ModelCalled => "model_called",
+            Self::ModelAnswered => "model_answered",
+            Self::ModelFailed => "model_failed",
+            Self::ModelStopped => "model_stopped",
+            Self::LoopFound => "loop_found",
+            Self::Call => "call",
+            Self::Steered => "steered",
+            Self::CompactionRequested => "compaction_requested",
+            Self::Compacted => "compacted",
+            Self::NotCompacted => "not_compacted",
+            Self::TimerRang => "timer_rang",
+            Self::Parked => "parked",
+            Self::Interrupted => "interrupted",
+            Self::CutShort => "cut_short",
+            Self::Failed => "failed",
+            Self::TornDown => "torn_down",
+            Self::Forked => "forked",
+            Self::HandedOff => "handed_off",
+        }
+    }
+}

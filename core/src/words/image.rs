@@ -1,0 +1,329 @@
+//! Pictures in a transcript: what people and tools show a model (requirement A51).
+
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+/// The largest picture, in bytes.
+pub const IMAGE_BYTES_MAX: usize = 1 << 20;
+
+/// The most bytes of pictures that one message may have, and that a model is shown at once.
+pub const IMAGES_BYTES_MAX: usize = 5 << 20;
+
+/// The most pictures that one message may have, and that a model is shown at once. Providers refuse a request with more than
+/// they take, and beyond 20 some refuse large ones among them.
+pub const IMAGES_MAX: usize = 20;
+
+/// What a picture is in tokens, roughly: providers count what is seen, and scale what is large.
+pub const IMAGE_TOKENS: u64 = 1_600;
+
+/// What a picture is written in: what OpenAI, Anthropic and Gemini all read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ImageType {
+    /// PNG.
+    #[serde(rename = "image/png")]
+    Png,
+    /// JPEG.
+    #[serde(rename = "image/jpeg")]
+    Jpeg,
+    /// GIF; of one that moves models see the first picture.
+    #[serde(rename = "image/gif")]
+    Gif,
+    /// WebP.
+    #[serde(rename = "image/webp")]
+    Webp,
+}
+
+impl ImageType {
+    /// The type of these bytes, by how they begin; none if they are no picture that models read.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::Webp),
+            _ => None,
+        }
+    }
+
+    /// The media type: `image/png`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::Gif => "image/gif",
+            Self::Webp => "image/webp",
+        }
+    }
+}
+
+/// A picture of at most [`IMAGE_BYTES_MAX`], kept in base 64, as wires want it. What is read as one is held to the same.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
+pub struct Image {
+    media_type: ImageType,
+    data: Arc<str>,
+}
+
+/// A picture as it is written. What it is called there does not matter.
+#[derive(Deserialize)]
+struct Written {
+    data: String,
+}
+
+impl TryFrom<Written> for Image {
+    type Error = InvalidImage;
+
+    fn try_from(written: Written) -> Result<Self, InvalidImage> {
+        Self::from_base64(&written.data)
+    }
+}
+
+/// Why there is no such picture.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidImage {
+    /// Its bytes do not begin as those of a picture do.
+    #[error("is no picture that models read: PNG, JPEG, GIF or WebP")]
+    Unknown,
+    /// It has none, or they are no base 64.
+    #[error("is not in base 64")]
+    NotBase64,
+    /// One picture is too large.
+    #[error("a picture has {0} bytes, at most {IMAGE_BYTES_MAX} are allowed")]
+    TooLarge(usize),
+    /// They are too large together.
+    #[error("the pictures have {0} bytes together, at most {IMAGES_BYTES_MAX} are allowed")]
+    TooManyBytes(usize),
+    /// They are too many.
+    #[error("there are {0} pictures, at most {IMAGES_MAX} are allowed")]
+    TooMany(usize),
+}
+
+impl Image {
+    /// The picture of these bytes.
+    ///
+    /// # Errors
+    /// They are no picture that models read, or too many.
+    pub fn new(bytes: &[u8]) -> Result<Self, InvalidImage> {
+        if bytes.len() > IMAGE_BYTES_MAX {
+            return Err(InvalidImage::TooLarge(bytes.len()));
+        }
+        let media_type = ImageType::of(bytes).ok_or(InvalidImage::Unknown)?;
+        Ok(Self { media_type, data: STANDARD.encode(bytes).into() })
+    }
+
+    /// The picture of bytes that come in base 64. What is said of their type elsewhere does not matter.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), or it is no base 64.
+    pub fn from_base64(text: &str) -> Result<Self, InvalidImage> {
+        // Not decoded first: it may be of any size.
+        if text.len() / 4 * 3 > IMAGE_BYTES_MAX + 3 {
+            return Err(InvalidImage::TooLarge(text.len() / 4 * 3));
+        }
+        Self::new(&STANDARD.decode(text).map_err(|_| InvalidImage::NotBase64)?)
+    }
+
+    /// What it is written in.
+    pub fn media_type(&self) -> ImageType {
+        self.media_type
+    }
+
+    /// Its bytes in base 64.
+    pub fn base64(&self) -> &str {
+        &self.data
+    }
+
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        let padding = self.data.bytes().rev().take_while(|byte| *byte == b'=').count();
+        (self.data.len() / 4 * 3).saturating_sub(padding)
+    }
+}
+
+impl fmt::Debug for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Image({self})")
+    }
+}
+
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} bytes", self.media_type.as_str(), self.bytes())
+    }
+}
+
+/// The pictures of one message: at most [`IMAGES_MAX`], and [`IMAGES_BYTES_MAX`] together.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Image>")]
+pub struct Images(Vec<Image>);
+
+impl TryFrom<Vec<Image>> for Images {
+    type Error = InvalidImage;
+
+    /// What is stored was counted by whoever wrote it, perhaps not at all: it is read, and a model is shown what it
+    /// can be shown.
+    fn try_from(images: Vec<Image>) -> Result<Self, InvalidImage> {
+        Self::bounded(images)
+    }
+}
+
+impl Images {
+    /// None.
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// These, in this order.
+    ///
+    /// # Errors
+    /// They are too many, or too large together.
+    pub fn of(images: impl IntoIterator<Item = Image>) -> Result<Self, InvalidImage> {
+        let images: Vec<Image> = images.into_iter().collect();
+        if images.len() > IMAGES_MAX {
+            return Err(InvalidImage::TooMany(images.len()));
+        }
+        Self::bounded(images)
+    }
+
+    fn bounded(images: Vec<Image>) -> Result<Self, InvalidImage> {
+        match images.iter().map(Image::bytes).sum() {
+            bytes if bytes > IMAGES_BYTES_MAX => Err(InvalidImage::TooManyBytes(bytes)),
+            _ => Ok(Self(images)),
+        }
+    }
+
+    /// The first of these that fit.
+    pub fn first_of(images: impl IntoIterator<Item = Image>) -> Self {
+        let mut room = Room::default();
+        Self(images.into_iter().take_while(|image| room.takes(image)).collect())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Image> {
+        self.0.iter()
+    }
+
+    pub(crate) fn newest(&self, many: usize) -> Self {
+        Self(self.0.iter().skip(self.0.len().saturating_sub(many)).cloned().collect())
+    }
+}
+
+impl<'a> IntoIterator for &'a Images {
+    type Item = &'a Image;
+    type IntoIter = std::slice::Iter<'a, Image>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Room for [`IMAGES_MAX`] pictures of [`IMAGES_BYTES_MAX`] together. None is left once one does not fit.
+pub(crate) struct Room {
+    many: usize,
+    bytes: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { many: IMAGES_MAX, bytes: IMAGES_BYTES_MAX }
+    }
+}
+
+impl Room {
+    /// Whether none is left.
+    pub(crate) fn is_full(&self) -> bool {
+        self.many == 0
+    }
+
+    /// Whether there was room for this one, which is taken now.
+    pub(crate) fn takes(&mut self, image: &Image) -> bool {
+        match (self.many.checked_sub(1), self.bytes.checked_sub(image.bytes())) {
+            (Some(many), Some(bytes)) => {
+                *self = Self { many, bytes };
+                true
+            }
+            (None, _) | (_, None) => {
+                self.many = 0;
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn png(bytes: usize) -> Image {
+        let mut data = b"\x89PNG\r\n\x1a\n".to_vec();
+        data.resize(bytes, 0);
+        Image::new(&data).unwrap()
+    }
+
+    #[test]
+    fn a51_a_picture_is_known_by_its_bytes_and_bounded() {
+        for (bytes, media_type) in [
+            (&b"\x89PNG\r\n\x1a\n..."[..], "image/png"),
+            (b"\xff\xd8\xff\xe0", "image/jpeg"),
+            (b"GIF89a", "image/gif"),
+            (b"RIFF....WEBPVP8 ", "image/webp"),
+        ] {
+            let image = Image::new(bytes).unwrap();
+            assert_eq!((image.media_type().as_str(), image.bytes()), (media_type, bytes.len()));
+            assert_eq!(Image::from_base64(image.base64()), Ok(image));
+        }
+        assert_eq!(Image::new(b"%PDF-1.7"), Err(InvalidImage::Unknown));
+        assert_eq!(Image::new(b""), Err(InvalidImage::Unknown));
+        assert_eq!(Image::from_base64("no base 64!"), Err(InvalidImage::NotBase64));
+        assert_eq!(png(IMAGE_BYTES_MAX).bytes(), IMAGE_BYTES_MAX);
+        assert_eq!(
+            Image::new(&vec![0; IMAGE_BYTES_MAX + 1]),
+            Err(InvalidImage::TooLarge(IMAGE_BYTES_MAX + 1))
+        );
+        assert!(matches!(Image::from_base64(&"A".repeat(4 << 20)), Err(InvalidImage::TooLarge(_))));
+        let whole = png(IMAGE_BYTES_MAX);
+        assert_eq!(Image::from_base64(whole.base64()).as_ref(), Ok(&whole));
+        assert!(Images::of(vec![whole.clone(); 5]).is_ok());
+        assert_eq!(Images::of(vec![whole; 6]), Err(InvalidImage::TooManyBytes(6 << 20)));
+    }
+
+    #[test]
+    fn a51_what_is_read_as_a_picture_is_held_to_the_bounds_too() {
+        let whole = Images::of([png(9), png(IMAGE_BYTES_MAX)]).unwrap();
+        let written = serde_json::to_value(&whole).unwrap();
+        assert_eq!(written[0], serde_json::json!({ "media_type": "image/png", "data": "iVBORw0KGgoA" }));
+        assert_eq!(serde_json::from_value::<Images>(written).unwrap(), whole);
+        let called = r#"[{ "media_type": "image/gif", "data": "iVBORw0KGgo=" }]"#;
+        let read: Images = serde_json::from_str(called).unwrap();
+        assert_eq!(read.iter().map(Image::media_type).collect::<Vec<_>>(), [ImageType::Png]);
+
+        let large = STANDARD.encode(vec![0x89; IMAGE_BYTES_MAX + 1]);
+        let refused = |data: &str| {
+            let written = serde_json::json!([{ "media_type": "image/png", "data": data }]);
+            serde_json::from_value::<Images>(written).unwrap_err().to_string()
+        };
+        assert!(refused(&large).contains("at most 1048576 are allowed"), "{}", refused(&large));
+        assert!(refused("JVBERi0xLjc=").contains("no picture that models read"));
+        assert!(refused("iVBORw0KGgo").contains("not in base 64"));
+        let written = |image: Image, many: usize| serde_json::to_string(&vec![image; many]).unwrap();
+        let refused =
+            serde_json::from_str::<Images>(&written(png(IMAGE_BYTES_MAX), 6)).unwrap_err().to_string();
+        assert!(refused.contains("6291456 bytes together"), "{refused}");
+        assert_eq!(Images::of(vec![png(9); IMAGES_MAX + 1]), Err(InvalidImage::TooMany(21)));
+        let stored: Images = serde_json::from_str(&written(png(9), IMAGES_MAX + 1)).unwrap();
+        assert_eq!(
+            stored.iter().count(),
+            IMAGES_MAX + 1,
+            "what was written before they were counted is read"
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! The words of Holdover: what is said, asked, decided and remembered, as values, and the traits of those who are asked.
+//!
+//! Nothing here decides what a session does next: the machine does, one floor up, and the engine above it says when.
+
+pub mod agent;
+pub mod custom;
+pub mod delta;
+pub mod ending;
+pub mod error;
+pub mod event;
+pub mod gate;
+pub mod handoff;
+pub mod history;
+pub mod hook;
+pub mod ids;
+pub mod image;
+pub mod list;
+pub mod mailbox;
+pub mod message;
+pub mod mode;
+pub mod model;
+pub mod output;
+pub mod panel;
+pub mod parameters;
+pub mod payload;
+pub mod phrases;
+pub mod prompt;
+pub mod provision;
+pub mod run;
+pub mod skill;
+pub mod suspension;
+pub mod tool;
+pub mod usage;

@@ -1,0 +1,136 @@
+//! The words by which people read what is stored: one vocabulary for command lines, lists and error texts.
+//!
+//! Programs read the wire names (`as_str`), which never change. These words may.
+
+use crate::store::{OutcomeKind, PendingKind, SessionStatus};
+use crate::time::Timestamp;
+use crate::words::suspension::{Owed, OwedKind};
+
+/// A status as it is read after "the session is".
+pub fn status(status: SessionStatus) -> &'static str {
+    match status {
+        SessionStatus::Idle => "at rest",
+        SessionStatus::Active => "running",
+        SessionStatus::Suspended => "waiting",
+        SessionStatus::Interrupted => "interrupted",
+        SessionStatus::Failed => "failed",
+        SessionStatus::Aborted => "aborted",
+    }
+}
+
+/// How a run ended, where only the kind is known. [`waits`] says more where it is known what a session waits for.
+pub fn outcome(kind: OutcomeKind) -> &'static str {
+    match kind {
+        OutcomeKind::Completed => "completed",
+        OutcomeKind::SuspendedClientTool => "waits for approval or an answer",
+        OutcomeKind::SuspendedAwaitingChildren => "waits for other sessions",
+        OutcomeKind::SuspendedStepPartial => "waits for the rest of its step",
+        OutcomeKind::SuspendedUntil => "waits for its time",
+        OutcomeKind::Interrupted => "interrupted",
+        OutcomeKind::Aborted => "aborted",
+        OutcomeKind::Failed => "failed",
+        OutcomeKind::Lost => "taken over by another run",
+        OutcomeKind::Released => "given back",
+    }
+}
+
+/// What a pending call waits for, as it is read after "waits for". A kind that this version does not know is named as it is.
+pub fn pending(kind: &PendingKind) -> &str {
+    match kind {
+        PendingKind::Approval => "approval",
+        PendingKind::ClientTool => "an answer",
+        PendingKind::Other(name) => name.as_str(),
+    }
+}
+
+/// What a suspended session waits for: `waits for approval`, `waits for 2 answers`, `waits until 2024-05-01T12:00:00Z`.
+/// Timers are named only where nobody owes an answer.
+pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
+    let count = |kind| owed.iter().filter(|owed| owed.kind == kind).count();
+    waits_for(count(OwedKind::Approval), count(OwedKind::ClientTool), until)
+}
+
+/// The same, where only the numbers of approvals and of answers are known.
+pub fn waits_for(approvals: usize, answers: usize, until: Option<Timestamp>) -> String {
+    let approvals = match approvals {
+        0 => None,
+        1 => Some(pending(&PendingKind::Approval).to_owned()),
+        many => Some(format!("{many} approvals")),
+    };
+    let answers = match answers {
+        0 => None,
+        1 => Some(pending(&PendingKind::ClientTool).to_owned()),
+        many => Some(format!("{many} answers")),
+    };
+    match (approvals, answers, until) {
+        (Some(approvals), Some(answers), _) => format!("waits for {approvals} and {answers}"),
+        (Some(one), None, _) | (None, Some(one), _) => format!("waits for {one}"),
+        (None, None, Some(until)) => format!("waits until {until}"),
+        (None, None, None) => "waits".to_owned(),
+    }
+}
+
+/// What a run that was suspended left its session waiting for. Where nothing is owed, the worker was told to stop, and the
+/// session is due at once: `waits for a worker`.
+pub fn suspended(owed: &[Owed], until: Option<Timestamp>) -> String {
+    match owed {
+        [] => "waits for a worker".to_owned(),
+        owed => waits(owed, until),
+    }
+}
+
+/// The state of a call, given by its wire name. A name that this version does not know is left as it is.
+pub fn call(state: &str) -> &str {
+    match state {
+        "gating" => "being checked",
+        "blocked_on_user" => "waiting for approval",
+        "blocked_on_client" => "waiting for an answer",
+        "waiting" => "waiting for its time",
+        "cleaning_up" => "cleaning up",
+        "rejected_by_user" => "denied",
+        "in_doubt" => "in doubt",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::ids::CallId;
+
+    #[test]
+    fn people_read_no_wire_name_of_a_wait() {
+        let words = SessionStatus::ALL.map(status).into_iter().chain(OutcomeKind::ALL.map(outcome));
+        for word in words.chain(PendingKind::ALL.iter().map(pending)) {
+            assert!(!word.contains('_') && !word.contains("client") && !word.contains("suspended"), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_wait_says_who_owes_how_much() {
+        use OwedKind::{Approval, ClientTool, Timer};
+        let until = Some(Timestamp::from_ms(1_714_564_800_000));
+        for (kinds, words) in [
+            (&[Approval][..], "waits for approval"),
+            (&[ClientTool], "waits for an answer"),
+            (&[Approval, Approval, Timer], "waits for 2 approvals"),
+            (&[ClientTool, ClientTool, ClientTool], "waits for 3 answers"),
+            (&[Approval, ClientTool, ClientTool], "waits for approval and 2 answers"),
+            (&[Timer], "waits until 2024-05-01T12:00:00Z"),
+        ] {
+            let owed: Vec<Owed> = kinds
+                .iter()
+                .map(|kind| Owed {
+                    call: CallId::new("c1-0").expect("an id"),
+                    tool: "tool".to_owned(),
+                    kind: *kind,
+                    pending: None,
+                    until,
+                })
+                .collect();
+            assert_eq!(waits(&owed, until), words);
+        }
+        assert_eq!(waits(&[], None), "waits");
+        assert_eq!(suspended(&[], until), "waits for a worker");
+    }
+}

@@ -1,0 +1,57 @@
+//! What model calls and tool calls used.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::model::TokenUsage;
+use crate::words::payload::is_default;
+
+/// What was used, by kind. As JSON, what is zero is left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tokens: TokenUsage,
+    /// Money, in millionths of a dollar, by the agent's prices.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cost_microusd: u64,
+    /// Of the tokens: those that no provider counted. They are estimated, as an answer was broken off or stopped.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub estimated_tokens: u64,
+    /// Model calls that answered, also those whose answer was broken off or stopped.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub model_calls: u64,
+    /// Tool calls that were asked for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tool_calls: u64,
+}
+
+impl Usage {
+    /// Adds another usage.
+    pub fn add(&mut self, other: Self) {
+        let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
+        self.tokens.add(other.tokens);
+        add(&mut self.cost_microusd, other.cost_microusd);
+        add(&mut self.estimated_tokens, other.estimated_tokens);
+        add(&mut self.model_calls, other.model_calls);
+        add(&mut self.tool_calls, other.tool_calls);
+    }
+
+    /// What was used since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let tokens = TokenUsage {
+            input: self.tokens.input.saturating_sub(before.tokens.input),
+            output: self.tokens.output.saturating_sub(before.tokens.output),
+            cached: self.tokens.cached.saturating_sub(before.tokens.cached),
+            cache_written: self.tokens.cache_written.saturating_sub(before.tokens.cache_written),
+            reasoning: self.tokens.reasoning.saturating_sub(before.tokens.reasoning),
+        };
+        Self {
+            tokens,
+            cost_microusd: self.cost_microusd.saturating_sub(before.cost_microusd),
+            estimated_tokens: self.estimated_tokens.saturating_sub(before.estimated_tokens),
+            model_calls: self.model_calls.saturating_sub(before.model_calls),
+            tool_calls: self.tool_calls.saturating_sub(before.tool_calls),
+        }
+    }
+}
