@@ -33,8 +33,8 @@ pub enum Action {
         /// ([`take_interrupt`](crate::store::StateStore::take_interrupt)).
         interrupt: bool,
     },
-    /// Make ready what the turn needs, and tell hooks that it begins; also what is half ready already. A turn that is stopped meanwhile
-    /// waits for the answer before it frees anything, so it must come within a bound. Answer:
+    /// Make ready what the turn needs, and tell hooks that it begins; also what is half ready already. A turn that is
+    /// stopped meanwhile waits for the answer before it frees anything, so it must come within a bound. Answer:
     /// [`Reply::Provisioned`](super::Reply::Provisioned).
     Provision {
         /// To be named in the answer.

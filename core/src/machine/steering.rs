@@ -35,10 +35,10 @@ pub struct View<'a> {
 
 /// How the turn ends, or none: the next step.
 ///
-/// In this order: the value that the turn owes; a stop signal of a tool or a stop condition; a refusal, which is an error; then, only if the
-/// turn would go on, the step limit and the budgets; then the model's own stop, unless messages wait or a hook corrects the
-/// course. An answer that was cut off is no stop of the model's own: it is an error, unless messages wait or a hook corrects. A stop from outside is
-/// looked at before.
+/// In this order: the value that the turn owes; a stop signal of a tool or a stop condition; a refusal, which is an
+/// error; then, only if the turn would go on, the step limit and the budgets; then the model's own stop, unless
+/// messages wait or a hook corrects the course. An answer that was cut off is no stop of the model's own: it is an
+/// error, unless messages wait or a hook corrects. A stop from outside is looked at before.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
     if let SteeringFrom::Calls { output: Some(OutputCheck::Fits(place)), .. } = view.from {
         return Some(Ending::output(place));

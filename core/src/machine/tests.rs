@@ -1,6 +1,7 @@
 //! The table says what `transition` does, pair by pair; the whole matrix is a committed snapshot.
 //!
-//! Requirements: A04, A07, A17, A19, B11, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D12, D15, D20, D21, H07.
+//! Requirements: A04, A07, A17, A19, B11, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D12, D15,
+//! D20, D21, H07.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -246,7 +246,8 @@ impl<'b> Run<'b> {
         found.then(|| old.into_iter().map(|(_, message)| message.as_ref().clone()).collect())
     }
 
-    /// What is old of what is shown to the one that is asked for a summary, and the summary of it in these words; none if nothing is.
+    /// What is old of what is shown to the one that is asked for a summary, and the summary of it in these words; none
+    /// if nothing is.
     pub(crate) fn summary_of(
         &self,
         asked: &Action,

@@ -14,8 +14,9 @@ pub struct Compaction {
     /// So many turns stay as they are: those of the newest user messages, or the newest steps where those are too
     /// long. Fewer stay where a provider refuses them as too long.
     pub kept_turns: u32,
-    /// The longest summary, in output tokens; never more than a quarter of `context_tokens`. The model is told to write at most half as many words. One that reaches it
-    /// is a failure; it is taken only where a provider refuses the request as too long and no other model is left.
+    /// The longest summary, in output tokens; never more than a quarter of `context_tokens`. The model is told to write
+    /// at most half as many words. One that reaches it is a failure; it is taken only where a provider refuses the
+    /// request as too long and no other model is left.
     pub summary_tokens: u32,
     /// How long making one may take, in milliseconds.
     pub timeout_ms: u64,

@@ -74,7 +74,8 @@ pub enum BeforeTool {
 pub enum AfterTool {
     /// It stays.
     Keep,
-    /// This stands in place of all that it brought, what it [changes](crate::words::custom) too. A call that failed, or is in doubt, stays so: only its words change.
+    /// This stands in place of all that it brought, what it [changes](crate::words::custom) too. A call that failed, or
+    /// is in doubt, stays so: only its words change.
     Rewrite(ToolOutput),
     /// It is withheld: the model is told that the call failed, with these words. A call that is in doubt stays so.
     Reject {
