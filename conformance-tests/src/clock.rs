@@ -24,8 +24,8 @@ pub trait TestClock: Send + Sync {
 /// Where a virtual clock starts: an instant like any other, in 2027.
 const START_MS: i64 = 1_800_000_000_000;
 
-/// A clock in this process that stands still until a case moves it, for stores that take a clock. A clone is the same clock: give one to every handle
-/// on the same data, so that peers share it.
+/// A clock in this process that stands still until a case moves it, for stores that take a clock. A clone is the same
+/// clock: give one to every handle on the same data, so that peers share it.
 #[derive(Debug, Clone)]
 pub struct VirtualClock {
     now_ms: Arc<AtomicI64>,

@@ -64,8 +64,8 @@ pub trait StoreHarness: Send + Sync + 'static {
         64
     }
 
-    /// Whether the store under test is a layer around another store, as in [`Wrapped`](crate::Wrapped): a layer that encodes what it
-    /// keeps may have less room for the reason of an interrupt.
+    /// Whether the store under test is a layer around another store, as in [`Wrapped`](crate::Wrapped): a layer that
+    /// encodes what it keeps may have less room for the reason of an interrupt.
     fn in_layer(&self) -> bool {
         false
     }

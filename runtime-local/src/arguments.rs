@@ -17,7 +17,8 @@ pub const JSON_DEPTH_MAX: usize = 64;
 const NUMBER_SHOWN_MAX: usize = 40;
 
 /// Whether the engine would read this text as the arguments of a call: JSON, nested at most [`JSON_DEPTH_MAX`]
-/// deep, no object of which names a key twice and no whole number of which needs more than 64 bits. The schema of a tool is not asked. Errors are one line.
+/// deep, no object of which names a key twice and no whole number of which needs more than 64 bits. The schema of a
+/// tool is not asked. Errors are one line.
 pub fn check_arguments(text: &str) -> Result<(), String> {
     parse_arguments(text).map(drop)
 }

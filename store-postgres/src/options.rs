@@ -92,7 +92,8 @@ impl PostgresOptions {
     ///
     /// **TLS.** Without `sslmode` the mode is `prefer`, as in Postgres's own clients: TLS if the server offers it, else none,
     /// and nobody asks whether it is the right server. Over a network that others can reach say `sslmode=verify-full`, with
-    /// `sslrootcert=FILE` for an authority of your own. In the modes `require`, `verify-ca` and `verify-full` nothing is sent without TLS.
+    /// `sslrootcert=FILE` for an authority of your own. In the modes `require`, `verify-ca` and `verify-full` nothing
+    /// is sent without TLS.
     ///
     /// # Errors
     /// What is no such URL, a parameter that is not known, a schema that [`schema`](Self::schema) refuses. The
@@ -228,7 +229,8 @@ impl PostgresOptions {
         self
     }
 
-    /// Opens only a database whose schema is there and up to date: nothing is created, nothing changed. It may lie on a server that takes no writes, such as a standby, whose reads may lag behind.
+    /// Opens only a database whose schema is there and up to date: nothing is created, nothing changed. It may lie on a
+    /// server that takes no writes, such as a standby, whose reads may lag behind.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.opening = Opening::Looks;

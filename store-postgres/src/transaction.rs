@@ -83,8 +83,8 @@ impl PostgresTransaction {
     /// store's own.
     ///
     /// The tables of the store are not to be changed on it, nor the isolation level, nor is the transaction to be ended; a
-    /// transaction within it, a savepoint, is fine if it ends before. What is set for the session of the connection is reset when it
-    /// goes back; behind a pooler nothing may be set for it, and queries must not be
+    /// transaction within it, a savepoint, is fine if it ends before. What is set for the session of the connection is
+    /// reset when it goes back; behind a pooler nothing may be set for it, and queries must not be
     /// [persistent](sqlx::query::Query::persistent).
     ///
     /// # Errors

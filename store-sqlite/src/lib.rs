@@ -14,12 +14,13 @@
 //! so other processes may use the same file.
 //!
 //! **Who can read it.** A new file, its log and the log's index are their owner's alone (mode 0600); one that exists keeps its
-//! mode, and the two others take it over. What is removed (a session, checkpoints, rows that a commit deletes) is overwritten in the file, and
-//! the log is emptied after a deletion or a purge as soon as no write waits, unless a reader of another program holds it: then with the next
-//! write-back. A long session is removed piece by piece: what is left when the last handle is closed, after a second at the most, is removed by
-//! whoever opens the file next. Copies that the file system or the drive keeps of overwritten blocks are out of reach. The file itself does not
-//! shrink, since its pages are used again, and keeping count of them would cost each commit a page: `VACUUM` gives them back while nobody else
-//! has the file open.
+//! mode, and the two others take it over. What is removed (a session, checkpoints, rows that a commit deletes) is
+//! overwritten in the file, and the log is emptied after a deletion or a purge as soon as no write waits, unless a
+//! reader of another program holds it: then with the next write-back. A long session is removed piece by piece: what is
+//! left when the last handle is closed, after a second at the most, is removed by whoever opens the file next. Copies
+//! that the file system or the drive keeps of overwritten blocks are out of reach. The file itself does not shrink,
+//! since its pages are used again, and keeping count of them would cost each commit a page: `VACUUM` gives them back
+//! while nobody else has the file open.
 //!
 //! **Versions beside each other.** A newer version brings the schema up to date when it opens the file. From then on a
 //! process of an older one that has it open reads and writes nothing more, and says so

@@ -114,8 +114,8 @@ impl SqliteTransaction {
     /// [layers](holdover_store::Layer) like any other.
     ///
     /// Its first write of any kind is the one: to renew a lease, to append deltas or to take an interrupt, too. After it the
-    /// store answers that the transaction was committed, or, if that is not known, that the outcome is unknown: then begin anew and
-    /// do all of it again, with the same operation.
+    /// store answers that the transaction was committed, or, if that is not known, that the outcome is unknown: then
+    /// begin anew and do all of it again, with the same operation.
     #[must_use]
     pub fn into_store(self) -> Arc<dyn StateStore> {
         let store = self.store.clone();

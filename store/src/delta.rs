@@ -15,8 +15,8 @@ use crate::payload::Payload;
 
 const OPERATION: &str = "append_deltas";
 
-/// What one run shows of one model call, or of the calls of one step. Later streams of a session are greater, so no takeover ever continues the
-/// numbers of a dead attempt. Its text is `RUN.NUMBER`.
+/// What one run shows of one model call, or of the calls of one step. Later streams of a session are greater, so no
+/// takeover ever continues the numbers of a dead attempt. Its text is `RUN.NUMBER`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StreamId {

@@ -7,8 +7,8 @@
 //! Crates that build on this one make ids of their own with [`text_id`](crate::text_id) and [`number`](crate::number).
 //!
 //! An id has two doors. `new` makes an id that was not there before, and is strict: no invisible character, no blank in a
-//! session id, and in a name that other services must take only what all of them take. `parse`, `TryFrom<String>` and serde read an id
-//! that exists, and take whatever an earlier version accepted.
+//! session id, and in a name that other services must take only what all of them take. `parse`, `TryFrom<String>` and
+//! serde read an id that exists, and take whatever an earlier version accepted.
 
 use std::fmt;
 

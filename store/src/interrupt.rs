@@ -54,8 +54,8 @@ pub enum InterruptOutcome {
     },
     /// A soft stop of a session at rest: there is nothing to stop, and the next turn is not harmed.
     AtRest,
-    /// This very stop was asked for before, if only by a try whose answer was lost, and waits no more: it was heeded, or the turn that it was for ended by itself.
-    /// Nothing was changed. Only the newest such stop is known.
+    /// This very stop was asked for before, if only by a try whose answer was lost, and waits no more: it was heeded,
+    /// or the turn that it was for ended by itself. Nothing was changed. Only the newest such stop is known.
     Over,
     /// The session is aborted, for ever.
     Aborted,

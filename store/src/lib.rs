@@ -254,9 +254,10 @@ pub trait StateStore: Send + Sync + 'static {
     // Branches, upkeep
 
     /// Creates a session from the prefix of another one that a checkpoint names, as the source is at one instant
-    /// of the call. The fork becomes visible whole, at a later instant; the source is not touched. A repeat with the same operation id continues, or answers
-    /// [`ForkOutcome::Forked`] again; one of a fork that was deleted answers [`ForkOutcome::Deleted`], as
-    /// [`create_session`](StateStore::create_session) does, whether or not the source is there.
+    /// of the call. The fork becomes visible whole, at a later instant; the source is not touched. A repeat with the
+    /// same operation id continues, or answers [`ForkOutcome::Forked`] again; one of a fork that was deleted answers
+    /// [`ForkOutcome::Deleted`], as [`create_session`](StateStore::create_session) does, whether or not the source is
+    /// there.
     async fn fork_session(
         &self,
         from: &SessionKey,

@@ -66,7 +66,8 @@ pub(crate) struct Run {
     /// Idempotency key: the same key starts at most one turn
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<ItemKey>,
-    /// What becomes of it while a turn of the session runs: reject, enqueue, steer, interrupt or rollback; left out: what the agent says, else it is refused
+    /// What becomes of it while a turn of the session runs: reject, enqueue, steer, interrupt or rollback; left out:
+    /// what the agent says, else it is refused
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<MessagePolicy>,
     /// The folder that the file tools see; left out: what the agent file says, else the current folder
@@ -102,7 +103,8 @@ pub(crate) struct Send {
     pub(crate) key: Option<ItemKey>,
     #[command(flatten)]
     pub(crate) briefing: Briefing,
-    /// What becomes of it while a turn runs: reject, enqueue, steer, interrupt or rollback; left out: what the agent says, else steer
+    /// What becomes of it while a turn runs: reject, enqueue, steer, interrupt or rollback; left out: what the agent
+    /// says, else steer
     #[arg(long, value_name = "POLICY", conflicts_with = "instead_of")]
     pub(crate) policy: Option<MessagePolicy>,
     /// Say it in place of this earlier message: what followed is taken back
@@ -171,7 +173,8 @@ pub(crate) struct Work {
     /// Exit with 0 once nothing is due and no session is held by anybody, also if sessions failed or wait for somebody
     #[arg(long)]
     pub(crate) until_idle: bool,
-    /// Serve this queue, too: sessions that an older version of this program left in the queue of their agent (holdover doctor names it); may be said several times
+    /// Serve this queue, too: sessions that an older version of this program left in the queue of their agent (holdover
+    /// doctor names it); may be said several times
     #[arg(long, value_name = "NAME")]
     pub(crate) queue: Vec<QueueLabel>,
     /// Serve every tenant

@@ -50,7 +50,8 @@ impl Cli {
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
-    /// Where sessions are kept: sqlite:PATH, postgres://…, redis://… or redis+cluster://…, with TLS rediss://… or rediss+cluster://…
+    /// Where sessions are kept: sqlite:PATH, postgres://…, redis://… or redis+cluster://…, with TLS rediss://… or
+    /// rediss+cluster://…
     #[arg(long, global = true, value_name = "URL", env = VARIABLE, hide_env_values = true, default_value = DEFAULT_STORE, display_order = 900)]
     pub(crate) store: StoreUrl,
     /// Whose sessions

@@ -122,8 +122,8 @@ impl Runtime {
     }
 
     /// What a session shows after `after`: its events and, between them, what its model says while it says
-    /// it, and which calls are out. A reader may be cut anywhere and go on with the cursor of what it was shown last: then it misses
-    /// nothing and is shown nothing twice. Ends after the first error.
+    /// it, and which calls are out. A reader may be cut anywhere and go on with the cursor of what it was shown last:
+    /// then it misses nothing and is shown nothing twice. Ends after the first error.
     ///
     /// Deltas are written every [`delta_interval`](super::RuntimeOptions::delta_interval) by the runtime that
     /// runs the session, so an answer that comes faster has none.

@@ -12,8 +12,8 @@ use super::{PendingEntry, PendingPage, Runtime, UnreadablePending, agent_label};
 use crate::error::RuntimeError;
 
 /// How a session stands, for whoever looks at it from outside. As JSON: `session` (its id), `agent`
-/// ([its label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null), `pending`, and `unreadable` if
-/// there are any.
+/// ([its label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null), `pending`,
+/// and `unreadable` if there are any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// As it is stored.

@@ -32,11 +32,11 @@ use super::{PayloadCodec, PayloadContext, PayloadKind, page, room};
 /// - **Pages** are bounded by what the reader sees, too. Where a page grows beyond
 ///   [`PAGE_BYTES_MAX`](holdover_store::PAGE_BYTES_MAX) as it is decoded, it ends earlier.
 /// - **What cannot be decoded** is an error of the kind [`Corrupt`](holdover_store::StoreErrorKind::Corrupt), or
-///   [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing), that names session and field. A claim of such a session is given back, to be due again when its lease
-///   would have ended, or at once while an interrupt waits. A claim that brought items has accepted them: its
-///   error says that the outcome is unknown. [`claim_due`](StateStore::claim_due) passes the session over when
-///   it has others, so that it holds up nobody else. [`list_pending`](StateStore::list_pending) lists a call whose
-///   key is not here with its body as it is kept.
+///   [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing), that names session and field. A claim of such a
+///   session is given back, to be due again when its lease would have ended, or at once while an interrupt waits. A
+///   claim that brought items has accepted them: its error says that the outcome is unknown.
+///   [`claim_due`](StateStore::claim_due) passes the session over when it has others, so that it holds up nobody else.
+///   [`list_pending`](StateStore::list_pending) lists a call whose key is not here with its body as it is kept.
 /// - **Growth.** A payload that would become larger than [`DECODED_BYTES_MAX`], or than the store allows if that
 ///   is more, is not decoded. Below that a payload is read although today's limits would refuse it.
 pub type Encoded<S, C> = Layered<S, Encoding<C>>;

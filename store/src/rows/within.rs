@@ -16,8 +16,9 @@ use crate::{
 
 /// An open transaction of a backend, in which code of the caller's may have written.
 ///
-/// It ends when a write is applied in it, when an answer is an error, or when it is dropped; it may end when a call in it is dropped. Only a write that was applied
-/// leaves anything: its own rows, and all that was written in the transaction before it.
+/// It ends when a write is applied in it, when an answer is an error, or when it is dropped; it may end when a call in
+/// it is dropped. Only a write that was applied leaves anything: its own rows, and all that was written in the
+/// transaction before it.
 #[async_trait]
 pub trait Transaction: Send + Sync + 'static {
     /// As [`Rows::read`], seen from within.

@@ -88,9 +88,9 @@ async fn idle(is_idle: Option<&impl AsyncFn() -> Result<bool, Failure>>) -> Resu
     Ok(())
 }
 
-/// Whether nothing is left to do here: of the sessions that are served none is held and none is due. What waits for a later instant, or for
-/// somebody, does not count. Both are asked of one row at one instant: a claim between two
-/// reads would make a session neither. A page shows one instant; a claim between two pages may be missed.
+/// Whether nothing is left to do here: of the sessions that are served none is held and none is due. What waits for a
+/// later instant, or for somebody, does not count. Both are asked of one row at one instant: a claim between two reads
+/// would make a session neither. A page shows one instant; a claim between two pages may be missed.
 pub(super) async fn is_idle(front: &Front) -> Result<bool, Failure> {
     let mut query = SessionQuery::all(front.common.tenant.clone());
     query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);

@@ -2,9 +2,9 @@
 //!
 //! `mutants` runs them all and says which cases killed which; the last line is `mutants: K/N killed`. It
 //! fails unless a case finds out every broken store by what it looked at (a panic or a hang may be anybody's
-//! fault, and a case that draws what it asks finds things by luck), none is killed by more than a third of the cases (then it is too coarse to count), every case of the
-//! levels core and distributed kills one, and `docs/kill-matrix.md` says so.
-//! `--write` writes that page. Names of broken stores run only those, for a closer look, without a verdict.
+//! fault, and a case that draws what it asks finds things by luck), none is killed by more than a third of the cases
+//! (then it is too coarse to count), every case of the levels core and distributed kills one, and `docs/kill-matrix.md`
+//! says so. `--write` writes that page. Names of broken stores run only those, for a closer look, without a verdict.
 //! `--explain STORE CASE` prints what the suite says when the case is run against the broken store.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it finds is printed")]
 

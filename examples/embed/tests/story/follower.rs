@@ -94,8 +94,8 @@ impl Follower {
         self.seen.iter().filter(|shown| shown.kind == "event").map(|shown| shown.data.clone()).collect()
     }
 
-    /// No event is there twice (that none is missing is seen by comparing); each stream is shown in order, without gap or repeat, to its end:
-    /// its message, or the word that it is void. Returns how many were void.
+    /// No event is there twice (that none is missing is seen by comparing); each stream is shown in order, without gap
+    /// or repeat, to its end: its message, or the word that it is void. Returns how many were void.
     pub(crate) fn check(&self) -> usize {
         let session = &self.session;
         // The engine's own rows have places, too, and are not shown.
