@@ -1,0 +1,21 @@
+//! Lists of what breaks a rule today. They may only shrink: a rule fails over an entry that nothing needs any more.
+
+use crate::tree::Tree;
+
+/// One entry of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The line in the list, from 1.
+    pub line: usize,
+    /// The words of the entry.
+    pub words: Vec<String>,
+}
+
+/// The entries of a list: a line each, without empty lines and those that begin with `#`.
+pub fn read(tree: &Tree, path: &str) -> Vec<Entry> {
+    let lines = tree.read(path).lines().enumerate();
+    let entries = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    entries
+        .map(|(at, line)| Entry { line: at + 1, words: line.split_whitespace().map(str::to_owned).collect() })
+        .collect()
+}

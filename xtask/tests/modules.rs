@@ -1,0 +1,208 @@
+//! Modules know each other in one direction: the three floors of the core, and the modules of one floor or of the runtime.
+
+use xtask::allowed;
+use xtask::fault::{self, Fault};
+use xtask::graph::Graph;
+use xtask::modules::{Modules, Named};
+use xtask::tree::Tree;
+
+const CORE: &str = "core/src/lib.rs";
+/// The floors of the core, the lowest first. Each knows only those before it.
+const FLOORS: &[&str] = &["words", "machine", "engine"];
+const RUNTIME: &str = "runtime-local/src/lib.rs";
+/// The arrows of the runtime that close a cycle today.
+const ALLOWED: &str = "xtask/allowed/runtime-cycles.txt";
+
+#[test]
+fn a_floor_of_the_core_knows_only_those_below_it() {
+    fault::none(upward(&core(&Tree::here())));
+}
+
+#[test]
+fn the_modules_of_a_floor_of_the_core_know_each_other_in_one_direction() {
+    let core = core(&Tree::here());
+    fault::none(FLOORS.iter().flat_map(|floor| cycles(&arrows(&core, &[(*floor).to_owned()]))).collect());
+}
+
+#[test]
+fn the_modules_of_the_runtime_know_each_other_in_one_direction() {
+    let tree = Tree::here();
+    fault::none(but_for(&tree, ALLOWED, arrows(&Modules::read(&tree, RUNTIME), &[])));
+}
+
+/// The modules of the core, which has all its floors.
+fn core(tree: &Tree) -> Modules {
+    let modules = Modules::read(tree, CORE);
+    if let Some(missing) = FLOORS.iter().find(|floor| !modules.has(&[(**floor).to_owned()])) {
+        panic!("{CORE}:1: the core has three floors, {}; make the module {missing}", FLOORS.join(", "));
+    }
+    modules
+}
+
+/// What names a floor above its own, in tests, too.
+fn upward(core: &Modules) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (way, module) in core.iter() {
+        let Some(floor) = FLOORS.iter().position(|floor| way.first().is_some_and(|first| first == floor))
+        else {
+            continue;
+        };
+        for named in &module.named {
+            let passed = core.passed(way, &named.path);
+            let above = FLOORS[floor + 1..]
+                .iter()
+                .find(|above| passed.iter().any(|way| way.first().is_some_and(|first| first == *above)));
+            if let Some(above) = above {
+                let what = format!(
+                    "{} lies in {above}, which stands above {}: move the one down or the other up",
+                    named.path.join("::"),
+                    FLOORS[floor],
+                );
+                faults.push(Fault::at(&module.file, named.line, what));
+            }
+        }
+    }
+    faults
+}
+
+/// An arrow from one module to another: who names what, and where.
+struct Arrow {
+    file: String,
+    named: Named,
+}
+
+/// Which module below `root` names which other, tests left out. What lies deeper counts as the module that it lies in; what
+/// `root` itself holds counts as none.
+fn arrows(modules: &Modules, root: &[String]) -> Graph<Arrow> {
+    let top = |way: &[String]| way.starts_with(root).then(|| way.get(root.len()).cloned()).flatten();
+    let mut graph = Graph::default();
+    for (way, module) in modules.iter().filter(|(_, module)| !module.test) {
+        let Some(from) = top(way) else { continue };
+        for named in module.named.iter().filter(|named| !named.test) {
+            for to in
+                modules.passed(way, &named.path).iter().filter_map(|way| top(way)).filter(|to| *to != from)
+            {
+                graph.add(&from, &to, Arrow { file: module.file.clone(), named: named.clone() });
+            }
+        }
+    }
+    graph
+}
+
+fn cycles(graph: &Graph<Arrow>) -> Vec<Fault> {
+    let cycles = graph.cycles();
+    let faults = cycles.iter().filter_map(|cycle| {
+        let steps = cycle.windows(2).filter_map(|pair| {
+            let Arrow { file, named } = graph.why(&pair[0], &pair[1])?;
+            Some(format!(
+                "\n    {} -> {}: {} ({file}:{})",
+                pair[0],
+                pair[1],
+                named.path.join("::"),
+                named.line
+            ))
+        });
+        let Arrow { file, named } = graph.why(&cycle[0], &cycle[1])?;
+        let steps: String = steps.collect();
+        Some(Fault::at(
+            file,
+            named.line,
+            format!("modules know each other in a circle: move what one of them names{steps}"),
+        ))
+    });
+    faults.collect()
+}
+
+/// The cycles that are there without the arrows of a list, and the arrows of the list that close none.
+fn but_for(tree: &Tree, list: &str, mut graph: Graph<Arrow>) -> Vec<Fault> {
+    let allowed = allowed::read(tree, list);
+    let mut taken = Vec::new();
+    let mut faults = Vec::new();
+    for entry in &allowed {
+        let [from, _, to] = entry.words.as_slice() else {
+            faults.push(Fault::at(list, entry.line, "write an arrow as: from -> to"));
+            continue;
+        };
+        match graph.remove(from, to) {
+            Some(_) => taken.push((entry.line, from, to)),
+            None => faults.push(Fault::at(
+                list,
+                entry.line,
+                format!("{from} does not name {to} any more: take the line out"),
+            )),
+        }
+    }
+    for (line, from, to) in taken {
+        if graph.way(to, from).is_none() {
+            faults.push(Fault::at(
+                list,
+                line,
+                format!("{from} -> {to} closes no cycle any more: take the line out"),
+            ));
+        }
+    }
+    faults.extend(cycles(&graph));
+    faults
+}
+
+#[test]
+fn what_names_a_floor_above_is_found() {
+    let core = core(&Tree::of(&[
+        (
+            CORE,
+            "pub mod words; pub mod machine; pub mod engine; pub use machine::state; pub use engine::Run;",
+        ),
+        ("core/src/words/mod.rs", "//! Not [`crate::machine`].\npub mod a; pub mod b; pub mod c; pub mod d;"),
+        ("core/src/words/a.rs", "/// [`crate::machine::M`]\nuse crate::machine::M;"),
+        ("core/src/words/b.rs", "// crate::engine\nfn f() {\n    super::super::engine::run();\n}"),
+        ("core/src/words/c.rs", "use crate::{words::a,\n    state::S};"),
+        (
+            "core/src/words/d.rs",
+            "#[cfg(test)]\nmod tests {\n    use crate::Run;\n    const T: &str = \"crate::engine::run\";\n}",
+        ),
+        ("core/src/machine/mod.rs", "pub mod state; pub use crate::words::a; use crate::engine::Run;"),
+        ("core/src/machine/state.rs", "pub struct S; use crate::words::b;"),
+        ("core/src/engine/mod.rs", "pub struct Run; pub fn run() {} use crate::machine::state;"),
+    ]));
+    let told: Vec<_> = upward(&core).into_iter().map(|fault| (fault.path, fault.line)).collect();
+    let file = |name: &str, line| (format!("core/src/{name}"), line);
+    assert_eq!(
+        told,
+        [
+            file("machine/mod.rs", 1),
+            file("words/a.rs", 2),
+            file("words/b.rs", 3),
+            file("words/c.rs", 2),
+            file("words/d.rs", 3),
+        ]
+    );
+}
+
+#[test]
+fn a_cycle_of_modules_is_found() {
+    let lib = "mod a; mod b; mod c; pub use c::Deep;";
+    let found = |a: &str, list: &str| {
+        let tree = Tree::of(&[
+            ("src/lib.rs", lib),
+            ("src/a.rs", a),
+            ("src/b.rs", "use crate::Deep;\n#[cfg(test)]\nmod tests { use crate::a::A; }"),
+            ("src/c/mod.rs", "mod deep; pub use deep::Deep;"),
+            ("src/c/deep.rs", "pub struct Deep;\nfn f() {\n    crate::a::f();\n}"),
+            ("list", list),
+        ]);
+        let faults = but_for(&tree, "list", arrows(&Modules::read(&tree, "src/lib.rs"), &[]));
+        faults.into_iter().map(|fault| (fault.path, fault.line)).collect::<Vec<_>>()
+    };
+    let list = |line| ("list".to_owned(), line);
+    assert_eq!(found("pub struct A; fn f() {}", ""), []);
+    assert_eq!(found("use super::b;\npub fn f() {}", ""), [("src/a.rs".to_owned(), 1)]);
+    assert_eq!(found("use super::b;\npub fn f() {}", "# why\nc -> a\n"), []);
+    assert_eq!(found("pub fn f() {}", "c -> a\n"), [list(1)]);
+    assert_eq!(found("pub fn f() {}", "a -> b\n"), [list(1)]);
+}
+
+#[test]
+#[should_panic(expected = "the core has three floors")]
+fn a_core_without_floors_is_told_so() {
+    core(&Tree::of(&[(CORE, "pub mod machine;"), ("core/src/machine.rs", "")]));
+}

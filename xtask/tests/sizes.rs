@@ -1,0 +1,106 @@
+//! A file carries one idea, and a line of a comment fits on a screen.
+
+use xtask::allowed;
+use xtask::fault::{self, Fault};
+use xtask::tree::Tree;
+
+/// The most lines of a file before its tests.
+const LINES_MAX: usize = 400;
+/// The files that are longer today, and how long each may be.
+const ALLOWED: &str = "xtask/allowed/long-files.txt";
+/// The longest line of a doc comment, in characters.
+const CHARS_MAX: usize = 130;
+
+#[test]
+fn no_file_is_too_long() {
+    fault::none(long_files(&Tree::here()));
+}
+
+#[test]
+fn no_line_of_a_doc_comment_is_too_long() {
+    fault::none(long_comments(&Tree::here()));
+}
+
+fn long_files(tree: &Tree) -> Vec<Fault> {
+    let allowed = allowed::read(tree, ALLOWED);
+    let mut faults = Vec::new();
+    for path in tree.ending(".rs").filter(|path| !is_test(path)) {
+        let lines = lines_of(tree.read(path));
+        let most =
+            allowed.iter().find(|entry| entry.words[0] == path).and_then(|entry| entry.words[1].parse().ok());
+        if lines > most.unwrap_or(LINES_MAX) {
+            let most = most.unwrap_or(LINES_MAX);
+            let what = format!(
+                "{lines} lines before its tests, at most {most} may be: move an idea into a file of its own"
+            );
+            faults.push(Fault::at(path, most + 1, what));
+        }
+    }
+    for entry in &allowed {
+        let path = &entry.words[0];
+        if !tree.is_file(path) || lines_of(tree.read(path)) <= LINES_MAX {
+            faults.push(Fault::at(
+                ALLOWED,
+                entry.line,
+                format!("{path} is not too long any more: take the line out"),
+            ));
+        }
+    }
+    faults
+}
+
+fn long_comments(tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for path in tree.ending(".rs") {
+        for (at, line) in tree.read(path).lines().enumerate() {
+            let Some(words) = ["///", "//!"].iter().find_map(|mark| line.trim_start().strip_prefix(mark))
+            else {
+                continue;
+            };
+            let chars = line.chars().count();
+            // A row of a table is one line, whatever it says.
+            if chars > CHARS_MAX && !words.trim_start().starts_with('|') {
+                let what = format!("{chars} characters, at most {CHARS_MAX} may be: break the line");
+                faults.push(Fault::at(path, at + 1, what));
+            }
+        }
+    }
+    faults
+}
+
+fn is_test(path: &str) -> bool {
+    path.split('/').any(|part| part == "tests" || part == "tests.rs")
+}
+
+/// How many lines stand before the tests of a file.
+fn lines_of(text: &str) -> usize {
+    text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).count()
+}
+
+#[test]
+fn what_is_too_long_is_found() {
+    let long = "//\n".repeat(LINES_MAX + 1);
+    let short = format!("{}#[cfg(test)]\n{long}", "//\n".repeat(LINES_MAX));
+    let tree = Tree::of(&[
+        ("a/src/long.rs", &long),
+        ("a/src/listed.rs", &long),
+        ("a/src/short.rs", &short),
+        ("a/src/tests.rs", &long),
+        ("a/tests/it/x.rs", &long),
+        (ALLOWED, "# why\na/src/listed.rs 401\na/src/short.rs 401\na/src/gone.rs 500\n"),
+    ]);
+    let told: Vec<_> = long_files(&tree).iter().map(|fault| (fault.path.clone(), fault.line)).collect();
+    assert_eq!(told, [("a/src/long.rs".into(), 401), (ALLOWED.into(), 3), (ALLOWED.into(), 4)]);
+    let grown = Tree::of(&[("a/src/listed.rs", &long), (ALLOWED, "a/src/listed.rs 400\n")]);
+    assert_eq!(long_files(&grown).len(), 1);
+
+    let comment =
+        |mark: &str, chars| format!("fn a() {{}}\n    {mark}{}\n", "ü".repeat(chars - 4 - mark.len()));
+    let found = |text: &str| {
+        long_comments(&Tree::of(&[("a.rs", text)])).iter().map(|fault| fault.line).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&comment("/// ", CHARS_MAX + 1)), [2]);
+    assert_eq!(found(&comment("//! ", CHARS_MAX + 1)), [2]);
+    assert!(found(&comment("/// ", CHARS_MAX)).is_empty());
+    assert!(found(&comment("/// | ", CHARS_MAX + 1)).is_empty());
+}
