@@ -56,7 +56,8 @@ impl Trace {
         let mut counts = [0; STATES.len()];
         for id in &ids {
             let Some(row) = rows.get(id.as_str()) else {
-                faults.push(Fault::at(PAGE, 1, format!("{id}: has no row: add it")));
+                let line = rows.range(..id.as_str()).next_back().map_or(0, |(_, before)| before.line) + 1;
+                faults.push(Fault::at(PAGE, line, format!("{id}: has no row: add it")));
                 continue;
             };
             match STATES.iter().position(|state| *state == row.state) {

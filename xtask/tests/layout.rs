@@ -80,9 +80,11 @@ fn map_faults(tree: &Tree) -> Vec<Fault> {
 fn unmapped(rows: &[Row], Manifest { path, package, .. }: &Manifest) -> Option<Fault> {
     let folder = folder_of(path);
     match rows.iter().find(|row| row.folders.iter().any(|one| one == folder)) {
-        None => {
-            Some(Fault::at(MAP, 1, format!("the code map has no row for `{folder}`, `{package}`: add it")))
-        }
+        None => Some(Fault::at(
+            MAP,
+            rows.last()?.line,
+            format!("the code map has no row for `{folder}`, `{package}`: add it"),
+        )),
         Some(row) if row.package.as_ref() != Some(package) => {
             Some(Fault::at(MAP, row.line, format!("the crate in `{folder}` is `{package}`: say so")))
         }
@@ -201,7 +203,7 @@ fn what_the_pages_get_wrong_is_found() {
     assert_eq!(
         told(map_faults(&tree)),
         [
-            "ARCHITECTURE.md1 the code map has no row for `store`, `holdover-store`",
+            "ARCHITECTURE.md8 the code map has no row for `store`, `holdover-store`",
             "ARCHITECTURE.md6 there is no none/ in core",
             "ARCHITECTURE.md7 there is no core/out",
             "ARCHITECTURE.md8 there is no crate holdover-gone",
