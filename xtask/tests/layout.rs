@@ -82,7 +82,7 @@ fn unmapped(rows: &[Row], Manifest { path, package, .. }: &Manifest) -> Option<F
     match rows.iter().find(|row| row.folders.iter().any(|one| one == folder)) {
         None => Some(Fault::at(
             MAP,
-            rows.last()?.line,
+            rows.last().map_or(1, |row| row.line),
             format!("the code map has no row for `{folder}`, `{package}`: add it"),
         )),
         Some(row) if row.package.as_ref() != Some(package) => {
