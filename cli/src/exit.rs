@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::SignalBody;
-use holdover_core::engine::RunOutcome;
-use holdover_core::store::StoreError;
 use holdover_core::phrases;
+use holdover_core::store::StoreError;
 use holdover_runtime_local::RuntimeError;
 
 use crate::print::{instant, one_line};

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_core::agent::{
-    AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries, StopCondition,
-    StopSignals,
+    AtMax, BreakerRules, Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries,
+    StopCondition, StopSignals,
 };
-use holdover_core::agent::BreakerRules;
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};

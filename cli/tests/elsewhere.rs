@@ -6,8 +6,8 @@ mod support;
 
 use std::sync::Arc;
 
-use holdover_core::ids::{Incarnation, OperationId, QueueLabel, SessionId, SessionKey, TenantId};
 use holdover_core::engine::STATE_FORMAT;
+use holdover_core::ids::{Incarnation, OperationId, QueueLabel, SessionId, SessionKey, TenantId};
 use holdover_core::store::{Labels, NewSession, Start, StateStore};
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, Agents, Deliver, Execute, Runtime, RuntimeOptions};

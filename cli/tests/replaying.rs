@@ -8,9 +8,9 @@ mod support;
 
 use std::time::Duration;
 
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::SessionKey;
 use holdover_core::payload::Payload;
-use holdover_core::engine::STATE_FORMAT;
 use holdover_core::store::{
     ClaimOne, ClaimOutcome, Commit, CommitOutcome, NewState, OutcomeKind, Release, RunEnd, SessionStatus,
     StateStore,

@@ -4,15 +4,16 @@ pub mod guide;
 
 pub use holdover_core as core;
 
+pub use holdover_core::agent::BreakerRules;
 pub use holdover_core::agent::{
     AgentSpec, AtMax, Compaction, Durability, EARLY_READS_MAX, Fallback, Limits, LoopDetection, OnDenial,
     OnTrip, Prices, Retries, StopCondition, StopSignals,
 };
 pub use holdover_core::breaker::Breaker;
-pub use holdover_core::agent::BreakerRules;
 pub use holdover_core::compaction::ResultSummariser;
 pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
 pub use holdover_core::delta::Delta;
+pub use holdover_core::engine::{Drain, RunDetail, RunKind, RunOutcome};
 pub use holdover_core::error::ErrorInfo;
 pub use holdover_core::event::{Event, SummaryCause};
 pub use holdover_core::gate::{
@@ -33,11 +34,11 @@ pub use holdover_core::image::{
 };
 pub use holdover_core::machine::glance::{Glance, Interaction};
 pub use holdover_core::machine::{DoneReason, Ending, Owed, OwedKind, Suspension, Usage};
-pub use holdover_core::message::{MessagePolicy, WhileAsking};
 pub use holdover_core::message::{
     AssistantMessage, AssistantPart, ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said,
     SignalBody, ToolResult, UserMessage,
 };
+pub use holdover_core::message::{MessagePolicy, WhileAsking};
 pub use holdover_core::mode::{Briefing, Mode};
 pub use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
@@ -47,7 +48,6 @@ pub use holdover_core::output::{OutputPlace, OutputSpec};
 pub use holdover_core::payload::Digest;
 pub use holdover_core::provision::Provisioner;
 pub use holdover_core::skill::{SkillEntry, SkillSet};
-pub use holdover_core::engine::{Drain, RunDetail, RunKind, RunOutcome};
 pub use holdover_core::store::{
     Capabilities, Checkpoint, DeleteMode, Deletion, EventCursor, InterruptOutcome, Labels, OutcomeKind, Page,
     PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, PurgeReport, Queues, Remove, RunRecord,

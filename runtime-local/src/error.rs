@@ -1,5 +1,6 @@
 //! What goes wrong for whoever asks the runtime. Each fits one line and names its path.
 
+use holdover_core::engine::{RunOutcome, StartError};
 use holdover_core::error::ErrorInfo;
 use holdover_core::fork::ForkError;
 use holdover_core::handoff::InvalidGoal;
@@ -8,12 +9,11 @@ use holdover_core::ids::{
     StepNumber, ToolName, WorkerId,
 };
 use holdover_core::message::SignalBody;
-use holdover_core::engine::{RunOutcome, StartError};
+use holdover_core::phrases;
 use holdover_core::store::{
     CommitSurvives, OutcomeKind, PendingKind, SessionStatus, StoreError, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
-use holdover_core::phrases;
 
 /// What goes wrong for whoever asks the runtime.
 #[derive(Debug, thiserror::Error)]

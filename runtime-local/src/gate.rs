@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
+use holdover_core::engine::Ruling;
 use holdover_core::gate::{GATE_TIMEOUT, GateQuestion, Verdict};
 use holdover_core::ids::CallId;
-use holdover_core::engine::Ruling;
 use holdover_core::tool::ResourceProfile;
 use jsonschema::Validator;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Looking on while sessions run here.
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{CallId, MessageSeq, SessionKey, StepNumber, ToolName};
 use holdover_core::model::TokenUsage;
-use holdover_core::engine::RunOutcome;
 
 use crate::outage::StoreOutage;
 

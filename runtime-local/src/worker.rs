@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use holdover_core::engine::{Drain, RunOutcome, STATE_FORMAT};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{StateFormat, TenantId};
-use holdover_core::engine::{Drain, RunOutcome, STATE_FORMAT};
 use holdover_core::store::{ClaimDue, Queues, StateStore, StoreError, Watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout};

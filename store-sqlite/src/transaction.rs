@@ -14,11 +14,10 @@ use holdover_store::{Retry, StateStore, StoreError};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::apply;
 use crate::error::Fault;
-use crate::log;
 use crate::rows::{SqliteRows, found};
 use crate::writer::{Answer, Counters, Message, Writer};
+use crate::{apply, log};
 
 /// A transaction of a store's file, in which the caller's own tables and one session are written: both or neither.
 ///

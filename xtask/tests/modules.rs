@@ -9,6 +9,9 @@ use xtask::tree::Tree;
 const CORE: &str = "core/src/lib.rs";
 /// The floors of the core, the lowest first. Each knows only those before it.
 const FLOORS: &[&str] = &["words", "machine", "engine"];
+/// Of these the modules know each other in one direction. The handlers of the engine call each other, as an answer of the gate
+/// lets a call run and a call that ran asks the gate: what they share is one context.
+const LAYERED: &[&str] = &["words", "machine"];
 const RUNTIME: &str = "runtime-local/src/lib.rs";
 /// The arrows of the runtime that close a cycle today.
 const ALLOWED: &str = "xtask/allowed/runtime-cycles.txt";
@@ -21,7 +24,7 @@ fn a_floor_of_the_core_knows_only_those_below_it() {
 #[test]
 fn the_modules_of_a_floor_of_the_core_know_each_other_in_one_direction() {
     let core = core(&Tree::here());
-    fault::none(FLOORS.iter().flat_map(|floor| cycles(&arrows(&core, &[(*floor).to_owned()]))).collect());
+    fault::none(LAYERED.iter().flat_map(|floor| cycles(&arrows(&core, &[(*floor).to_owned()]))).collect());
 }
 
 #[test]

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use holdover_core::agent::{
-    AtMax, Compaction, Durability, LoopDetection, OnDenial, Prices, Retries, StopCondition, StopSignals,
+    AtMax, BreakerRules, Compaction, Durability, LoopDetection, OnDenial, Prices, Retries, StopCondition,
+    StopSignals,
 };
-use holdover_core::agent::BreakerRules;
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
 use holdover_core::message::{MessagePolicy, WhileAsking};

@@ -1,7 +1,6 @@
 //! What a file says, and how it is refused.
 
-use holdover_core::agent::{Limits, OnTrip};
-use holdover_core::agent::BreakerRules;
+use holdover_core::agent::{BreakerRules, Limits, OnTrip};
 use holdover_core::gate::RuleAction;
 use holdover_core::model::ModelErrorKind;
 use holdover_core::tool::{Bound, EffectClass};

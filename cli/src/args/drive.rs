@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use holdover_core::engine::Drain;
 use holdover_core::ids::{ItemKey, MessageSeq, QueueLabel, SessionId};
 use holdover_core::message::MessagePolicy;
 use holdover_core::mode::Mode;
-use holdover_core::engine::Drain;
 use holdover_models::ModelRef;
 
 use super::branch::label;

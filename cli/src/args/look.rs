@@ -10,8 +10,8 @@ use clap_complete::Shell;
 use holdover_core::ids::{InboxSeq, SessionId};
 use holdover_core::machine::StateKind;
 use holdover_core::mode::Mode;
-use holdover_core::store::{EventCursor, PageCursor, SessionStatus};
 use holdover_core::phrases;
+use holdover_core::store::{EventCursor, PageCursor, SessionStatus};
 
 use super::branch::label;
 use super::{Fork, Handoff, Purge, When, help};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use holdover_core::machine::Ending;
 use holdover_core::engine::RunOutcome;
+use holdover_core::machine::Ending;
 use holdover_core::store::{InterruptKind, InterruptOutcome, SessionStatus};
 use holdover_runtime_local::outcome_of;
 use serde_json::{Value, json};

@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::StreamExt;
-use holdover_core::ids::SessionKey;
 use holdover_core::engine::RunOutcome;
+use holdover_core::ids::SessionKey;
 use holdover_core::store::{OutcomeKind, Session};
 use holdover_runtime_local::{Follow, RuntimeError};
 use serde_json::Value;

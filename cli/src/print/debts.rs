@@ -1,8 +1,8 @@
 //! What is owed, as it is shown to whoever owes it.
 
 use holdover_core::gate::AtExpiry;
-use holdover_core::time::Timestamp;
 use holdover_core::phrases;
+use holdover_core::time::Timestamp;
 use holdover_runtime_local::Deciders;
 use serde_json::Value;
 

@@ -1,11 +1,11 @@
 //! What people read.
 
 use holdover_core::delta::Delta;
+use holdover_core::engine::RunOutcome;
 use holdover_core::event::Event;
 use holdover_core::ids::{CallId, MessageSeq};
 use holdover_core::machine::StopCause;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
-use holdover_core::engine::RunOutcome;
 use holdover_core::phrases;
 
 use super::{Out, clean, counted, cut, inline, instant, summaries};

@@ -1,9 +1,9 @@
 //! What programs read: one object a line.
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{MessageSeq, SessionId};
 use holdover_core::machine::Glance;
 use holdover_core::message::Message;
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::{PendingCall, PendingKind, RunRecord, SessionSummary};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{

@@ -58,8 +58,8 @@ pub(crate) fn cost(microusd: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use holdover_core::model::TokenUsage;
     use holdover_core::engine::RunKind;
+    use holdover_core::model::TokenUsage;
 
     use super::*;
 

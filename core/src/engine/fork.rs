@@ -6,17 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::STATE_FORMAT;
 use crate::engine::calls::results::{ended_waiting, result_of_end};
-use crate::engine::compaction;
+use crate::engine::{STATE_FORMAT, compaction};
 use crate::machine::custom::{self, Merged};
 use crate::machine::{AgentState, Batch, Call, CallState, Effect, Facts, Machine, Refused, transition};
 use crate::store::{Checkpoint, MessageRange, NewState, SessionStatus, StagedResult, StoredMessage};
 use crate::time::Timestamp;
 use crate::words::event::Event;
 use crate::words::handoff::Goal;
-use crate::words::history::HistoryRow;
-use crate::words::history::{Input, StateKind};
+use crate::words::history::{HistoryRow, Input, StateKind};
 use crate::words::ids::{CallId, MessageSeq, SessionKey};
 use crate::words::message::{Message, ToolResult, UserMessage};
 use crate::words::parameters::Parameters;

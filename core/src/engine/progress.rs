@@ -1,5 +1,5 @@
-//! What a run does next, state by state. Each call decides one thing; false means that nothing is left to
-//! decide until a reply comes.
+//! What a run does next: the main loop, and state by state when the store must be waited for. What is decided is in the
+//! handlers.
 
 use crate::engine::action::Action;
 use crate::engine::context::Context;
@@ -16,7 +16,23 @@ use crate::words::ids::CallId;
 use crate::words::tool::EffectClass;
 
 impl StepIterator {
-    pub(super) fn progress(&mut self) -> bool {
+    /// Decides one thing after another, until nothing is left to decide.
+    pub(super) fn progress_while_it_moves(&mut self) {
+        while self.cx.end.exit.is_none() && !self.is_held() {
+            let before = self.mark_of_progress();
+            let moves = self.progress();
+            self.settle();
+            if !moves {
+                return;
+            }
+            if before == self.mark_of_progress() {
+                self.end_going_nowhere();
+            }
+        }
+    }
+
+    /// Decides one thing. False: nothing is left to decide until a reply comes.
+    fn progress(&mut self) -> bool {
         self.cx.calls().drop_early();
         if self.cx.end.leaving.is_some() {
             return false;
@@ -70,10 +86,9 @@ impl StepIterator {
         }
     }
 
-    // Provisioning
-
     // Calls
 
+    /// Starts calls, stages results and commits, in the order that durability asks for.
     fn execute(&mut self) -> bool {
         if self.cx.calls().take_answer() || self.cx.inbox().deny_by_message() || self.cx.calls().take_expiry()
         {
@@ -150,6 +165,7 @@ impl StepIterator {
         true
     }
 
+    /// Takes what has come for the calls that wait; else the run parks.
     fn confirm(&mut self) -> bool {
         if self.cx.calls().take_answer() || self.cx.inbox().deny_by_message() || self.cx.calls().take_expiry()
         {
@@ -175,7 +191,7 @@ impl StepIterator {
         true
     }
 
-    // What waits for what was decided before to be on its way
+    // States that wait until what was decided before is on its way
 
     fn steer(&mut self, from: SteeringFrom) -> bool {
         if !self.cx.is_up_to_date() || (self.cx.steering().waits_for_hooks(from) && !self.is_settled()) {
@@ -232,7 +248,7 @@ impl StepIterator {
     /// Sees to it that what is due is on its way, and says whether the run may go on meanwhile.
     fn is_settled(&mut self) -> bool {
         self.commit_if_due();
-        !self.is_held() && !(self.cx.run.is_sync() && self.writes.writing.is_some())
+        !(self.is_held() || self.cx.run.is_sync() && self.writes.writing.is_some())
     }
 
     // Waiting

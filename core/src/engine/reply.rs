@@ -51,8 +51,8 @@ pub enum Reply {
         id: ActionId,
         /// What came; none if nothing is old enough.
         result: Result<Option<Summarised>, ModelError>,
-        /// What else can be shown shorter ([`compaction::shorter`](crate::engine::compaction::shorter)). Taken where nothing was summarised,
-        /// and no other model may read the session as it is.
+        /// What else can be shown shorter ([`compaction::shorter`](crate::engine::compaction::shorter)). Taken where
+        /// nothing was summarised, and no other model may read the session as it is.
         shorter: Option<Shorter>,
     },
     /// The answer to [`Action::Shorten`](super::Action::Shorten).

@@ -157,8 +157,8 @@ impl StepIterator {
         Ok(run)
     }
 
-    /// The messages that hold the arguments of the open calls, or what hooks are told of a step. To end a session, only those that were edited
-    /// matter: their results say so.
+    /// The messages that hold the arguments of the open calls, or what hooks are told of a step. To end a session, only
+    /// those that were edited matter: their results say so.
     fn needed_messages(&self) -> Vec<MessageRange> {
         let Some(batch) = self.cx.mind.machine.state.batch() else { return self.messages_of_step() };
         let edited = batch.calls.iter().any(|call| call.arguments != batch.message);

@@ -1,5 +1,5 @@
-//! A run that goes nowhere: nothing has changed, and nothing will wake it. Such a turn ends on an error, where it
-//! would else hold its session for ever.
+//! A run that is stuck: nothing has changed, and nothing will wake it. Its turn ends on an error, instead of holding the
+//! session for ever.
 
 use crate::engine::steering::hooks::StepHooks;
 use crate::engine::{RunOutcome, StepIterator};
@@ -8,9 +8,9 @@ use crate::words::error::ErrorInfo;
 use crate::words::ids::InboxSeq;
 use crate::words::suspension::Suspension;
 
-/// What moves when a run decides something.
+/// What changes when a run decides something.
 #[derive(PartialEq)]
-struct Mark {
+pub(super) struct Mark {
     rows: usize,
     events: usize,
     actions: u64,
@@ -21,22 +21,7 @@ struct Mark {
 }
 
 impl StepIterator {
-    /// Decides one thing after another, until nothing is left to decide.
-    pub(super) fn progress_while_it_moves(&mut self) {
-        while self.cx.end.exit.is_none() && !self.is_held() {
-            let before = self.mark_of_progress();
-            let moves = self.progress();
-            self.settle();
-            if !moves {
-                return;
-            }
-            if before == self.mark_of_progress() {
-                self.end_going_nowhere();
-            }
-        }
-    }
-
-    fn mark_of_progress(&self) -> Mark {
+    pub(super) fn mark_of_progress(&self) -> Mark {
         Mark {
             rows: self.cx.mind.draft.history.len(),
             events: self.cx.mind.draft.events.len(),

@@ -394,10 +394,10 @@ fn the_whole_matrix_of_a_call() {
     let mut text = String::new();
     for state in call_states() {
         for (name, input) in call_inputs() {
-            let became = match state.step(&input) {
-                call::Step::Moved(to) => to.name().to_owned(),
-                call::Step::AlreadyThere => "already there".to_owned(),
-                call::Step::NotAllowed => "not allowed".to_owned(),
+            let became = match state.after(&input) {
+                call::CallMove::Moved(to) => to.name().to_owned(),
+                call::CallMove::AlreadyThere => "already there".to_owned(),
+                call::CallMove::NotAllowed => "not allowed".to_owned(),
             };
             writeln!(text, "{:<17} {name:<12} {became}", shown(&state)).unwrap();
         }
@@ -414,7 +414,7 @@ fn the_diagram_is_generated_from_the_table() {
 fn an_end_of_a_call_never_changes() {
     for state in call_states().into_iter().filter(CallState::is_end) {
         for (name, input) in call_inputs() {
-            let moved = matches!(state.step(&input), call::Step::Moved(_));
+            let moved = matches!(state.after(&input), call::CallMove::Moved(_));
             assert!(!moved, "{} moved on {name}", state.name());
         }
     }

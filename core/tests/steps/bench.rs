@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use holdover_core::agent::AgentSpec;
-use holdover_core::compaction;
 use holdover_core::engine::{CallOut, STATE_FORMAT, StepIterator};
-use holdover_core::fork;
 use holdover_core::gate::ArgumentPatterns;
 use holdover_core::handoff::Goal;
 use holdover_core::ids::{
@@ -16,10 +14,8 @@ use holdover_core::ids::{
     RunId, SessionId, SessionKey, TenantId, WorkerId,
 };
 use holdover_core::machine::{DoneReason, Facts, Machine};
-use holdover_core::mailbox;
-use holdover_core::message::MessagePolicy;
 use holdover_core::message::{
-    ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
+    ClientAnswer, Decision, Message, MessagePolicy, PendingBody, ResultStatus, Said, SignalBody, ToolResult,
 };
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::Payload;
@@ -30,6 +26,7 @@ use holdover_core::store::{
     StateStore, StateStoreExt, StatusCas, Wake,
 };
 use holdover_core::time::{Clock, Timestamp};
+use holdover_core::{compaction, fork, mailbox};
 use holdover_store_memory::{Limits, MemoryStore};
 
 use crate::run::Run;

@@ -4,8 +4,7 @@
 
 use holdover_core::machine::DoneReason;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::Message;
-use holdover_core::message::MessagePolicy;
+use holdover_core::message::{Message, MessagePolicy};
 use holdover_core::store::InterruptKind;
 use holdover_core::tool::ToolError;
 

@@ -5,8 +5,7 @@
 use holdover_core::ids::{InboxSeq, KindName};
 use holdover_core::machine::DoneReason;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::{Message, ResultStatus};
-use holdover_core::message::{MessagePolicy, WhileAsking};
+use holdover_core::message::{Message, MessagePolicy, ResultStatus, WhileAsking};
 use holdover_core::payload::Payload;
 use holdover_core::store::{InterruptKind, ItemKind, MessageRange, SessionStatus, StateStore, Wake};
 use holdover_core::tool::ToolError;

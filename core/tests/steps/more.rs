@@ -8,8 +8,7 @@ use holdover_core::agent::AtMax;
 use holdover_core::ids::MessageSeq;
 use holdover_core::machine::DoneReason;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::WhileAsking;
-use holdover_core::message::{CallSignal, Message, PendingBody};
+use holdover_core::message::{CallSignal, Message, PendingBody, WhileAsking};
 use holdover_core::store::{InterruptKind, OutcomeKind, PendingKind, SessionStatus};
 
 use crate::bench::Bench;

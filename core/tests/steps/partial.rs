@@ -5,8 +5,7 @@
 use holdover_core::engine::Reply;
 use holdover_core::event::Event;
 use holdover_core::machine::DoneReason;
-use holdover_core::message::MessagePolicy;
-use holdover_core::message::{AssistantMessage, Message};
+use holdover_core::message::{AssistantMessage, Message, MessagePolicy};
 use holdover_core::store::{InterruptKind, SessionStatus};
 
 use crate::bench::{Bench, Write};

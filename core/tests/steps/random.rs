@@ -6,8 +6,7 @@
 
 use holdover_core::agent::{AtMax, Compaction, Fallback, OnTrip};
 use holdover_core::hook::HookPoint;
-use holdover_core::message::SignalBody;
-use holdover_core::message::WhileAsking;
+use holdover_core::message::{SignalBody, WhileAsking};
 use proptest::prelude::*;
 use serde_json::json;
 

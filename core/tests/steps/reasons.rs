@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use holdover_core::agent::OnDenial;
 use holdover_core::machine::CancelReason;
-use holdover_core::message::MessagePolicy;
-use holdover_core::message::ResultStatus;
+use holdover_core::message::{MessagePolicy, ResultStatus};
 use holdover_core::store::InterruptKind;
 use holdover_core::tool::ToolError;
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use holdover_core::event::Event;
 use holdover_core::ids::MessageSeq;
-use holdover_core::message::Message;
-use holdover_core::message::MessagePolicy;
+use holdover_core::message::{Message, MessagePolicy};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use holdover::{
     PostgresOptions, PostgresStore, RedisOptions, RedisStore, SqliteOptions, SqliteStore, StateStore,
 };
-use holdover_launcher::Launcher;
 use holdover_launcher as launcher;
+use holdover_launcher::Launcher;
 use tempfile::TempDir;
 
 /// An empty place for a store.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::agent::{Fallback, Prices, Retries};
-use holdover_core::agent::BreakerRules;
+use holdover_core::agent::{BreakerRules, Fallback, Prices, Retries};
 use holdover_core::mode::Mode;
 use holdover_core::model::Model;
 

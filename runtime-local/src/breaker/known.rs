@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use holdover_core::breaker::{Breaker, Failure, Pass};
 use holdover_core::agent::BreakerRules;
+use holdover_core::breaker::{Breaker, Failure, Pass};
 use holdover_core::model::ModelError;
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::delta::Delta;
+use holdover_core::engine::{CallOut, Drain, Reply};
 use holdover_core::hook::ToolEnded;
 use holdover_core::ids::{CallId, SessionKey};
-use holdover_core::engine::{CallOut, Drain, Reply};
 use holdover_core::time::Timestamp;
 use holdover_core::tool::{ToolCall, ToolError, ToolReturn};
 use tokio::sync::watch;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use holdover_core::engine::{ActionId, CallOut, Reply};
 use holdover_core::ids::CallId;
 use holdover_core::model::{ModelAnswer, ModelError};
-use holdover_core::engine::{ActionId, CallOut, Reply};
 use holdover_core::store::{LeaseOutcome, Receipt, StoreError};
 use holdover_core::tool::{ToolError, ToolReturn};
 use tokio::time::Instant;

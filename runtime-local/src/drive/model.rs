@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::AbortHandle;
 use holdover_core::delta::Delta;
+use holdover_core::engine::{ActionId, ModelCall, Reply};
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::SessionKey;
 use holdover_core::list::SharedList;
@@ -13,7 +14,6 @@ use holdover_core::message::{Message, UserMessage};
 use holdover_core::model::{
     Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
 };
-use holdover_core::engine::{ActionId, ModelCall, Reply};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::{Instant, timeout, timeout_at};
 

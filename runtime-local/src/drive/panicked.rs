@@ -5,9 +5,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use holdover_core::engine::RunOutcome;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{RunId, SessionKey};
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::{ClaimOne, ClaimOutcome, SessionStatus};
 use tokio::time::Instant;
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use holdover_core::engine::{Action, ActionId, Found, Reply, Ruling};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::GateQuestion;
 use holdover_core::hook::{StepEnded, TurnBegins, TurnEnds};
 use holdover_core::ids::{InboxSeq, SessionKey, TurnNumber};
 use holdover_core::machine::AgentState;
 use holdover_core::provision::Provisioner;
-use holdover_core::engine::{Action, ActionId, Found, Reply, Ruling};
 use holdover_core::store::{InterruptCheck, MessageRange, StateStore, StateStoreExt};
 use holdover_core::time::Timestamp;
 use tokio::time::{sleep_until, timeout};

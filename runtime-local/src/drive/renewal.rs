@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
 use holdover_core::engine::Reply;
+use holdover_core::ids::SessionKey;
 use holdover_core::store::{
     InterruptCheck, LeaseOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind, Watch,
 };

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use holdover_core::compaction;
+use holdover_core::engine::{ActionId, Reply, Shortened, ShortenedInVain, Shown};
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::{MessageSeq, SessionKey, StepNumber};
 use holdover_core::message::{Message, ToolResult};
 use holdover_core::model::{Model, PartialUse, StopReason, TokenUsage};
-use holdover_core::engine::{ActionId, Reply, Shortened, ShortenedInVain, Shown};
 use tokio::time::timeout;
 
 use super::Driver;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use holdover_core::compaction;
+use holdover_core::engine::{ActionId, Reply, Shown, Summarised};
 use holdover_core::hook::ModelAsked;
 use holdover_core::ids::{MessageSeq, StepNumber};
 use holdover_core::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest,
 };
-use holdover_core::engine::{ActionId, Reply, Shown, Summarised};
 use tokio::time::timeout;
 
 use super::Driver;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use holdover_core::compaction::Seen;
+use holdover_core::engine::Shown;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::list::SharedList;
 use holdover_core::message::Message;
-use holdover_core::engine::Shown;
 use holdover_core::store::{MessageRange, StateStore, StateStoreExt, StoreError};
 
 use crate::error::RuntimeError;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use holdover_core::error::ErrorInfo;
 use holdover_core::engine::{ActionId, Reply};
+use holdover_core::error::ErrorInfo;
 use holdover_core::store::{Commit, CommitOutcome, StageOutcome, Staging, StoreError};
 use tokio::time::Instant;
 

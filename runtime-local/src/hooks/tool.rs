@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use holdover_core::engine::Ruling;
 use holdover_core::gate::{AtExpiry, GateQuestion};
 use holdover_core::hook::{AfterTool, BeforeTool, HookPoint, ToolEnded};
 use holdover_core::ids::ToolName;
 use holdover_core::payload::Digest;
-use holdover_core::engine::Ruling;
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 
 use super::{Failed, Hooked, Hooks};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use holdover_core::engine::{Correction, HookStop};
 use holdover_core::error::ErrorInfo;
 use holdover_core::hook::{AfterStep, HookPoint, StepEnded, TurnBegins, TurnEnds};
 use holdover_core::machine::{DoneReason, Ending};
-use holdover_core::engine::{Correction, HookStop};
 
 use super::{Failed, Hooked, Hooks};
 

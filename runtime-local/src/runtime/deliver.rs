@@ -3,9 +3,8 @@
 use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{CallId, Incarnation, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::image::Images;
-use holdover_core::message::MessagePolicy;
 use holdover_core::mailbox::QueueChange;
-use holdover_core::message::{CallSignal, ClientAnswer, Decision, Said, SignalBody};
+use holdover_core::message::{CallSignal, ClientAnswer, Decision, MessagePolicy, Said, SignalBody};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingKind, Wake};

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, QueueLabel, SessionId, SessionKey, TenantId};
 use holdover_core::image::Images;
-use holdover_core::message::MessagePolicy;
-use holdover_core::message::Said;
+use holdover_core::message::{MessagePolicy, Said};
 use holdover_core::mode::{Briefing, Mode};
 use holdover_core::payload::{Digest, Payload};
-use holdover_core::engine::STATE_FORMAT;
 use holdover_core::store::{
     CreateOutcome, Delivery, InboxItem, ItemKind, Labels, NewSession, Session, Start, Wake,
 };

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::engine::RunOutcome;
+use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::store::OutcomeKind;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};

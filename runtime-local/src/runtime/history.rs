@@ -2,9 +2,9 @@
 
 use futures::TryStreamExt;
 use holdover_core::event::Event;
+use holdover_core::history::HistoryRow;
 use holdover_core::ids::{EventSeq, SessionKey};
 use holdover_core::machine::history::Fold;
-use holdover_core::history::HistoryRow;
 use holdover_core::machine::{Input, Machine, StateKind};
 use holdover_core::store::EventCursor;
 use holdover_core::time::Timestamp;

@@ -3,18 +3,16 @@
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
-use holdover_core::mailbox::{QueueChange, self};
-use holdover_core::message::MessagePolicy;
-use holdover_core::message::Message;
+use holdover_core::mailbox::{self, QueueChange};
+use holdover_core::message::{Message, MessagePolicy};
 use holdover_core::payload::Payload;
 use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, SessionStatus};
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
 use super::claim::Try;
-use super::keys;
 use super::standing::machine_of;
-use super::{Deliver, Delivered, Runtime};
+use super::{Deliver, Delivered, Runtime, keys};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 

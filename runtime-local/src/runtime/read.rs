@@ -1,8 +1,8 @@
 //! Reading a session.
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::{MessageRange, Session, SessionStatus, StateStoreExt};
 use holdover_core::time::Timestamp;
 use serde::Serialize;

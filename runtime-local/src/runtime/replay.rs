@@ -2,9 +2,9 @@
 
 use futures::TryStreamExt;
 use holdover_core::event::Event;
+use holdover_core::history::HistoryRow;
 use holdover_core::ids::SessionKey;
 use holdover_core::machine::history::{Broken, rebuild};
-use holdover_core::history::HistoryRow;
 use holdover_core::machine::replay::{Difference, differences};
 use holdover_core::machine::{Machine, StateKind};
 use holdover_core::store::EventCursor;

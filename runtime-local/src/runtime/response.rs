@@ -1,11 +1,11 @@
 //! What came of a turn.
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{MessageSeq, SessionKey, StepNumber, TurnNumber};
 use holdover_core::machine::glance::Ended;
 use holdover_core::machine::{DoneReason, Turn, Usage};
 use holdover_core::message::Message;
-use holdover_core::engine::RunOutcome;
 use serde::Serialize;
 
 use super::read::MESSAGES_AT_ONCE;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
 use futures::TryStreamExt;
+use holdover_core::engine::{RunDetail, RunKind};
 use holdover_core::event::Event;
 use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::machine::Usage;
 use holdover_core::machine::history::Fold;
-use holdover_core::engine::{RunDetail, RunKind};
 use holdover_core::store::{
     Checkpoint, CheckpointQuery, EventCursor, EventPlace, Page, PageRequest, RunRecord,
 };

@@ -1,8 +1,8 @@
 //! How a session stands, read from what is stored.
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::machine::{AgentState, Machine, Usage, classify_suspension};
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::Session;
 use holdover_core::time::Timestamp;
 use serde::ser::{Serialize, SerializeStruct, Serializer};

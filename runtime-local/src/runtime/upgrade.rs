@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, QueueLabel, SessionKey, StateFormat};
-use holdover_core::engine::STATE_FORMAT;
+use holdover_core::phrases;
 use holdover_core::store::{PageRequest, Session, SessionQuery, SessionStatus, StoreError, StoreErrorKind};
 use holdover_core::tool::RunsOn;
-use holdover_core::phrases;
 use serde::Serialize;
 
 use super::standing::machine_of;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_core::ids::SessionKey;
 use holdover_core::engine::RunOutcome;
+use holdover_core::ids::SessionKey;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
 use tokio::time::{Instant, sleep};

@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use holdover_core::engine::RunOutcome;
 use holdover_core::gate::{ApprovalRule, RuleAction, RuleGate};
 use holdover_core::ids::{PendingId, SessionKey, TenantId};
 use holdover_core::message::{Message, ResultStatus, ToolResult};
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::{Answer, Layer, Layered, OutcomeKind, Request, StateStore, StoreError};
 use holdover_core::time::{Clock, Timestamp};
 use holdover_runtime_local::{

@@ -11,11 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Compaction, Retries};
-use holdover_core::agent::BreakerRules;
+use holdover_core::agent::{BreakerRules, Compaction, Retries};
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{RunId, SessionKey, TenantId, WorkerId};
 use holdover_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, ModelStream};
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::{
     Answer, ClaimOne, ClaimOutcome, Layer, Layered, OutcomeKind, Request, Retry, SessionQuery, SessionStatus,
     StateStore, StoreError, StoreErrorKind,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use holdover_core::message::ResultStatus;
 use holdover_core::engine::{Drain, RunKind};
+use holdover_core::message::ResultStatus;
 use holdover_core::store::{OutcomeKind, PageRequest, SessionStatus};
 use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{Agent, Worker, WorkerOptions};

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::message::Message;
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::OutcomeKind;
 use holdover_runtime_local::{Agents, Provisional, RunObserver, Runtime, RuntimeOptions};
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use holdover_core::engine::RunOutcome;
 use holdover_core::gate::{ApprovalRule, GateQuestion, RuleAction, RuleGate};
 use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeTool, Hook, HookError, HookPoint, ModelAsked, Moved, OnFailure,
@@ -16,7 +17,6 @@ use holdover_core::list::SharedList;
 use holdover_core::machine::{DoneReason, StateKind};
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::model::{ModelAnswer, ModelRequest};
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::OutcomeKind;
 use holdover_core::tool::{ToolError, ToolOutput};
 use holdover_runtime_local::{AgentError, Approval};

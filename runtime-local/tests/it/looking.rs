@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdover_core::engine::RunKind;
 use holdover_core::machine::glance::{Classic, Ended};
 use holdover_core::machine::{DoneReason, Glance, StateKind};
 use holdover_core::message::ClientAnswer;
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::engine::RunKind;
 use holdover_core::store::{OutcomeKind, SessionStatus, Wake};
 use holdover_runtime_local::{Deliver, Runtime, RuntimeError, WorkerOptions, machine_of};
 use tracing::field::{Field, Visit};

@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use holdover_core::ids::{CallId, ItemKey, MessageSeq, SessionKey};
-use holdover_core::message::MessagePolicy;
-use holdover_core::message::{Message, ResultStatus};
+use holdover_core::message::{Message, MessagePolicy, ResultStatus};
 use holdover_core::store::OutcomeKind;
 use holdover_runtime_local::{
     Agent, Deliver, Delivered, Execute, Runtime, RuntimeError, RuntimeErrorKind, WorkerOptions,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
+use holdover_core::engine::RunOutcome;
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::Event;
 use holdover_core::gate::{GateError, GateQuestion, PolicyGate, Verdict};
 use holdover_core::ids::{CallId, SessionKey, ToolName, TurnNumber};
 use holdover_core::message::ResultStatus;
 use holdover_core::provision::Provisioner;
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::{EventCursor, OutcomeKind, SessionStatus};
 use holdover_core::tool::EffectClass;
 use holdover_runtime_local::{Agents, RunObserver, Runtime, RuntimeOptions, WorkerOptions};

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
+use holdover_core::engine::STATE_FORMAT;
 use holdover_core::event::Event;
+use holdover_core::history::HistoryRow;
 use holdover_core::ids::{OperationId, SessionKey};
 use holdover_core::machine::history::Broken;
-use holdover_core::history::HistoryRow;
 use holdover_core::machine::{Input, Machine, StateKind};
 use holdover_core::payload::Payload;
-use holdover_core::engine::STATE_FORMAT;
 use holdover_core::store::{
     Claim, ClaimOne, ClaimOutcome, Commit, CommitOutcome, NewState, OutcomeKind, Release, RunEnd,
     SessionStatus, StateStore,

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::agent::{Compaction, LoopDetection, Retries};
-use holdover_core::agent::BreakerRules;
+use holdover_core::agent::{BreakerRules, Compaction, LoopDetection, Retries};
 use holdover_core::compaction::{CLEARED, CLEARED_BEGINNING, ResultSummariser};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::SessionKey;

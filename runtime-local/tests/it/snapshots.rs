@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdover_core::engine::RunOutcome;
 use holdover_core::event::Event;
 use holdover_core::model::{ModelError, ModelErrorKind};
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::{EventCursor, OutcomeKind, PageRequest, StateStore};
 use holdover_core::tool::{ToolOutput, ToolReturn};
 use holdover_runtime_local::{Follow, RuntimeError, Shown, WorkerOptions};

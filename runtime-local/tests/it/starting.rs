@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover_core::ids::{Incarnation, ItemKey, QueueLabel, SessionId, SessionKey};
 use holdover_core::engine::STATE_FORMAT;
+use holdover_core::ids::{Incarnation, ItemKey, QueueLabel, SessionId, SessionKey};
 use holdover_core::store::{Labels, NewSession, OutcomeKind, SessionQuery, Start, StateStore};
 use holdover_core::tool::EffectClass;
 use holdover_runtime_local::{

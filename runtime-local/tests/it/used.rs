@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::agent::{Limits, Prices};
+use holdover_core::engine::{RunKind, RunOutcome};
 use holdover_core::ids::SessionKey;
 use holdover_core::machine::{DoneReason, Usage};
 use holdover_core::model::{ModelError, ModelErrorKind, TokenUsage};
-use holdover_core::engine::{RunKind, RunOutcome};
 use holdover_core::store::{Answer, EventPage, Layer, Layered, OutcomeKind, Request, StateStore, StoreError};
 use holdover_runtime_local::{RunReport, Runtime, WorkerOptions};
 

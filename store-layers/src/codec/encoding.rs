@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use holdover_store::ErrorInfo;
 use holdover_store::ids::{OperationId, SessionKey, TenantId};
 use holdover_store::payload::{Digest, Payload};
 use holdover_store::{
-    Answer, Capabilities, Claim, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, InterruptCheck, Layer,
-    Layered, OutcomeKind, Release, Request, Retry, RunEnd, StateStore, StoreError, StoreErrorKind,
+    Answer, Capabilities, Claim, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, ErrorInfo,
+    InterruptCheck, Layer, Layered, OutcomeKind, Release, Request, Retry, RunEnd, StateStore, StoreError,
+    StoreErrorKind,
 };
 
 use super::decoder::{Decoder, Fit};

@@ -5,8 +5,8 @@ mod before;
 mod which;
 
 use holdover_core::message::{ClientAnswer, Decision};
-use holdover_core::store::{PendingCall, PendingKind, Session};
 use holdover_core::phrases;
+use holdover_core::store::{PendingCall, PendingKind, Session};
 use holdover_runtime_local::{Approval, Delivered, Denial, RuntimeError, check_arguments};
 use serde_json::{Value, json};
 

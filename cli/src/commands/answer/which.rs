@@ -1,8 +1,8 @@
 //! Which calls the words of a command line name.
 
 use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId};
-use holdover_core::store::{PendingCall, PendingKind, Session, SessionQuery};
 use holdover_core::phrases;
+use holdover_core::store::{PendingCall, PendingKind, Session, SessionQuery};
 
 use crate::exit::Failure;
 use crate::front::{Front, check_decoded};
@@ -152,7 +152,11 @@ fn only_call<'a>(
         ([only], _) => return Ok(only),
         ([], None) => format!("no call waits for {what}"),
         ([], Some(other)) => {
-            format!("no call waits for {what}; call {} waits for {}", other.call, phrases::pending(&other.kind))
+            format!(
+                "no call waits for {what}; call {} waits for {}",
+                other.call,
+                phrases::pending(&other.kind)
+            )
         }
         (calls, _) => {
             let names: Vec<&str> = calls.iter().map(|pending| pending.call.as_str()).collect();

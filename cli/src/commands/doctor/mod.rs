@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use holdover_core::ids::{QueueLabel, SessionKey};
 use holdover_core::payload::{Encoding, Payload};
+use holdover_core::phrases;
 use holdover_core::store::{
     Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus, StoreErrorKind,
 };
 use holdover_core::time::Timestamp;
-use holdover_core::phrases;
 use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT, RuntimeError};
 use serde_json::{Value, json};
 

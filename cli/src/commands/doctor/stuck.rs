@@ -3,9 +3,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use holdover_core::engine::{ATTEMPTS_MAX, RunOutcome, STATE_FORMAT};
 use holdover_core::machine::Ending;
 use holdover_core::payload::Encoding;
-use holdover_core::engine::{ATTEMPTS_MAX, RunOutcome, STATE_FORMAT};
 use holdover_core::store::{PendingCall, Session, SessionStatus};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::outcome_of;

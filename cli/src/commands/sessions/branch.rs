@@ -1,7 +1,7 @@
 //! `sessions checkpoints`, `sessions fork`, `sessions purge`.
 
-use holdover_core::store::{PageRequest, Remove};
 use holdover_core::phrases;
+use holdover_core::store::{PageRequest, Remove};
 use holdover_runtime_local::{CheckpointEntry, Retention};
 use serde_json::json;
 

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::QueueLabel;
 use holdover_core::payload::Payload;
-use holdover_core::store::{Labels, SessionQuery};
 use holdover_core::phrases;
+use holdover_core::store::{Labels, SessionQuery};
 use holdover_runtime_local::{Agent, AgentSource, Breaks, Runtime, RuntimeOptions};
 use serde_json::{Value, json};
 

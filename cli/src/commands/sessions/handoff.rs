@@ -1,10 +1,10 @@
 //! `sessions handoff`.
 
 use futures::TryStreamExt;
+use holdover_core::engine::RunOutcome;
 use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::machine::StopCause;
-use holdover_core::engine::RunOutcome;
 use holdover_core::store::EventCursor;
 use holdover_runtime_local::{Follow, HandOff, outcome_of};
 use serde_json::json;

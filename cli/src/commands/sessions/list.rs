@@ -3,11 +3,11 @@
 use std::num::NonZeroU32;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use holdover_core::phrases;
 use holdover_core::store::{
     Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, PendingKind, PendingQuery, SessionQuery, SessionStatus,
     SessionSummary, StoreError, TimeRange,
 };
-use holdover_core::phrases;
 use holdover_runtime_local::agent_label;
 use serde_json::json as object;
 

@@ -1,8 +1,8 @@
 //! `sessions runs`.
 
 use holdover_core::ids::SessionKey;
-use holdover_core::store::{PageRequest, RunRecord};
 use holdover_core::phrases;
+use holdover_core::store::{PageRequest, RunRecord};
 use holdover_runtime_local::RunReport;
 
 use crate::args::One;

@@ -1,11 +1,11 @@
 //! `sessions show`.
 
 use futures::StreamExt;
+use holdover_core::engine::{RunKind, RunOutcome};
 use holdover_core::machine::Glance;
 use holdover_core::machine::glance::{CallCounts, Interaction};
-use holdover_core::engine::{RunKind, RunOutcome};
-use holdover_core::store::{RunRecord, Session};
 use holdover_core::phrases;
+use holdover_core::store::{RunRecord, Session};
 use holdover_runtime_local::{RunReport, agent_label, glance_of, machine_of, outcome_of};
 use serde_json::{Value, json};
 

@@ -7,11 +7,11 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{CallId, SessionKey, ToolName};
 use holdover_core::model::TokenUsage;
-use holdover_core::engine::RunOutcome;
-use holdover_core::store::OutcomeKind;
 use holdover_core::phrases;
+use holdover_core::store::OutcomeKind;
 use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;

@@ -1,4 +1,4 @@
-//! All that a decision may look at and change. What is on its way to the store is not part of it.
+//! What a handler may look at and change. What is on its way to the store is not part of it.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::CallsHandler;
@@ -26,7 +26,7 @@ pub(crate) mod run;
 pub(crate) mod telling;
 pub(crate) mod transcript;
 
-/// A run as those see it who decide.
+/// What a handler may look at and change.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) run: Run,

@@ -3,13 +3,13 @@
 //! Three answers differ: the call *moved*, it was *already there* (redelivery is everyday life), the input
 //! is *not allowed*. An end never changes (INV-17).
 
+mod moves;
 mod state;
-mod step;
 
 use serde::{Deserialize, Serialize};
 
+pub use moves::CallMove;
 pub use state::CallState;
-pub use step::Step;
 
 use crate::time::Timestamp;
 use crate::words::custom::StateChange;
@@ -90,10 +90,10 @@ impl Call {
 
     /// Applies an input that is allowed; says whether the call moved.
     pub fn apply(&mut self, input: &CallInput) -> Result<bool, NotAllowed> {
-        match self.state.step(input) {
-            Step::AlreadyThere => Ok(false),
-            Step::NotAllowed => Err(NotAllowed { call: self.id.clone(), state: self.state.name() }),
-            Step::Moved(state) => {
+        match self.state.after(input) {
+            CallMove::AlreadyThere => Ok(false),
+            CallMove::NotAllowed => Err(NotAllowed { call: self.id.clone(), state: self.state.name() }),
+            CallMove::Moved(state) => {
                 self.note(input);
                 self.state = state;
                 Ok(true)

@@ -3,9 +3,9 @@
 //! The two differ only in whether anything goes on by itself; which of them holds follows from the calls.
 
 use super::super::call::CallState;
-use super::super::custom;
 use super::super::{
     AgentState, Batch, DoneReason, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
+    custom,
 };
 use super::{Denial, Lead, end, refuse, same, usual, with};
 use crate::store::InterruptKind;

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use holdover_core::event::Event;
 use holdover_core::ids::CallId;
-use holdover_core::message::Message;
-use holdover_core::message::MessagePolicy;
+use holdover_core::message::{Message, MessagePolicy};
 use holdover_core::payload::Digest;
 use holdover_core::store::SessionStatus;
 use holdover_core::tool::EffectClass;

@@ -5,7 +5,7 @@ use crate::words::history::CallInput;
 
 /// What became of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum CallMove {
     /// The call is in another state now.
     Moved(CallState),
     /// The call was there already.
@@ -16,13 +16,13 @@ pub enum Step {
 
 impl CallState {
     /// What follows from `input`. Performs nothing.
-    pub fn step(&self, input: &CallInput) -> Step {
+    pub fn after(&self, input: &CallInput) -> CallMove {
         use CallInput as I;
         use CallState as S;
-        let to = Step::Moved;
+        let to = CallMove::Moved;
         match (self, input) {
             (S::Queued, I::Asked) => to(S::Gating),
-            (S::Gating, I::Asked) => Step::AlreadyThere,
+            (S::Gating, I::Asked) => CallMove::AlreadyThere,
 
             (S::Gating, I::Rewritten { .. }) => to(S::Gating),
             (S::Gating, I::Allowed { .. }) => to(S::Approved),
@@ -53,9 +53,9 @@ impl CallState {
             }
 
             (S::Approved, I::Marked) => to(S::Preparing),
-            (S::Preparing, I::Marked) => Step::AlreadyThere,
+            (S::Preparing, I::Marked) => CallMove::AlreadyThere,
             (S::Approved | S::Preparing, I::Sent) => to(S::Executing),
-            (S::Executing, I::Sent) => Step::AlreadyThere,
+            (S::Executing, I::Sent) => CallMove::AlreadyThere,
 
             (S::Gating | S::Preparing | S::Executing | S::CleaningUp, I::Changes { .. }) => to(self.clone()),
             (S::Preparing | S::Executing | S::CleaningUp, I::Returned { ok, .. }) => to(ended(*ok)),
@@ -71,7 +71,7 @@ impl CallState {
             (S::Waiting { again: false, .. }, I::Rang) => to(S::Done),
 
             (S::Executing, I::StopAsked) => to(S::CleaningUp),
-            (S::CleaningUp, I::StopAsked) => Step::AlreadyThere,
+            (S::CleaningUp, I::StopAsked) => CallMove::AlreadyThere,
             (
                 S::Queued
                 | S::Gating
@@ -91,7 +91,7 @@ impl CallState {
 
             (S::Preparing | S::Executing | S::CleaningUp, I::Again) => to(S::Approved),
             (S::Gating, I::Again) => to(S::Queued),
-            (S::Queued | S::Approved, I::Again) => Step::AlreadyThere,
+            (S::Queued | S::Approved, I::Again) => CallMove::AlreadyThere,
 
             (
                 S::Done | S::Error | S::RejectedByUser | S::Cancelled { .. } | S::InDoubt,
@@ -104,7 +104,7 @@ impl CallState {
                 | I::StopAsked
                 | I::Refused
                 | I::Rejected { .. },
-            ) => Step::AlreadyThere,
+            ) => CallMove::AlreadyThere,
 
             (
                 S::Queued
@@ -122,7 +122,7 @@ impl CallState {
                 | S::Cancelled { .. }
                 | S::InDoubt,
                 _,
-            ) => Step::NotAllowed,
+            ) => CallMove::NotAllowed,
         }
     }
 }
