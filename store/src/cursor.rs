@@ -1,7 +1,7 @@
-//! Opaque places in a log or a list. Callers keep them as text and hand them back.
+//! Opaque positions in a log or a list. Callers keep them as text and pass them back.
 //!
-//! The text is lower-case hexadecimal: a kind byte, the fields, and a checksum, so that a text that was
-//! cut, mixed up or made up is refused instead of read as another place.
+//! The text is lower-case hexadecimal: a kind byte, the fields, and a checksum. A text that was cut, mixed up
+//! or made up is therefore refused, and not read as another position.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,8 @@
-//! What a model says while it says it: provisional, beside the event log.
+//! Deltas: pieces of a model's answer, written while the model speaks. They are provisional and lie beside
+//! the event log.
 //!
-//! One side area per session holds the deltas of the stream that runs. The next stream replaces it; the
-//! commit of the message, a release and a claim empty it. Nothing else of the session rests on it.
+//! One side area per session holds the deltas of the stream that runs. The next stream replaces it. The
+//! commit of the message, a release and a claim empty it. Nothing else in the session depends on it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What goes wrong in a store. Losing a race is not among it: that is a value in an outcome.
+//! Errors of a store. Losing a race is not an error, but a value in an outcome.
 
 use std::error::Error;
 use std::fmt;

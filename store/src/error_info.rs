@@ -1,4 +1,4 @@
-//! Errors as a session remembers them.
+//! Errors as they are stored with a session.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What every store can do besides: conveniences with one body for all.
+//! Conveniences for every store, with one implementation for all.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! Forks: a new session that begins as another one was.
+//! Forks: new sessions that begin from a checkpoint of another session.
 
 use super::{Labels, NewState, SessionStatus, StoreError};
 use crate::ids::{Incarnation, OperationId, QueueLabel, SessionKey, Version};

@@ -1,4 +1,4 @@
-//! A store that hands every call on to another one.
+//! A store that forwards every call to another store.
 
 /// Implements [`StateStore`](crate::StateStore) for a type that has a store within: every call goes to it.
 ///

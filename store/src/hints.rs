@@ -1,6 +1,7 @@
-//! Change hints: what is told of a change, and those who wait for it.
+//! Change hints: notifications of changes, and the callers that wait for them.
 //!
-//! Only hints: whoever polls misses nothing, and whoever is told looks for itself.
+//! They are only hints: a caller that polls misses nothing, and a caller that is notified must read the store
+//! itself.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,14 +1,16 @@
-//! Names and numbers: a type of its own for every id, version and place in a sequence.
+//! Names and numbers: a separate type for every id, version and position in a sequence.
 //!
 //! Text ids hold 1 to 128 bytes of UTF-8 without control characters. They are compared byte by byte:
 //! case matters, a trailing space matters, and no character (`%`, `_`, `*`, `:`, `{`) is special. A
 //! store binds or escapes them; it never builds a pattern from them.
 //!
-//! Crates that build on this one make ids of their own with [`text_id`](crate::text_id) and [`number`](crate::number).
+//! Crates that build on this one can define more ids with [`text_id`](crate::text_id) and
+//! [`number`](crate::number).
 //!
-//! An id has two doors. `new` makes an id that was not there before, and is strict: no invisible character, no blank in a
-//! session id, and in a name that other services must take only what all of them take. `parse`, `TryFrom<String>` and
-//! serde read an id that exists, and take whatever an earlier version accepted.
+//! There are two ways to get an id. `new` makes an id that did not exist before. It is strict: no invisible
+//! character, no blank in a session id, and in a name that other services must accept only characters that
+//! all of them accept. `parse`, `TryFrom<String>` and serde read an id that exists, and accept whatever an
+//! earlier version accepted.
 
 use std::fmt;
 

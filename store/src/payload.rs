@@ -1,4 +1,4 @@
-//! Bytes that a store keeps and never reads.
+//! Payloads: bytes that a store keeps and never interprets.
 
 use std::fmt;
 

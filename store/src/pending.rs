@@ -1,4 +1,4 @@
-//! Calls that somebody outside owes an answer.
+//! Pending calls: calls that wait for an answer from outside.
 
 use serde::{Deserialize, Serialize};
 

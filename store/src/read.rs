@@ -1,4 +1,4 @@
-//! What is read back: messages, events, runs, lists.
+//! Types that a store returns when it is read: messages, events, runs, lists.
 
 use std::num::NonZeroU32;
 

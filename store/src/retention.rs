@@ -1,4 +1,4 @@
-//! Retention: what is removed of sessions that rest.
+//! Retention: the removal of data of sessions that rest.
 
 use std::num::NonZeroU32;
 

@@ -1,4 +1,4 @@
-//! Characters that a reader cannot see, or that make other characters look different.
+//! Characters that a reader cannot see, or that change how other characters look.
 
 /// Whether `c` is shown as nothing, turns the direction of writing, or drives a terminal: a control character, a direction
 /// mark, a line or paragraph separator, a character without width. Line breaks and tabs are control characters, too. The

@@ -1,4 +1,4 @@
-//! Instants on the store's clock. Core is told the time; it never asks.
+//! Instants on the store's clock. The core is told the time and never asks for it.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is left of a session that was deleted, so that nothing late brings it back.
+//! Tombstones: records of deleted sessions, so that no late write brings a session back.
 
 use std::time::Duration;
 

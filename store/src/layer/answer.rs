@@ -1,4 +1,4 @@
-//! What a store answered, as a value.
+//! An answer of a store, as a value.
 
 use crate::{
     CasOutcome, Checkpoint, Claim, ClaimOutcome, CommitOutcome, CreateOutcome, DeleteOutcome, Delivery,

@@ -1,8 +1,8 @@
-//! Layers: what stands between a caller and a store.
+//! Layers: code between a caller and a store.
 //!
-//! Every call of a [`StateStore`] can be held as a value: a [`Request`] with its arguments, and an [`Answer`].
-//! So a layer is one function, whatever it is for: it records, counts, delays, refuses, repeats or changes
-//! what passes, without knowing the methods. The only place that lists them is [`Layered`].
+//! Every call of a [`StateStore`] can be a value: a [`Request`] with its arguments, and an [`Answer`]. So a
+//! layer is one function, whatever its purpose. It records, counts, delays, refuses, repeats or changes the
+//! calls that pass, without knowing the methods. Only [`Layered`] lists them.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What was asked of a store, as a value.
+//! A request to a store, as a value.
 
 use std::sync::Arc;
 use std::time::Duration;

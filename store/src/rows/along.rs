@@ -1,4 +1,4 @@
-//! What is due, along sorted byte strings: [`Index::Alarms`] and [`Index::Turns`].
+//! Finds due sessions along sorted byte strings: [`Index::Alarms`] and [`Index::Turns`].
 
 use std::collections::BTreeSet;
 use std::ops::Range;

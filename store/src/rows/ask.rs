@@ -1,4 +1,4 @@
-//! One decision about a session, and the write that it asks for.
+//! One decision about a session, and the write that it needs.
 
 use std::sync::Arc;
 

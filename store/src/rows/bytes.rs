@@ -1,7 +1,8 @@
 //! Rows as bytes, for backends that keep bytes under keys.
 //!
-//! A row is a head and a payload: the length of the head in four bytes, big-endian; the head as JSON; and, where there is a
-//! payload, its digest and its bytes. What its key says is not repeated in it.
+//! A row is a head and a payload. First comes the length of the head in four bytes, big-endian, then the head
+//! as JSON. If there is a payload, its digest and its bytes follow. The row does not repeat what its key
+//! says.
 
 use std::ops::Range;
 

@@ -1,9 +1,10 @@
-//! Which sessions are due for a worker, and whose turn it is.
+//! The choice of due sessions for a worker, and the turns of tenants.
 //!
-//! Each tenant's sessions are claimed soonest alarm first. If more are due than are asked for, tenants take turns, so that
-//! one with a hundred thousand due sessions keeps nobody waiting. Both are found along two indexes: one by alarm, which finds
-//! what is due at once, and one by tenant, which says who is next. How often they are asked grows with the number of queues
-//! and formats that are served, and not with that of sessions or tenants.
+//! The due sessions of each tenant are claimed soonest alarm first. If more are due than are asked for,
+//! tenants take turns, so that a tenant with a hundred thousand due sessions delays nobody. Two indexes serve
+//! this: one by alarm, which finds what is due at once, and one by tenant, which says who is next. The number
+//! of queries grows with the number of queues and formats that are served, and not with that of sessions or
+//! tenants.
 
 use std::collections::{BTreeSet, VecDeque};
 

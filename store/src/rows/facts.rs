@@ -1,4 +1,4 @@
-//! What is known of one session while a write is decided.
+//! The known rows of one session, while a write is decided.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
-//! Which run each fence was granted to, as far as this handle knows.
+//! The run to which each fence was granted, as far as this handle knows.
 //!
-//! A store that lost its newest commits in a failover may grant an epoch anew. Then two runs have the same fence, and only
-//! who claimed tells them apart. So a handle remembers whom it granted, and refuses a run whose epoch is another's now.
+//! A store that lost its newest commits in a failover may grant an epoch a second time. Then two runs have
+//! the same fence, and only the run id tells them apart. So a handle remembers the run of each grant, and
+//! refuses a run whose epoch was granted to another run since.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

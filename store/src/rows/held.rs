@@ -1,4 +1,4 @@
-//! What a handle holds of the sessions that it wrote last, so that the next write of a run needs no read.
+//! The rows that a handle keeps of the sessions it wrote last, so that the next write of a run needs no read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex as Lock, PoisonError};

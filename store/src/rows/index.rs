@@ -1,4 +1,5 @@
-//! Indexes over sessions and their pending calls: their places, and what a backend keeps that has no indexes of its own.
+//! Indexes over sessions and their pending calls: the places in them, and the entries for backends without
+//! indexes.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Sessions by label, along [`Index::Labels`]: the list of each label is in the order of the list of all sessions.
+//! Sessions by label, along [`Index::Labels`]: the list of each label has the order of the list of all
+//! sessions.
 
 use std::ops::{Bound, Range};
 

@@ -1,16 +1,17 @@
-//! For authors of stores: a store made of rows.
+//! For authors of stores: a store that is made of rows.
 //!
-//! Whoever writes a store can implement [`StateStore`](crate::StateStore) itself, or the smaller trait [`Rows`]:
-//! read rows of a session, walk along an index, and **apply** a list of row operations if the session's token is
+//! To write a store, implement [`StateStore`](crate::StateStore) itself, or the smaller trait [`Rows`]: read
+//! rows of a session, walk along an index, and **apply** a list of row operations if the session's token is
 //! still the one that they were decided on. [`RowStore`] is the `StateStore` over it. It decides with the
-//! [`rules`](crate::rules), so a backend has none of its own.
+//! [`rules`](crate::rules), so a backend needs no rules of its own.
 //!
-//! How a write goes: the store reads the session's [`Slot`] and the rows that matter, or holds them from its own last
-//! write; decides; and hands over a [`Write`]. The backend compares the token and the clock, and applies all or nothing.
-//! If something else was there, the store reads again and decides anew.
+//! A write goes like this. The store reads the session's [`Slot`] and the rows that matter, unless it still
+//! has them from its own last write. It decides, and passes a [`Write`] to the backend. The backend compares
+//! the token and the clock, and applies all of the write or nothing. If the token was another one, the store
+//! reads again and decides anew.
 //!
-//! Everything a session has lies under its key. Its token changes with every write, so rows that were read together with
-//! a token are right for as long as that token stands.
+//! Everything that belongs to a session lies under its key. The session's token changes with every write, so
+//! rows that were read together with a token are right for as long as that token stands.
 
 mod along;
 mod ask;

@@ -1,4 +1,4 @@
-//! How long an operation waits: for its turn and for all its exchanges together.
+//! How long an operation waits in total: for its turn, and for all its exchanges with the backend.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is read of one session, and what is found.
+//! Types for reading rows of one session: what is asked for, and what was found.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

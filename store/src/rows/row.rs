@@ -1,4 +1,4 @@
-//! What a session is made of, row by row.
+//! The rows that make up a session.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Reads and lists, for backends that keep bytes in order.
+//! Reads and lists for backends that keep bytes in sorted order.
 
 use std::ops::{Bound, Range};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The contract, over rows: checks arguments, asks, reads.
+//! The contract over rows: checks arguments, asks, reads.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! One write inside a transaction of the caller's.
+//! One write inside a transaction of the caller.
 
 use std::sync::Arc;
 use std::time::Duration;

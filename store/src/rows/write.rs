@@ -1,4 +1,4 @@
-//! What is written of one session, and how that ends.
+//! A write to one session, and its outcome.
 
 use std::fmt;
 use std::sync::Arc;

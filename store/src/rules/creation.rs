@@ -1,4 +1,4 @@
-//! A creation whose session is there already.
+//! The decision on a creation when the session already exists.
 
 use super::SessionRow;
 use crate::ids::Version;

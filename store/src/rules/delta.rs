@@ -1,4 +1,4 @@
-//! The decision on deltas, and what a reader is shown of them.
+//! The decision on deltas, and the deltas that a reader is shown.
 
 use serde::{Deserialize, Serialize};
 

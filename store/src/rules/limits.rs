@@ -1,4 +1,4 @@
-//! What is refused before a store is asked: sizes, and arguments without a meaning (INV-38).
+//! Arguments that are refused before a store is asked: those that are too large or meaningless (INV-38).
 
 use std::time::Duration;
 

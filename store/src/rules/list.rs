@@ -1,4 +1,4 @@
-//! What a list of sessions shows.
+//! The contents of a list of sessions.
 
 use super::SessionRow;
 use crate::{Labels, SessionQuery, SessionSummary};

@@ -1,11 +1,11 @@
 //! The decisions of a store, as pure functions over one session row.
 //!
-//! A store that can run Rust inside its transaction (memory, SQLite, an embedded key-value store) locks
-//! the row, lets these functions decide, writes the row back, and then the rows that the decision names.
+//! A store that can run Rust inside its transaction (memory, SQLite, an embedded key-value store) locks the
+//! row, lets these functions decide, writes the row back, and then writes the rows that the decision names.
 //! Stores that decide in SQL or in a script follow the same rules; the conformance suite compares.
 //!
-//! Every function takes `now`, the store's clock read after any wait, and changes the row only when it
-//! answers that the write is applied.
+//! Every function takes `now`, the store's clock read after any wait. It changes the row only when it answers
+//! that the write is applied.
 
 mod commit;
 mod creation;

@@ -1,4 +1,4 @@
-//! What goes into one page.
+//! The room in one page.
 
 use crate::ids::MessageSeq;
 use crate::payload::Digest;

@@ -1,4 +1,4 @@
-//! What retention may touch.
+//! The sessions and checkpoints that retention may remove.
 
 use super::SessionRow;
 use crate::RetentionRule;

@@ -1,4 +1,4 @@
-//! The decision on a staging, and when what is staged is dropped.
+//! The decision on a staging, and when staged results are dropped.
 
 use super::SessionRow;
 use crate::ids::Fence;

@@ -1,5 +1,5 @@
-//! Every rule, by the prose of the contract: the model of the conformance suite follows the same rules, and so does not
-//! see what is wrong with them.
+//! Tests of every rule by the prose of the contract. The model of the conformance suite follows the same
+//! rules, so it would not notice if a rule itself were wrong.
 
 mod commit;
 mod delivery;

@@ -1,4 +1,4 @@
-//! What deleting leaves behind.
+//! The tombstone of a deleted session.
 
 use super::SessionRow;
 use crate::ids::OperationId;

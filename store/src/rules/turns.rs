@@ -1,4 +1,4 @@
-//! Whose turn it is when more is due than is asked for.
+//! The turns of tenants when more sessions are due than are asked for.
 
 use std::collections::BTreeMap;
 

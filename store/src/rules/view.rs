@@ -1,4 +1,5 @@
-//! What is shown of a row and of what a store keeps beside it. No decisions: only the same fields, put together.
+//! What a reader is shown of a row and of the data beside it. No decisions: it only assembles the same
+//! fields.
 
 use super::{Arrival, Claimed, SessionRow};
 use crate::ids::{InboxSeq, RunId, WorkerId};

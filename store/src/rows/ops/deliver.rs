@@ -1,4 +1,4 @@
-//! Items for the inbox.
+//! Deliveries of items to the inbox.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::{Facts, names};

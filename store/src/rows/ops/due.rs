@@ -1,4 +1,4 @@
-//! Claims of whatever is due.
+//! Claims of due sessions.
 
 use super::super::ask::Decision;
 use super::super::facts::Facts;

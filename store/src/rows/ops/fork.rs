@@ -1,4 +1,4 @@
-//! Forks: a session that begins as another one was.
+//! Forks: sessions that begin from a checkpoint of another session.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;

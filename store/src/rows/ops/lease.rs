@@ -1,4 +1,4 @@
-//! Renewals.
+//! Lease renewals.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Lists across sessions. A cursor names the last row shown, so rows that come and go disturb no walk.
+//! Lists across sessions. A cursor names the last row shown, so added or removed rows do not disturb a walk.
 
 use super::super::index::{PendingPlace, SessionPlace};
 use super::super::read::Found;

@@ -1,4 +1,5 @@
-//! What can be asked of one session: for each method of the contract, what it must know and what it writes.
+//! The operations on one session: for each method of the contract, the rows that it needs and the rows that
+//! it writes.
 
 pub(super) mod claim;
 pub(super) mod commit;

@@ -1,4 +1,4 @@
-//! A session with what surrounds its row.
+//! A session with the rows that belong to it.
 
 use super::super::facts::Facts;
 use super::super::read::Want;

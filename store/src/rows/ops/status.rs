@@ -1,4 +1,4 @@
-//! Moves of status.
+//! Changes of status.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;

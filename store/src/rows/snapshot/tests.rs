@@ -1,4 +1,4 @@
-//! What lists cost beside many sessions, in entries and rows that are looked at.
+//! Tests of the cost of lists beside many sessions, counted in entries and rows that are read.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

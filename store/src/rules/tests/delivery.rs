@@ -1,4 +1,4 @@
-//! What comes from outside: deliveries and interrupts.
+//! Requests from outside: deliveries and interrupts.
 
 use super::*;
 use crate::ids::{InterruptId, ItemKey, KindName, PendingId};

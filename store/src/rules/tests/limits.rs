@@ -1,4 +1,4 @@
-//! Sizes, and arguments without a meaning.
+//! Sizes, and meaningless arguments.
 
 use super::*;
 use crate::ids::{CallId, InterruptId, ItemKey, KindName, PendingId};

@@ -1,4 +1,4 @@
-//! What is listed, kept, forked and told of a session.
+//! Lists, retention, forks and hints of sessions.
 
 use super::*;
 use crate::ids::{CheckpointId, ItemKey};
