@@ -1,4 +1,4 @@
-//! A store that fails where it is told to.
+//! A store that fails where a test tells it to.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,11 +1,11 @@
-//! Layers around any store. Each passes the conformance suite around a store that does.
+//! Layers around any store. A layer around a store that passes the conformance suite passes it, too.
 //!
-//! - [`Encoded`]: a store that keeps payloads [compressed](Compressed), [encrypted](Encrypted), or as a
-//!   [codec](PayloadCodec) of one's own says.
-//! - [`Faulty`]: a store that fails where it is told to, for tests of what is built on a store.
-//! - [`Recording`]: a store that keeps what was asked of it and what it answered.
+//! - [`Encoded`]: a store that keeps payloads [compressed](Compressed), [encrypted](Encrypted), or in a
+//!   [codec](PayloadCodec) of your own.
+//! - [`Faulty`]: a store that fails where a test tells it to, for tests of code that is built on a store.
+//! - [`Recording`]: a store that records each request and its answer.
 //!
-//! A layer of one's own is one function: see [`Layer`](holdover_store::Layer).
+//! A layer of your own is one function: see [`Layer`](holdover_store::Layer).
 
 mod codec;
 mod faulty;

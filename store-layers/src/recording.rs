@@ -1,4 +1,4 @@
-//! A store that keeps what was asked of it and what it answered.
+//! A store that records each request and its answer.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Each fault does what it says, and says that it did.
+//! Each fault does what it says, and reports that it did.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::sync::Arc;

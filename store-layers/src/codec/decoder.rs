@@ -1,6 +1,6 @@
-//! What is read, decoded: every payload of every answer, and no more of a page than a page may hold.
+//! Decodes every payload of every answer, and no more of a page than a page may hold.
 //!
-//! Types are taken apart field by field, so that a new field does not compile until it is decided upon here.
+//! Types are taken apart field by field, so that a new field does not compile until this code handles it.
 
 use std::fmt::Display;
 

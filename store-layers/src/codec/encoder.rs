@@ -1,6 +1,6 @@
-//! What is written, encoded: every payload of every request.
+//! Encodes every payload of every request.
 //!
-//! Types are taken apart field by field, so that a new field does not compile until it is decided upon here.
+//! Types are taken apart field by field, so that a new field does not compile until this code handles it.
 
 use holdover_store::ids::TenantId;
 use holdover_store::payload::Payload;

@@ -1,4 +1,4 @@
-//! The layer: encodes what goes in, decodes what comes out.
+//! The layer that encodes what goes in and decodes what comes out.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Keys, and the ring that they hang on.
+//! Encryption keys, and the ring that holds them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Payloads as they are kept: compressed, encrypted, or in a way of one's own.
+//! Payloads in another form: compressed, encrypted, or in an encoding of your own.
 
 mod compressed;
 mod decoder;

@@ -1,4 +1,4 @@
-//! Putting a codec on data that was written without it.
+//! Adding a codec to data that was written without it.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! The reason of an interrupt: the one text among what a store keeps for its callers.
+//! The reason of an interrupt, the only text that a store keeps for its callers.
 
 use bytes::Bytes;
 use data_encoding::BASE64_NOPAD;

@@ -1,4 +1,4 @@
-//! What still fits when every payload may become a little larger.
+//! The limits of a store when every payload may grow a little.
 
 use holdover_store::rules::Limits;
 use holdover_store::{Capabilities, Request, Start, StoreError};

@@ -1,4 +1,4 @@
-//! Which way each payload of a write is encoded in, so that a repeat of an older write is recognised.
+//! The way in which each payload of a write is encoded, so that a repeat of an older write is recognised.
 
 use std::collections::BTreeMap;
 

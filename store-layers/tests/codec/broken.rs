@@ -1,4 +1,4 @@
-//! What cannot be decoded is a typed error, and holds up nobody else.
+//! A payload that cannot be decoded is a typed error, and delays nobody else.
 
 use bytes::Bytes;
 use holdover_store::ids::{MessageSeq, SessionKey, TenantId};

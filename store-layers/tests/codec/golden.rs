@@ -1,4 +1,4 @@
-//! The bytes that are kept never change by accident: a repeat is recognised by them.
+//! The stored bytes never change by accident, because a repeat is recognised by them.
 
 use bytes::Bytes;
 use data_encoding::HEXLOWER;

@@ -1,4 +1,4 @@
-//! What the capabilities allow fits, and one byte more is refused by name.
+//! Whatever the capabilities allow fits. One byte more is refused by name.
 
 use holdover_store::ids::MessageSeq;
 use holdover_store::payload::Payload;

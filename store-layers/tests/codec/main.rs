@@ -1,4 +1,4 @@
-//! What is kept, and what comes back of it.
+//! Payloads as they are kept, and as they are read back.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod broken;

@@ -1,4 +1,4 @@
-//! A repeat is known as one, also when it was first written under an older key or setting.
+//! A repeat is recognised, also when it was first written under an older key or setting.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Plain things to write.
+//! Plain values to write.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Whoever reads the raw store finds no plain text of any field.
+//! The raw store holds no plain text of any field.
 
 use std::path::Path;
 
