@@ -1,11 +1,11 @@
 //! The reference store of Holdover: sessions in memory.
 //!
-//! It keeps nothing beyond its process, and is for tests, toys and comparison: the simplest thing that
-//! keeps the whole contract of [`StateStore`](holdover_store::StateStore), against which other
-//! stores are measured.
+//! It keeps nothing beyond its process. It is for tests, toys and comparison: the simplest store that keeps
+//! the whole contract of [`StateStore`](holdover_store::StateStore), with which other stores are compared.
 //!
-//! It is [`Rows`](holdover_store::rows::Rows) in maps under one lock; [`RowStore`](holdover_store::rows::RowStore) decides.
-//! A clone of a [`MemoryStore`] is another handle on the same data.
+//! It implements [`Rows`](holdover_store::rows::Rows) as maps under one lock, and
+//! [`RowStore`](holdover_store::rows::RowStore) decides. A clone of a [`MemoryStore`] is another handle on
+//! the same data.
 
 mod clock;
 mod indexes;

@@ -1,4 +1,4 @@
-//! How much one write may bring.
+//! The size limits of one write.
 
 /// How much one write may bring. Larger writes are refused as
 /// [`TooLarge`](holdover_store::StoreErrorKind::TooLarge) and change nothing.

@@ -1,4 +1,4 @@
-//! One plain function per operation: the data and the time go in, the answer comes out.
+//! One plain function per operation. It takes the data and the time, and returns the answer.
 //!
 //! Each lets the contract's rules decide on a copy of the session row, and writes only what was accepted.
 

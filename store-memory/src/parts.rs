@@ -1,7 +1,8 @@
-//! What the store is made of, for whoever builds another store of the same parts: the conformance suite
-//! builds broken ones, to prove that it notices.
+//! The parts of the store, for another store that is built from them. The conformance suite builds broken
+//! stores from them, to prove that it detects them.
 //!
-//! Behind the feature `parts`, and no part of what the crate promises: it may change with any version.
+//! The parts are behind the feature `parts`. They are not part of the crate's promises and may change with
+//! any version.
 
 pub use crate::ops::*;
 pub use crate::table::{Record, Sessions};

@@ -1,4 +1,4 @@
-//! The data: what is kept of each session.
+//! The data of each session.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is left of sessions that were deleted.
+//! The tombstones of deleted sessions.
 
 use std::collections::{BTreeMap, VecDeque};
 

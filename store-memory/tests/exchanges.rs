@@ -1,4 +1,4 @@
-//! How many exchanges with a backend an operation costs, and that what a handle holds is only ever a guess.
+//! How many exchanges with a backend an operation costs. A handle never trusts its held rows without a check.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

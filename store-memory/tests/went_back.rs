@@ -1,4 +1,4 @@
-//! A store that went back in time grants an epoch anew.
+//! A store that went back in time grants an epoch a second time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What comes from outside: items and interrupts.
+//! Requests from outside: items and interrupts.
 
 use holdover_store::ids::{Fence, SessionKey};
 use holdover_store::rules::Arrival;

@@ -1,4 +1,4 @@
-//! Deltas: what a model says while it says it.
+//! Deltas: pieces of a model's answer, written while the model speaks.
 
 use holdover_store::ids::Fence;
 use holdover_store::time::Timestamp;

@@ -1,4 +1,4 @@
-//! Forks: a session that begins as another one was.
+//! Forks: sessions that begin from a checkpoint of another session.
 
 use holdover_store::ids::{CheckpointId, SessionKey};
 use holdover_store::rules::{SessionRow, was_deleted};

@@ -1,4 +1,4 @@
-//! Lists, page by page. A cursor names the last row shown, so rows that come and go disturb no walk.
+//! Lists, page by page. A cursor names the last row shown, so added or removed rows do not disturb a walk.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Claims, leases, moves of status.
+//! Claims, leases, changes of status.
 
 use std::time::Duration;
 

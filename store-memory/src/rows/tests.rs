@@ -1,4 +1,4 @@
-//! Lists, and what they cost beside many sessions, in entries of indexes that are looked at.
+//! Tests of lists, and of their cost beside many sessions, counted in index entries that are read.
 
 use holdover_store::ids::*;
 use holdover_store::payload::Payload;
