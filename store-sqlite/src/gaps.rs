@@ -1,9 +1,10 @@
 //! Gaps for the other processes that write the file.
 //!
-//! SQLite has one lock for whoever writes, and no order among those who wait for it: they try again from time to time. A
-//! process that always has something to write would hold it nearly without a gap, and the others would hardly ever come by
-//! in one. So whoever waits tries often, and whoever writes all the time leaves a gap now and then: every second for others
-//! who may be there, and often when others have been met.
+//! SQLite has one lock for writers, and no order among those who wait for it: they try again from time to
+//! time. A process that always has something to write would hold the lock nearly without a gap, and the
+//! others would hardly ever get it. So a process that waits tries often, and a process that writes all the
+//! time leaves a gap now and then: every second for others who may be there, and more often once it has met
+//! others.
 
 use std::time::{Duration, Instant};
 

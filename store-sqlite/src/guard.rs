@@ -1,5 +1,5 @@
-//! What code of a caller's may not do on the connection that writes. It is there against mistakes: whoever means to can
-//! get round it.
+//! What a caller's code may not do on the connection that writes. The guard protects against mistakes, not
+//! against a caller who means to get round it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Change hints between the handles of one process. Only hints: whoever polls misses nothing.
+//! Change hints between the handles of one process. They are only hints: a caller that polls misses nothing.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

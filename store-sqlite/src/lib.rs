@@ -1,4 +1,4 @@
-//! Keeps sessions in one SQLite file: the default store.
+//! A store that keeps sessions in one SQLite file: the default store.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), holdover_store::StoreError> {
@@ -8,23 +8,23 @@
 //! # Ok(()) }
 //! ```
 //!
-//! One thread owns the one connection that writes. What is queued when that connection is free shares one
-//! transaction and one sync. Reads have connections of their own and see one instant each. The rules of a store are
-//! not here: [`RowStore`](holdover_store::rows::RowStore) decides, and the writer compares the token of what it decided on,
-//! so other processes may use the same file.
+//! One thread owns the one connection that writes. All writes that are queued when that connection is free
+//! share one transaction and one sync. Reads have connections of their own, and each sees one instant. The
+//! rules of a store are not here: [`RowStore`](holdover_store::rows::RowStore) decides, and the writer
+//! compares the token on which it decided, so other processes may use the same file.
 //!
-//! **Who can read it.** A new file, its log and the log's index are their owner's alone (mode 0600); one that exists keeps its
-//! mode, and the two others take it over. What is removed (a session, checkpoints, rows that a commit deletes) is
-//! overwritten in the file, and the log is emptied after a deletion or a purge as soon as no write waits, unless a
-//! reader of another program holds it: then with the next write-back. A long session is removed piece by piece: what is
-//! left when the last handle is closed, after a second at the most, is removed by whoever opens the file next. Copies
-//! that the file system or the drive keeps of overwritten blocks are out of reach. The file itself does not shrink,
-//! since its pages are used again, and keeping count of them would cost each commit a page: `VACUUM` gives them back
-//! while nobody else has the file open.
+//! **Who can read the file.** A new file, its log and the log's index belong to their owner alone (mode
+//! 0600). An existing file keeps its mode, and the two others get the same. Removed data (a session,
+//! checkpoints, rows that a commit deletes) is overwritten in the file. The log is emptied after a deletion
+//! or a purge as soon as no write waits; if a reader of another program holds it, with the next write-back. A
+//! long session is removed piece by piece: closing the last handle waits at most a second for that, and the
+//! next opener of the file removes the rest. Copies that the file system or the drive keeps of overwritten
+//! blocks are out of reach. The file itself does not shrink, since its pages are used again, and keeping
+//! count of them would cost each commit a page. `VACUUM` gives them back while nobody else has the file open.
 //!
-//! **Versions beside each other.** A newer version brings the schema up to date when it opens the file. From then on a
-//! process of an older one that has it open reads and writes nothing more, and says so
-//! ([`Newer`](holdover_store::StoreErrorKind::Newer)): it is to be started again.
+//! **Several versions at once.** A newer version brings the schema up to date when it opens the file. From
+//! then on, a process of an older version that has the file open reads and writes nothing more, and reports
+//! that ([`Newer`](holdover_store::StoreErrorKind::Newer)). It must be started again.
 //!
 //! A service that has tables of its own in the file can change them and a session together:
 //! [`SqliteStore::begin`].

@@ -1,4 +1,4 @@
-//! The write-ahead log: when it is written back and begun anew, and when it is emptied.
+//! The write-ahead log: when it is written back and started again, and when it is emptied.
 
 use std::path::PathBuf;
 use std::time::Duration;

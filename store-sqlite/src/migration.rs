@@ -1,5 +1,5 @@
-//! The schema, version by version. The version lies in the file's header and changes in the transaction
-//! that changes the schema, so a crash at any statement leaves the old one or the new one (INV-40).
+//! The schema, version by version. The version is in the file's header and changes in the same transaction as
+//! the schema, so a crash at any statement leaves the old schema or the new one (INV-40).
 
 use holdover_store::{StoreError, StoreErrorKind};
 use rusqlite::Connection;

@@ -1,4 +1,4 @@
-//! Opens connections, checks what they rest on, and reads the settings back.
+//! Opens connections, checks their requirements, and reads the settings back.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Where the database file lies, and whether that place can keep what SQLite promises.
+//! The location of the database file, and whether it can keep what SQLite promises.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Connections that read: each call sees one instant.
+//! Connections that read. Each call sees one instant.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

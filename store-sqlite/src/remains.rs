@@ -1,9 +1,9 @@
-//! What is left of sessions that were removed.
+//! The remains of removed sessions.
 //!
-//! A session may have grown for years. Removed in one transaction, its rows would keep everybody else from writing for
-//! seconds. So it is gone at once, for everybody who looks, and its rows go piece by piece, each in a transaction of its
-//! own: nobody finds them any more, as the row of the session is what leads to them. A crash in between leaves the rest to
-//! whoever opens the file next.
+//! A session may have grown for years. If it were removed in one transaction, no other write could run for
+//! seconds. So the session is gone at once for every reader, and its rows are removed piece by piece, each
+//! piece in a transaction of its own. Nobody finds these rows any more, because the row of the session is
+//! what leads to them. After a crash in between, the next opener of the file removes the rest.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};

@@ -1,4 +1,4 @@
-//! What this user may do with a database file, and how one is looked at that cannot be written.
+//! The user's rights on a database file, and how to read a file that cannot be written.
 
 use std::fs::{Metadata, OpenOptions, metadata};
 use std::io;

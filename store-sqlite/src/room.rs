@@ -1,4 +1,4 @@
-//! How much room is left beside a database file.
+//! The free space beside a database file.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The store: a file behind the contract.
+//! The store: the contract over a file.
 
 use std::fmt;
 use std::sync::Arc;

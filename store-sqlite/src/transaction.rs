@@ -1,4 +1,4 @@
-//! A transaction of the caller's, on the thread that writes.
+//! A transaction of the caller, on the thread that writes.
 
 use std::any::Any;
 use std::fmt;

@@ -1,9 +1,10 @@
 //! The one thread that writes, and its groups.
 //!
-//! It owns the connection. Whatever is queued when the connection is free becomes one transaction and one sync. A write
-//! decides nothing here: it compares a token and the clock and applies what was decided, so a group is a row of statements
-//! on one thread. A group that fails as a whole is repeated one by one. A COMMIT that fails may have landed: then the
-//! outcome of every write in its group is unknown.
+//! The thread owns the connection. All writes that are queued when the connection is free become one
+//! transaction and one sync. A write decides nothing here: it compares a token and the clock and applies what
+//! was decided, so a group is a series of statements on one thread. If a group fails as a whole, its writes
+//! are repeated one by one. A COMMIT that fails may have landed; then the outcome of every write in its group
+//! is unknown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

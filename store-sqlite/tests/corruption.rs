@@ -1,4 +1,5 @@
-//! A record that is not what was written is named, harms nothing else, and is never a panic.
+//! A record that differs from what was written is reported by name, harms nothing else, and never causes a
+//! panic.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 

@@ -1,4 +1,4 @@
-//! A store that acknowledges commits before they are written must fail the cases that kill.
+//! A store that acknowledges commits before they are written must fail the cases that kill it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::path::Path;

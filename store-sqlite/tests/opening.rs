@@ -1,4 +1,4 @@
-//! What is checked when a database is opened, and what the capabilities then say.
+//! The checks when a database is opened, and the capabilities that follow from them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 

@@ -1,4 +1,4 @@
-//! Who may read the files of a database, and what is left in them of what was removed.
+//! Who may read the files of a database, and what removed data leaves in them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 

@@ -1,4 +1,4 @@
-//! A long session that is removed is gone at once, and what is left of it goes piece by piece.
+//! A removed long session is gone at once, and its remains are removed piece by piece.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 

@@ -1,4 +1,4 @@
-//! What the writer does to the disk, seen from outside: these tests run themselves under `strace`.
+//! What the writer does to the disk, as seen from outside. These tests run themselves under `strace`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail where it stands")]
 

@@ -1,4 +1,4 @@
-//! A file that nobody has opened, and SQL behind the store's back.
+//! A file that nobody has opened, and SQL that bypasses the store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a look at what is due costs beside many sessions, in steps of SQLite's machine.
+//! Tests of the cost of finding due sessions beside many others, counted in steps of SQLite's machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

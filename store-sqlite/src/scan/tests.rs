@@ -1,4 +1,4 @@
-//! What lists cost beside many sessions, in steps of SQLite's machine.
+//! Tests of the cost of lists beside many sessions, counted in steps of SQLite's machine.
 
 use holdover_store::TimeRange;
 use holdover_store::ids::Incarnation;

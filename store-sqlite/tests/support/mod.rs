@@ -1,4 +1,5 @@
-//! What the tests of this crate share: a store in a fresh folder, a clock moved by hand, short values.
+//! Shared helpers for the tests of this crate: a store in a fresh folder, a clock that a test moves, short
+//! values.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::path::{Path, PathBuf};
