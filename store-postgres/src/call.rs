@@ -1,4 +1,4 @@
-//! Calls of the database: one statement each, in one round trip.
+//! Calls to the database: one statement each, in one round trip.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The server's clock, as far as this process knows it without asking.
+//! The server's clock, as far as this process can tell without asking.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

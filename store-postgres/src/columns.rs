@@ -1,4 +1,4 @@
-//! Reads a row of an answer as typed values. What cannot be read is a corrupt record, never a panic.
+//! Reads a row of an answer as typed values. An unreadable value is a corrupt record, never a panic.
 
 use std::fmt::Display;
 

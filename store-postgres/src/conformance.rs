@@ -1,4 +1,5 @@
-//! How the conformance suite gets at this store. Behind the feature `conformance`, its server behind `test-server`.
+//! Access to this store for the conformance suite. Behind the feature `conformance`; its server is behind
+//! `test-server`.
 #![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
 mod clock;

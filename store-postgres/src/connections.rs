@@ -1,8 +1,8 @@
-//! The connections of a handle, each used again at once.
+//! The connections of a handle. Each is used again at once.
 //!
-//! The pool asks each connection that comes back to it whether it is in order, which is an exchange with the server for
-//! every call. So what is in order after its call is kept here, and goes back to the pool only when it was idle for a
-//! while or the server is to be asked anew.
+//! The pool checks each connection that comes back to it, which is one exchange with the server for every
+//! call. So a connection that is in order after its call is kept here. It goes back to the pool only after it
+//! was idle for a while, or when the server is to be asked again.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What goes wrong inside, and the store error it becomes.
+//! Internal errors, and the store errors that they become.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Change hints by `NOTIFY`. Only hints: whoever polls misses nothing.
+//! Change hints by `NOTIFY`. They are only hints: a caller that polls misses nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Keeps sessions in Postgres, for as many workers on as many machines as there are.
+//! A store that keeps sessions in Postgres, for any number of workers on any number of machines.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), holdover_store::StoreError> {
@@ -8,14 +8,15 @@
 //! # Ok(()) }
 //! ```
 //!
-//! It is [`Rows`](holdover_store::rows::Rows) in tables: a read is one statement and so one snapshot; a write is one statement
-//! that the row of its session decides, by the token which every write replaces. What is written is decided by
-//! [`RowStore`](holdover_store::rows::RowStore) in the program: the database has no code of its own, but for a view that
-//! shows people what is stored. A commit of a run that this handle has claimed is one round trip.
+//! The store implements [`Rows`](holdover_store::rows::Rows) in tables. A read is one statement, and so one
+//! snapshot. A write is one statement too. It applies only if the session's row still has the token on which
+//! the write was decided, and every write replaces the token. [`RowStore`](holdover_store::rows::RowStore)
+//! decides in the program what is written. The database has no code of its own, except for a view that shows
+//! people what is stored. A commit of a run that this handle has claimed is one round trip.
 //!
 //! A service that has tables of its own in the database can change them and a session together: [`PostgresStore::begin`].
 //!
-//! All of it lies in one schema of the database. A program that does not know newer tables is refused
+//! Everything is in one schema of the database. A program that does not know newer tables is refused
 //! ([`Newer`](holdover_store::StoreErrorKind::Newer)), also in the middle of its work.
 
 mod call;

@@ -1,8 +1,8 @@
-//! The schema, version by version. All that is changed is changed in one transaction, which one opener at a time has: a
-//! kill at any statement leaves the old or the new (INV-40).
+//! The schema, version by version. All changes are made in one transaction, by one opener at a time, so a
+//! kill at any statement leaves the old schema or the new one (INV-40).
 //!
-//! The version of the tables only rises. A step must leave the tables as earlier programs can work with them, or so that
-//! these fail: they look at the version then, and say that the schema is newer.
+//! The version of the tables only rises. After a step, earlier programs must either still work with the
+//! tables, or fail. A program that fails looks at the version and reports that the schema is newer.
 
 use holdover_store::payload::Digest;
 use holdover_store::{StoreError, StoreErrorKind};

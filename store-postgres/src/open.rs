@@ -1,4 +1,4 @@
-//! Opens the way to the database and says what it promises.
+//! Opens connections to the database and reports what it promises.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the user of the database may do.
+//! The rights of the database user.
 
 use holdover_store::StoreError;
 use sqlx::Connection as _;

@@ -1,5 +1,5 @@
-//! What the server says of itself, asked on each connection that is made: it may have been started again with other
-//! settings, or be another one since.
+//! The server's settings, asked on each new connection, because the server may have been restarted with other
+//! settings or replaced by another one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! The settings of the server that the store's promises rest on, read back on each connection.
+//! The server settings on which the store's promises depend, read back on each connection.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Statements and where they point to. Names are qualified here: behind a pooler there is no search path to rely on.
+//! Statements and the tables that they name. Names are qualified here, because behind a pooler no search path
+//! can be relied on.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;

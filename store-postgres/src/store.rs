@@ -1,4 +1,4 @@
-//! The store: rows in a database behind the contract.
+//! The store: the contract over rows in a database.
 
 use holdover_store::StoreError;
 use holdover_store::rows::RowStore;

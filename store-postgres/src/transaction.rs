@@ -1,4 +1,4 @@
-//! A transaction of the caller's, on a connection of its own.
+//! A transaction of the caller, on a connection of its own.
 
 use std::fmt;
 use std::ops::DerefMut;

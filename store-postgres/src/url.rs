@@ -1,4 +1,4 @@
-//! What a URL says beyond what Postgres itself knows.
+//! The store's own parameters in a URL, beside those that Postgres knows.
 
 use holdover_store::StoreError;
 

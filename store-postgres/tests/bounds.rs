@@ -1,4 +1,4 @@
-//! Sessions that are large, or that are many.
+//! Large sessions, and many sessions.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

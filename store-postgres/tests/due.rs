@@ -1,4 +1,4 @@
-//! What a look at what is due reads does not grow with what is in the tables.
+//! The cost of finding due sessions does not grow with the tables.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

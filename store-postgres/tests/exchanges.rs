@@ -1,4 +1,4 @@
-//! How often a step asks the server, and how the server finds what it is asked for.
+//! How often a step asks the server, and which plans the server uses.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! What lists read does not grow with what is in the tables.
+//! The cost of lists does not grow with the tables.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! Which operations wait for which locks.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

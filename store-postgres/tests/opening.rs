@@ -1,4 +1,4 @@
-//! What is refused, read back and made when a store is opened.
+//! What is refused, read back and created when a store is opened.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

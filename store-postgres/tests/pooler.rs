@@ -1,4 +1,4 @@
-//! Behind PgBouncer in transaction mode, where a connection is another one in every transaction.
+//! Behind PgBouncer in transaction mode, where each transaction may use another connection.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! The server is started again with other settings, or as another; and by whose clock it goes.
+//! A server that is restarted with other settings or replaced by another one, and whose clock counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

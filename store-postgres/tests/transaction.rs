@@ -1,4 +1,4 @@
-//! The caller's own tables and a session, changed together.
+//! Changes the caller's own tables and a session together.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Whose turn it is when more is due than is asked for.
+//! The turns of tenants when more sessions are due than are asked for.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

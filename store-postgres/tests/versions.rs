@@ -1,4 +1,4 @@
-//! Schemas of earlier and newer versions, and whoever brings one up to date is killed.
+//! Schemas of earlier and newer versions, and an upgrade that is killed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

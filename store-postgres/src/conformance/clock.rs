@@ -1,4 +1,4 @@
-//! A clock that is a row of a table: every handle on the data goes by it, in whatever process.
+//! A clock in a row of a table. Every handle on the data uses it, in any process.
 
 use std::sync::Arc;
 use std::time::Duration;

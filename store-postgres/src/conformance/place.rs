@@ -1,4 +1,4 @@
-//! A schema that nobody has opened, and SQL behind the store's back.
+//! A schema that nobody has opened, and SQL that bypasses the store.
 
 use std::sync::Arc;
 

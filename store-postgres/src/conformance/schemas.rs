@@ -1,4 +1,4 @@
-//! The schemas of a test database: made, emptied, used again; and the clocks that they go by.
+//! The schemas of a test database: created, emptied, used again; and the clocks that they use.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Looks at what is due until as many are found as are asked for, or all that are due.
+//! Looks for due sessions until enough are found, or all.
 
 use holdover_store::StoreError;
 use holdover_store::rows::{Due, DueQuery, Found, Want};

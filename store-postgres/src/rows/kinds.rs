@@ -1,4 +1,4 @@
-//! Where rows of each kind lie, and how they are read.
+//! The table of each kind of row, and how its rows are read.
 
 use holdover_store::ids::{CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, SessionKey};
 use holdover_store::payload::Payload;

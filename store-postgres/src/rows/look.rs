@@ -1,9 +1,10 @@
-//! One look at what is due: one statement, so one snapshot and one exchange.
+//! One look for due sessions: one statement, and so one snapshot and one exchange.
 //!
-//! Sessions with an alarm stand in groups: those of one queue with one format, and those with an interrupt waiting. Each group
-//! lies in one piece in an index by alarm and in an index by tenant. The statement reads both step by step, and of each step
-//! only the first rows, so what it reads does not grow with what is in the tables. For each step, one index alone has the
-//! rows in order and is bounded by all that the step names, so no statistics make another one look cheaper.
+//! Sessions with an alarm are in groups: those of one queue with one format, and those with an interrupt
+//! waiting. Each group is one range in an index by alarm and one in an index by tenant. The statement reads
+//! both step by step, and only the first rows of each step, so the cost does not grow with the tables. For
+//! each step, only one index has the rows in order and is bounded by everything that the step names, so no
+//! statistics can make another index look cheaper.
 
 use holdover_store::Queues;
 use holdover_store::ids::{SessionKey, TenantId};

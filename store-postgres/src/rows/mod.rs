@@ -1,4 +1,4 @@
-//! The rows, in tables.
+//! The rows of sessions, in tables.
 
 mod due;
 mod kinds;

@@ -1,4 +1,4 @@
-//! What a write does to the rows of its session: a member of its statement for each kind.
+//! The effect of a write on the rows of its session: one member of the statement for each kind.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Rows that are written: those of a kind as arrays, so that the statement is the same however many there are.
+//! Writes rows. All rows of one kind are passed as arrays, so the statement is the same however many there
+//! are.
 
 use holdover_store::payload::{Digest, Payload};
 use holdover_store::rows::{Kind, Row, RowKey};

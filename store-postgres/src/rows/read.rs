@@ -1,7 +1,7 @@
-//! Reading sessions with rows around them: one statement, so one snapshot and one exchange.
+//! Reads sessions with the rows around them in one statement, and so in one snapshot and one exchange.
 //!
-//! Each row of the answer is packed: which session, which want, then numbers, texts, bytes, digest and payload. So rows of
-//! every kind come in one answer, and payloads come as they lie.
+//! Each row of the answer is packed: session, want, numbers, texts, bytes, digest, payload. So rows of every
+//! kind come in one answer, and payloads come as they are stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The removal of a session whose row cannot be read: of it only that is believed which can be told.
+//! The removal of a session whose row cannot be read. It trusts only those parts of the row that can be read.
 
 use std::sync::Arc;
 

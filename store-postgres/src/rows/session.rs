@@ -1,4 +1,4 @@
-//! What stands under a key: a row of the table `session`.
+//! The row under a session's key, in the table `session`.
 
 use holdover_store::ids::{
     Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, OperationId, SessionId, SessionKey, StateFormat,

@@ -1,10 +1,11 @@
-//! Writing one session: one statement, which the row of the session decides.
+//! Writes one session with one statement, whose effect depends on the row of the session.
 //!
-//! The first member of the statement finds and locks the row if it has the token that the write was decided on; a row
-//! that another transaction has changed meanwhile is compared as that left it. The clock is read when the lock is held. All
-//! other members follow from the row that the second writes, so they do nothing where it did nothing. They see what stood
-//! there when the statement began, which is what the write was decided on as long as the token is the same: every write of
-//! the session replaces it.
+//! The first member of the statement finds the row and locks it if it has the token on which the write was
+//! decided. If another transaction has changed the row meanwhile, the changed row is compared. The clock is
+//! read once the lock is held. All other members depend on the row that the second one writes, so they do
+//! nothing if it wrote nothing. They see the data as it was when the statement began. While the token is the
+//! same, that is the data on which the write was decided, because every write of the session replaces the
+//! token.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the store's own tests share.
+//! Shared helpers for the store's own tests.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 mod relay;

@@ -1,4 +1,4 @@
-//! What may stand between a store and its server.
+//! Faults between a store and its server.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What statements read, as the server writes it down.
+//! The rows that statements read, as the server logs them.
 
 use holdover_launcher::{Launcher, Postgres};
 use holdover_store_postgres::PostgresOptions;
