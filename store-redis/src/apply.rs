@@ -1,4 +1,4 @@
-//! Writes: the commands that one takes, and how it ended.
+//! Writes: the commands of a write, and its outcome.
 
 mod ops;
 mod outcome;

@@ -1,4 +1,4 @@
-//! What a script is given: bytes in a row, in the order in which it reads them.
+//! The arguments of a script: byte strings, in the order in which the script reads them.
 
 use holdover_store::time::Timestamp;
 

@@ -1,4 +1,4 @@
-//! The clocks of the servers, as this process knows them without asking.
+//! The clocks of the servers, as far as this process can tell without asking.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

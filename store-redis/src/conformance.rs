@@ -1,4 +1,4 @@
-//! How the conformance suite gets at this store. Behind the feature `conformance`.
+//! Access to this store for the conformance suite. Behind the feature `conformance`.
 #![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
 
 mod place;

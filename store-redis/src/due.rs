@@ -1,9 +1,9 @@
-//! Looking for what is due: which sessions are chosen, and what is read of them.
+//! Finds due sessions: which are chosen, and what is read of them.
 //!
-//! What may be chosen is gathered from the indexes of all partitions, members only: the soonest of all, and if more are due
-//! than are asked for, the soonest of those tenants whose turn is next. [`find_due`] chooses among them as in every store.
-//! Then the rows of the chosen are read. What is not due any more, or cannot be read, takes no place: it is left out, and
-//! chosen anew.
+//! First the candidates are collected from the indexes of all partitions, members only: the soonest of all
+//! and, if more are due than are asked for, the soonest of the tenants whose turn is next. [`find_due`]
+//! chooses among them as in every store. Then the rows of the chosen sessions are read. A session that is not
+//! due any more, or cannot be read, takes no place: it is left out, and another is chosen.
 
 mod soonest;
 mod turns;

@@ -1,4 +1,4 @@
-//! Whether somebody listens: one connection at a time, opened by the first who waits.
+//! The listening connection: one at a time, opened by the first caller who waits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What goes wrong inside, and the store error it becomes.
+//! Internal errors, and the store errors that they become.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

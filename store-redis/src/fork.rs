@@ -1,8 +1,8 @@
-//! Forks: what comes before the checkpoint is copied, part by part, into a life that nobody sees; the fork's first write
-//! makes it visible.
+//! Forks. Everything before the checkpoint is copied, part by part, into a life that nobody sees. The fork's
+//! first write makes it visible.
 //!
-//! Source and fork may lie in different partitions, and so on different servers of a cluster, so no script can do it
-//! alone. A draft that nobody finishes ends by itself.
+//! Source and fork may lie in different partitions, and so on different servers of a cluster, so a single
+//! script cannot do it. A draft that nobody finishes ends by itself.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

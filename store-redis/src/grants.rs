@@ -1,7 +1,9 @@
-//! What a handle knows of the runs that it was granted, so that it notices a store that went back in time.
+//! What a handle knows of the runs that it was granted. It uses this to detect a store that went back in
+//! time.
 //!
-//! A store that went back may have granted the same epoch anew, or lost a commit, or the whole session: the fence alone
-//! would not tell. So whatever is read for a write of a run is compared with what the handle knows of that run.
+//! A store that went back may have granted the same epoch a second time, or lost a commit, or the whole
+//! session. The fence alone does not show that. So everything that is read for a write of a run is compared
+//! with what the handle knows of that run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};

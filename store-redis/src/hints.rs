@@ -1,5 +1,5 @@
-//! Change hints: scripts publish to a channel of their partition, each handle listens on a connection of its own.
-//! Only hints: whoever polls misses nothing.
+//! Change hints. Scripts publish to a channel of their partition, and each handle listens on a connection of
+//! its own. They are only hints: a caller that polls misses nothing.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

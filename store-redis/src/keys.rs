@@ -1,4 +1,4 @@
-//! Which keys there are. All of a partition begin with its hash tag, so that a cluster keeps them in one slot.
+//! The keys. All keys of a partition begin with its hash tag, so that a cluster keeps them in one slot.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::payload::Digest;

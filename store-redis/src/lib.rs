@@ -1,4 +1,4 @@
-//! Keeps sessions in Redis, one server or a Redis Cluster: many workers on many machines.
+//! A store that keeps sessions in Redis, on one server or a Redis Cluster: many workers on many machines.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), holdover_store::StoreError> {
@@ -8,21 +8,22 @@
 //! # Ok(()) }
 //! ```
 //!
-//! - **One script a write.** What is written is decided here, by the rules that all stores share, on rows that were read
-//!   with the session's token. One script compares the token and the clock, and runs the commands that came with them;
-//!   no script knows a rule. Scripts run one after the other, so the row needs no lock.
-//! - **Nothing is half done.** A script is not rolled back. So everything that it will write is touched before its first
-//!   write, by a command that fails where a write would.
-//! - **Partitions.** Sessions are hashed to partitions, whose number is fixed when the store is made. All keys of a
-//!   partition carry one hash tag and lie in one slot of a cluster. A method on one session touches one partition;
-//!   lists, `claim_due` and `purge` visit all of them, in one exchange with each server; `claim_due` in two if more is
-//!   due than is asked for.
-//! - **Nothing parsed.** Payloads are bytes with their digest, in keys of their own; what a write costs does not
-//!   grow with the session.
+//! - **One script for each write.** This crate decides what is written, by the rules that all stores share,
+//!   on rows that were read with the session's token. One script compares the token and the clock, and runs
+//!   the commands that came with them. No script knows a rule. Scripts run one after the other, so the row
+//!   needs no lock.
+//! - **All or nothing.** A script is not rolled back. So before its first write, it touches every key that it
+//!   will write, with a command that fails where a write would.
+//! - **Partitions.** Sessions are hashed to partitions, whose number is fixed when the store is made. All
+//!   keys of a partition carry one hash tag and lie in one slot of a cluster. A method on one session touches
+//!   one partition. Lists, `claim_due` and `purge` visit all of them, in one exchange with each server;
+//!   `claim_due` needs two if more is due than is asked for.
+//! - **Nothing is parsed.** Payloads are bytes with their digest, in keys of their own. The cost of a write
+//!   does not grow with the session.
 //!
 //! # Keys
 //!
-//! Each begins with the tag of its partition, `{namespace:partition}`.
+//! Each key begins with the tag of its partition, `{namespace:partition}`.
 //!
 //! | key | holds |
 //! |---|---|
@@ -35,53 +36,59 @@
 //!
 //! # Rows of older versions
 //!
-//! Versions before tokens could write a session without anybody noticing. Their rows are read as they are; the first
-//! write by this version gives a row a token and renames its field `version` to `session_version`. From then on an
-//! older version answers that the row is corrupt. It can still delete it by force, which this version notices.
+//! Versions before tokens could write a session without anybody noticing. Their rows are read as they are.
+//! The first write by this version gives a row a token and renames its field `version` to `session_version`.
+//! From then on, an older version reports that the row is corrupt. It can still delete the row by force,
+//! which this version notices.
 //!
 //! # Several versions on one store
 //!
-//! Only workers of versions that know the same format may share a store. The first process of a newer version that opens
-//! the store to write raises its format and replaces its incarnation. From then on no process of an older version reads
-//! or writes anything: each of its calls fails, for good, and it cannot open the store again. From format 2 on the error is
-//! [`Newer`](holdover_store::StoreErrorKind::Newer); a version of format 1 says that the store went back in time. There
-//! is no way back.
+//! Only workers of versions that know the same format may share a store. When the first process of a newer
+//! version opens the store to write, it raises the format and replaces the store's incarnation. From then on
+//! no process of an older version reads or writes anything: each of its calls fails, for good, and it cannot
+//! open the store again. From format 2 on the error is [`Newer`](holdover_store::StoreErrorKind::Newer); a
+//! version of format 1 says that the store went back in time. There is no way back.
 //!
-//! Nobody serves until all sessions are moved, which takes time with the number of sessions that have an alarm. Whoever
-//! opens the store meanwhile helps, and goes on where another process was interrupted.
+//! No session is served until all sessions are moved. The time for that grows with the number of sessions
+//! that have an alarm. A process that opens the store meanwhile helps, and continues where another process
+//! was interrupted.
 //!
 //! Format 2 keeps sessions with an alarm in the indexes `due` and `turns`. Format 1 kept them in `alarms`,
-//! `alarms:QUEUE` and `interrupted`. Format 3 keeps sessions by their labels, in `labels:TENANT`. Those that earlier formats
-//! left are found by their labels in a walk over all sessions of their tenant, until
+//! `alarms:QUEUE` and `interrupted`. Format 3 keeps sessions by their labels, in `labels:TENANT`. Sessions of
+//! earlier formats are found by their labels in a walk over all sessions of their tenant, until
 //! [`rebuild_indexes`](RedisStore::rebuild_indexes) was run once and the store opened again.
 //!
 //! # A slot that moves to another node
 //!
-//! The keys of a life and of indexes are not declared. They lie in the slot of the declared ones, and are touched before
-//! the first write. While a slot is on its way such a touch is refused by the server, so a write of that partition
-//! answers [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) with nothing changed, until the slot has
-//! arrived.
+//! The keys of a life and of indexes are not declared. They lie in the slot of the declared keys, and are
+//! touched before the first write. While a slot is moving, the server refuses such a touch. A write of that
+//! partition then answers [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) with nothing changed,
+//! until the slot has arrived.
 //!
 //! # What a commit survives
 //!
-//! The settings of every master are read when the store is opened, and again whenever another server may answer: a
-//! connection was lost, a slot has moved, a master became a replica. Then nothing is acknowledged before they are
-//! read, if they can be; [`Capabilities`](holdover_store::Capabilities) follow them. Only `appendfsync always`
-//! on servers without replicas promises anything: under `everysec` the server acknowledges what it has not written
-//! yet, and a replica that takes over may lack what its master acknowledged. A replica that joins later is noticed at
-//! the next such event.
+//! The settings of every master are read when the store is opened, and again whenever another server may
+//! answer: a connection was lost, a slot has moved, a master became a replica. Then nothing is acknowledged
+//! before they are read, if they can be read, and [`Capabilities`](holdover_store::Capabilities) follow them.
+//! Only `appendfsync always` on servers without replicas promises anything. Under `everysec` the server
+//! acknowledges what it has not written yet, and a replica that takes over may lack what its master
+//! acknowledged. A replica that joins later is noticed at the next such event.
 //!
 //! # A store that went back in time
 //!
-//! Redis can lose what it acknowledged: at a failover, by `FLUSHALL`, by a restart from old data. It is never
-//! silent for a live worker. Every partition holds the random incarnation of the store, and every script compares
-//! it with the one that the handle has opened: an emptied or replaced store answers an error until it is opened
-//! anew. And the handle remembers, of each run that it was granted, the run's id and the newest version that was
-//! acknowledged under it. A write is applied only on the very token that it was decided on; if another is there, what is
-//! read anew is compared with what the handle remembers: where that run was never claimed, was claimed by another, or
-//! has an older version, the write is an error and nothing is applied. Either is
-//! [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) and never worth a retry. What nobody alive
-//! has seen cannot be missed: an older state that no live run contradicts is taken as it is.
+//! Redis can lose what it acknowledged: at a failover, by `FLUSHALL`, by a restart from old data. A live
+//! worker always notices, in one of two ways:
+//!
+//! - Every partition holds the random incarnation of the store, and every script compares it with the one
+//!   that the handle has opened. So an emptied or replaced store answers an error until it is opened again.
+//! - For each run that it was granted, the handle remembers the run's id and the newest version that was
+//!   acknowledged under it. A write is applied only on the very token on which it was decided. If the token
+//!   is another, the session is read again and compared with what the handle remembers. If that run was never
+//!   claimed, was claimed by another, or has an older version, the write is an error and nothing is applied.
+//!
+//! Both errors are [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) and never worth a retry.
+//! Nobody can notice the loss of something that no live worker has seen: an older state that no live run
+//! contradicts is accepted.
 
 mod apply;
 mod args;

@@ -1,7 +1,8 @@
-//! One list of what lies in many partitions, in one order.
+//! Merges the entries of many partitions into one list, in one order.
 //!
-//! Every partition hands out what it has in order, a bounded number at a time, and says up to where it has looked.
-//! A row is shown once no partition can still have one before it, so the order over all of them is exact.
+//! Every partition returns its entries in order, a bounded number at a time, and says up to where it has
+//! looked. A row is shown once no partition can still have one before it, so the order over all of them is
+//! exact.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;

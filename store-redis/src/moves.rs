@@ -1,7 +1,8 @@
-//! Moving what format 1 left: sessions with an alarm stood in `alarms`, `alarms:QUEUE` and `interrupted`.
+//! Moves the entries of format 1, which kept sessions with an alarm in `alarms`, `alarms:QUEUE` and
+//! `interrupted`.
 //!
-//! Nothing else is done on the store meanwhile: older versions have lost it, and it is not whole yet. Each session is moved
-//! by one script, so whoever is interrupted leaves the rest to the next, and several may move at once.
+//! Nothing else uses the store meanwhile: older versions have lost it, and it is not complete yet. One script
+//! moves each session, so an interrupted process leaves the rest to the next, and several may move at once.
 
 use bytes::Bytes;
 use futures::TryStreamExt;

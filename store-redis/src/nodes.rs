@@ -1,4 +1,4 @@
-//! What a node of a cluster says of all its nodes.
+//! The nodes of a cluster, as one of them reports them.
 
 use std::collections::BTreeSet;
 

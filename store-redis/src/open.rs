@@ -1,4 +1,5 @@
-//! Opening: the settings, what is fixed of the store, and the mark that every partition carries.
+//! Opens a store: reads the settings, the fixed parameters of the store, and the mark that every partition
+//! carries.
 
 use futures::future::try_join_all;
 use holdover_store::Capabilities;

@@ -1,5 +1,5 @@
-//! Places in the indexes: an instant as a text that has its order, then ids. All members of an index have the same score,
-//! so their bytes are their order.
+//! Places in the indexes: an instant as text that sorts like the instant, then ids. All members of an index
+//! have the same score, so they sort by their bytes.
 
 use holdover_store::PendingCall;
 use holdover_store::ids::{Incarnation, PendingId, SessionId, SessionKey, TenantId};

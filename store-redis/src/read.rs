@@ -1,4 +1,4 @@
-//! Reading one session: what a script is asked for, and the rows in its answer.
+//! Reads one session: the request to the script, and the rows in its answer.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

@@ -1,4 +1,4 @@
-//! Making the indexes anew from the sessions themselves.
+//! Rebuilds the indexes from the sessions themselves.
 
 use bytes::Bytes;
 use futures::future::join_all;

@@ -1,4 +1,4 @@
-//! The rows of a session as they lie in the keys of its life, and back.
+//! Converts the rows of a session to and from the form in which the keys of its life hold them.
 
 use bytes::Bytes;
 use holdover_store::ids::{

@@ -1,4 +1,4 @@
-//! What a script answers, taken apart.
+//! Parses the answers of scripts.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

@@ -1,4 +1,4 @@
-//! What the user of the server may do.
+//! The rights of the server's user.
 
 use futures::future::try_join_all;
 use holdover_store::StoreError;

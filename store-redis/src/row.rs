@@ -1,8 +1,8 @@
-//! What stands under the key of a session, as the fields of a hash.
+//! The row under a session's key, as the fields of a hash.
 //!
 //! A version before tokens wrote the field `version` and no `token`. It could write a session without anybody
-//! noticing, so the first write of a newer one renames that field to `session_version`: for the older version the row
-//! is corrupt from then on, bar for a deletion by force.
+//! noticing. So the first write of a newer version renames that field to `session_version`. For the older
+//! version the row is corrupt from then on, except that it can still delete the row by force.
 
 use std::collections::HashMap;
 

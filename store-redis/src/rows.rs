@@ -1,4 +1,4 @@
-//! The rows of sessions, in keys of the server.
+//! The rows of sessions, in the server's keys.
 
 use std::fmt;
 use std::sync::Arc;

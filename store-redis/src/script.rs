@@ -1,5 +1,6 @@
-//! The scripts. Each is made of the shared files, in an order in which each stands on those before it, and its own.
-//! None of them decides anything about sessions: they read, compare a token, and run commands that come ready.
+//! The scripts. Each is built from shared files, each of which may use those before it, and from its own
+//! file. No script decides anything about sessions: it reads, compares a token, and runs commands that come
+//! ready.
 
 use std::sync::LazyLock;
 

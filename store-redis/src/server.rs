@@ -1,4 +1,4 @@
-//! What one server says of itself, and what the store may promise on it alone.
+//! The settings of one server, and what the store may promise on it alone.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the server is set to, and what the store may promise under it.
+//! The server's settings, and what the store may promise under them.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

@@ -1,5 +1,5 @@
-//! The contract. The store over rows decides; what is added here is what only Redis needs: instants that a script
-//! counts exactly, what a handle remembers of its runs, and the removal of sessions that cannot be read.
+//! The contract. The store over rows decides. This module adds what only Redis needs: instants that a script
+//! can count exactly, the runs that a handle remembers, and the removal of sessions that cannot be read.
 
 use std::time::Duration;
 

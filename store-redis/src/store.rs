@@ -1,4 +1,4 @@
-//! The store: a handle, what its clones share, and how a script is run.
+//! The store: a handle, the state that its clones share, and the way a script is run.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

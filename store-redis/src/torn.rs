@@ -1,4 +1,4 @@
-//! Sessions of which something cannot be read: they can be removed, and hold up nobody else.
+//! Sessions that are partly unreadable. They can be removed, and delay nobody else.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

@@ -1,4 +1,4 @@
-//! Whether the settings of what answers now are known.
+//! Tracks whether the settings of the servers that answer now are known.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};

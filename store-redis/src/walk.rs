@@ -1,4 +1,4 @@
-//! Walks along the indexes of partitions, and the lists that come of them.
+//! Walks along the indexes of partitions, and the lists that they produce.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

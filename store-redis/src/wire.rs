@@ -1,4 +1,4 @@
-//! The way to the server or the cluster: one connection that many tasks share, and that comes back by itself.
+//! The connection to the server or the cluster. Many tasks share it, and it reconnects by itself.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"

@@ -1,5 +1,5 @@
-//! Looking for what is due: tenants take turns, in an order that is exact over all partitions, by a bounded number of
-//! commands however many sessions there are.
+//! Finding due sessions: tenants take turns, in an order that is exact over all partitions, with a bounded
+//! number of commands however many sessions there are.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! How often a step asks the server, and by how many commands.
+//! How often a step asks the server, and with how many commands.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,5 @@
-//! What a failover of a Redis Cluster loses: it is said beforehand, counted here, and never silent for a live worker.
+//! The loss at a failover of a Redis Cluster: it is announced beforehand, counted here, and always noticed by
+//! a live worker.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,5 @@
-//! A server that is killed in the middle of commits, a server that does not answer, a script that is forgotten.
+//! A server that is killed in the middle of commits, a server that does not answer, a script that the server
+//! has forgotten.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,5 +1,5 @@
-//! Lists by label, and of what one session has: by a bounded number of commands however many sessions there are, also once
-//! an older store was raised.
+//! Lists by label, and lists of what one session has. They take a bounded number of commands however many
+//! sessions there are, also after an older store was raised.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,5 @@
-//! What a version before tokens left: it is read, goes on, and is out of that version's reach once this one wrote it.
+//! Sessions of a version before tokens: they are read and go on, and that version can no longer reach them
+//! once this one wrote them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

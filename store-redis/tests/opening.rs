@@ -1,4 +1,4 @@
-//! What opening reads, names and refuses.
+//! What opening reads, reports and refuses.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

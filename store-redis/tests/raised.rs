@@ -1,5 +1,5 @@
-//! A store of an older format is raised when it is opened to write, whoever is killed meanwhile; programs of the older
-//! version are out of it from then on.
+//! A store of an older format is raised when it is opened to write, even if processes are killed meanwhile.
+//! From then on, programs of the older version are locked out.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

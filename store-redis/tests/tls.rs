@@ -1,4 +1,4 @@
-//! Servers that are spoken to by TLS.
+//! Servers that are reached over TLS.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Sessions of which something cannot be read: what is refused then, and whom it does not hold up.
+//! Sessions that are partly unreadable: what is refused then, and that nobody else is delayed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Indexes that were lost are made anew; what is corrupt is named; what no script can count is refused.
+//! Lost indexes are rebuilt, corrupt records are named, and numbers that no script can count are refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! A store that lost what it acknowledged is never silent for a live worker.
+//! A live worker always notices when a store has lost what it acknowledged.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod support;

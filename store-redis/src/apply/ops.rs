@@ -1,4 +1,4 @@
-//! What one row asks for, as commands.
+//! The commands for one row operation.
 
 use holdover_store::StoredItem;
 use holdover_store::rows::{Kind, Op, Row, RowKey, Write};

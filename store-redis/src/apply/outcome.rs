@@ -1,4 +1,4 @@
-//! How a write ended, and what is left of lives of which not all is known.
+//! The outcome of a write, and the remains of lives that are only partly known.
 
 use holdover_store::Tombstone;
 use holdover_store::ids::{Incarnation, OperationId, SessionKey};

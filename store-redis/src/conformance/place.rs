@@ -1,4 +1,4 @@
-//! A namespace that nobody has opened, and scripts behind the store's back.
+//! A namespace that nobody has opened, and scripts that bypass the store.
 
 use std::sync::Arc;
 

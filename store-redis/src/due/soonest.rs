@@ -1,4 +1,4 @@
-//! The soonest of all that is due, over all partitions.
+//! The soonest due sessions over all partitions.
 
 use std::collections::BTreeSet;
 

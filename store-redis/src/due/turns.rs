@@ -1,4 +1,4 @@
-//! Whose turn it is, over all partitions.
+//! The turns of tenants, over all partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The servers of the tests of this process: one of each, started by the first who asks.
+//! The servers of the tests of this process: one of each kind, started by the first test that asks.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 pub(crate) mod work;

@@ -1,4 +1,4 @@
-//! A session whose run delivers to itself and commits again and again, and what became of each write.
+//! A session whose run delivers to itself and commits again and again, and the outcome of each write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
