@@ -2,11 +2,11 @@
 //!
 //! - [`OpenAi`]: any server that speaks OpenAI's chat completions, hosted or local.
 //! - [`Anthropic`]: any server that speaks Anthropic's messages.
-//! - [`ScriptedModel`]: no model at all, and named so: it answers from a file. For tests and demos.
+//! - [`ScriptedModel`]: no model at all, and named accordingly. It answers from a file, for tests and demos.
 //!
 //! [`ModelRef`] names one of them as `PROVIDER:NAME`, and [`connect`] makes it.
 //!
-//! An adapter never retries by itself. What a provider's library thinks of types and errors stays in here.
+//! An adapter never retries by itself. Types and errors of a provider's library stay inside this crate.
 
 mod anthropic;
 mod openai;

@@ -1,4 +1,4 @@
-//! An answer, put together from the events of its stream.
+//! Builds an answer from the events of its stream.
 
 use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelEvent, StopReason, TokenUsage};
 

@@ -1,4 +1,4 @@
-//! The events of the wire, as far as they are used here.
+//! The events of the wire, as far as this adapter uses them.
 
 use holdover_core::model::ModelError;
 use serde::Deserialize;

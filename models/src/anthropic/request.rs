@@ -1,4 +1,4 @@
-//! A request in the words of the wire.
+//! A request in the form of the wire.
 
 use std::borrow::Cow;
 

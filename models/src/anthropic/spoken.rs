@@ -1,4 +1,4 @@
-//! Who says what, by turns, as the service wants it.
+//! Groups what was said into alternating turns, as the service requires.
 
 use serde::Serialize;
 

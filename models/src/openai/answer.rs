@@ -1,4 +1,4 @@
-//! An answer, put together from the chunks of its stream.
+//! Builds an answer from the chunks of its stream.
 
 use holdover_core::model::{
     AnswerPart, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, StopReason, TokenUsage,

@@ -1,4 +1,4 @@
-//! Tool calls, put together from the pieces of a stream, however a server marks them.
+//! Builds tool calls from the pieces of a stream, however a server marks them.
 
 use holdover_core::model::{AnswerPart, ModelError, ModelEvent};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The chunks of the wire, as far as they are used here.
+//! The chunks of the wire, as far as this adapter uses them.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! A request in the words of the wire.
+//! A request in the form of the wire.
 
 use holdover_core::image::Images;
 use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Message};

@@ -1,4 +1,4 @@
-//! Which turn fits the conversation.
+//! Chooses the turn that fits the conversation.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A model that is none: it answers from a file.
+//! The scripted model: answers from a file, with no model behind it.
 
 mod choose;
 mod play;

@@ -1,4 +1,4 @@
-//! The file, as types.
+//! The script file, as types.
 
 use holdover_core::message::ResultStatus;
 use holdover_core::model::{ModelErrorKind, StopReason, TokenUsage};

@@ -1,4 +1,4 @@
-//! What a server can do wrong, whatever it speaks.
+//! Faults of a server, whatever its protocol.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Which failures of a server are tried again, whatever it speaks (requirement B37).
+//! Which failures of a server are retried, whatever its protocol (requirement B37).
 
 use holdover_core::model::ModelErrorKind::{
     self, Auth, ContextLimit, Incomplete, Malformed, Network, Provider, Quota, RateLimited, Refused,

@@ -1,4 +1,4 @@
-//! What becomes of a request over a connection that the server has just closed, whatever it speaks.
+//! A request over a connection that the server has just closed, whatever its protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

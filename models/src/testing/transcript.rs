@@ -1,4 +1,4 @@
-//! Transcripts drawn at random, with all that models make up.
+//! Random transcripts, with everything that models make up.
 
 use holdover_core::message::{AssistantMessage, AssistantPart, Message, Notice};
 use proptest::prelude::*;

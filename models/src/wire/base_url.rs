@@ -1,4 +1,4 @@
-//! Where a server is.
+//! The address of a server.
 
 /// The base URL with a slash at its end, or why it is none. It may hold a password or a token: no error says
 /// more of it than [`shown`] does.

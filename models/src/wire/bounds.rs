@@ -1,4 +1,4 @@
-//! How much of one answer is taken.
+//! The limits on one answer.
 
 use holdover_core::model::ModelError;
 

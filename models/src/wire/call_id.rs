@@ -1,4 +1,4 @@
-//! Our call ids, as servers take them.
+//! Our call ids, in a form that servers accept.
 
 use std::borrow::Cow;
 

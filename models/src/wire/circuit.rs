@@ -1,4 +1,4 @@
-//! By what a breaker knows a model at a server.
+//! The name by which a breaker knows a model at a server.
 
 use holdover_core::payload::Digest;
 

@@ -1,4 +1,4 @@
-//! The connection that a request goes over: whether it was used before, and whether it was closed before anything of an
+//! The connection of a request: whether it was used before, and whether it was closed before anything of an
 //! answer came.
 
 use std::cell::Cell;

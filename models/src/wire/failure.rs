@@ -1,4 +1,4 @@
-//! Errors in core's words, with nothing in them that is to be hidden.
+//! Errors in core's terms, without anything secret.
 
 use std::error::Error as StdError;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The frames of a stream: what each server-sent event holds.
+//! The frames of a stream: the content of each server-sent event.
 
 use std::time::Duration;
 

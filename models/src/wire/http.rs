@@ -1,4 +1,4 @@
-//! One request, and the head of what answers it: one client and one policy for every wire.
+//! One request, and the head of its response: one client and one policy for every wire.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! Whether a text is whole.
+//! Checks whether a text is complete JSON.
 
 use serde::de::IgnoredAny;
 

@@ -1,5 +1,5 @@
-//! What speaking to any model server takes, whatever it speaks: where it is, which key it wants, how one request
-//! is sent and the frames of its answer are read, what refusals mean, and how much of it all is listened to.
+//! Code for every model server, whatever its protocol: its address and key, sending one request, reading the
+//! frames of the answer, the meaning of refusals, and the limits on all of it.
 
 mod api_key;
 mod base_url;

@@ -1,4 +1,4 @@
-//! The stream of one answer, whatever the wire.
+//! The stream of one answer, for every wire.
 
 use std::collections::VecDeque;
 

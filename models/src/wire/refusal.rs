@@ -1,4 +1,4 @@
-//! What a server's refusal means, in core's words.
+//! The meaning of a server's refusal, in core's terms.
 
 use holdover_core::model::{ModelError, ModelErrorKind};
 use serde_json::Value;

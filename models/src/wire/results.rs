@@ -1,4 +1,4 @@
-//! The results of a transcript's calls, to be sent where the calls stand.
+//! The results of a transcript's calls, to be sent at the place of each call.
 
 use std::collections::HashMap;
 use std::sync::Arc;

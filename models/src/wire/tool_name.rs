@@ -1,4 +1,4 @@
-//! Names of tools, as servers take them back.
+//! Names of tools, in a form that servers accept.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What is sent of a transcript.
+//! How a transcript is sent.
 //!
 //! Requirements: A42, A51.
 
