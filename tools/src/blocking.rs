@@ -1,4 +1,4 @@
-//! File work off the async threads, told to stop when its call is dropped.
+//! File work on blocking threads, told to stop when its call is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

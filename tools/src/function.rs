@@ -1,4 +1,4 @@
-//! A tool made of a function with typed arguments.
+//! A tool made from a function with typed arguments.
 
 use std::fmt;
 use std::future::Future;

@@ -1,9 +1,9 @@
-//! Built-in tools for Holdover agents, and the helper to write your own.
+//! Built-in tools for Holdover agents, and helpers to write your own.
 //!
-//! [`built_in`] gives a tool by its name, so that an agent file can list names; [`BUILT_IN`] is all of
-//! them. The file tools see one folder, the [`Root`], and nothing outside it: every path is resolved
-//! beneath an open handle of that folder, so neither `..`, nor an absolute path, nor a symbolic link, nor
-//! a race leads out.
+//! [`built_in`] returns a tool by its name, so that an agent file can list names. [`BUILT_IN`] lists all
+//! names. The file tools see one folder, the [`Root`], and nothing outside it. Every path is resolved beneath
+//! an open handle of that folder, so neither `..`, nor an absolute path, nor a symbolic link, nor a race
+//! leads out.
 //!
 //! | name | does | class |
 //! |---|---|---|
@@ -16,15 +16,16 @@
 //! | `ask_user` | asks whoever follows the session | read_only, on the client |
 //! | `sleep` | waits durably: nothing runs meanwhile | idempotent |
 //!
-//! [`Skills`] are folders of instructions: their index stands in the prompt, and `read_skill` reads them.
+//! [`Skills`] are folders of instructions. The prompt holds their index, and `read_skill` reads them.
 //!
-//! A tool of your own is a [`FunctionTool`]: arguments as a type, and an async function of them. One that is a
-//! program is a [`CommandTool`]: data, so that an agent file can bring it.
+//! A tool of your own is a [`FunctionTool`]: a type for its arguments, and an async function of them. A
+//! program as a tool is a [`CommandTool`]: it is data, so an agent file can declare it.
 //!
-//! [`Sandboxes`] give the file tools and `run_command` a folder for each session instead of the root: it is booted by the first
-//! call that needs it and freed at the end of the turn, and commands in it run under bubblewrap where that works.
+//! [`Sandboxes`] give the file tools and `run_command` a folder for each session instead of the root. The
+//! first call that needs the folder creates it, and it is freed at the end of the turn. Commands in it run
+//! under bubblewrap where that works.
 //!
-//! The tools are made for Unix.
+//! The tools work only on Unix.
 
 mod ask;
 mod blocking;

@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Shared helpers for the tests of this crate.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A program that the engine has started, and the engine is killed: what the program reads then.
+//! The input of a program that the engine has started, when the engine is killed.
 
 // A helper of a test may panic like the test itself.
 #![allow(clippy::unwrap_used)]

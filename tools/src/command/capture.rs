@@ -1,4 +1,4 @@
-//! What a command prints, bounded: its beginning and its end.
+//! The bounded output of a command: its beginning and its end.
 
 use std::collections::VecDeque;
 

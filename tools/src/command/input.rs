@@ -1,4 +1,4 @@
-//! The standard input of a program, whole before the program begins.
+//! The standard input of a program, complete before the program starts.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};

@@ -1,5 +1,5 @@
-//! Programs as tools, bounded in time and output: `run_command`, for which the model writes the line, and
-//! declared ones, for which whoever made the agent did.
+//! Programs as tools, bounded in time and output: `run_command`, whose command line the model writes, and
+//! declared programs, whose command line the author of the agent wrote.
 
 mod capture;
 mod declared;

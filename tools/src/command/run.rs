@@ -1,4 +1,4 @@
-//! The tool itself.
+//! The tool `run_command`.
 
 use std::path::PathBuf;
 use std::time::Duration;

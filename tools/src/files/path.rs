@@ -1,4 +1,4 @@
-//! Paths as a model writes them, normalised.
+//! Normalises the paths that a model writes.
 
 use std::fmt;
 use std::path::{Component, Path};

@@ -1,4 +1,4 @@
-//! The folder that the tools see.
+//! The folder that the file tools see.
 
 use std::fmt;
 use std::io;

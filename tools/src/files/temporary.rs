@@ -1,4 +1,4 @@
-//! Files that are written beside their target and then take its place.
+//! Files that are written beside their target and then replace it.
 
 use std::ffi::OsStr;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Walks through a folder in a settled order, never through a symbolic link.
+//! Walks through a folder in a fixed order, never through a symbolic link.
 
 use std::io;
 use std::path::{Path, PathBuf};

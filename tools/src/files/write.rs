@@ -1,4 +1,4 @@
-//! `write_file`, and the atomic write that it shares with `edit_file`.
+//! `write_file`, and the atomic write that `edit_file` also uses.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is put around a command: bubblewrap, where it works.
+//! The enclosure of a command: bubblewrap, where it works.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! What goes wrong with sandboxes.
+//! Errors of sandboxes.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The lock of a sandbox: who is in it, and until when it is kept for them.
+//! The lock of a sandbox: who uses it, and until when it is kept for them.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,5 +1,5 @@
-//! Sandboxes: a folder of its own for each session's turn, and commands that run in it, behind walls where the machine
-//! has them.
+//! Sandboxes: a separate folder for each session's turn, and commands that run in it, behind walls where the
+//! machine has them.
 
 mod enclosure;
 mod error;

@@ -1,4 +1,4 @@
-//! What commands behind walls see of a file system.
+//! The parts of a file system that commands behind walls see.
 
 use std::ffi::OsString;
 use std::io;

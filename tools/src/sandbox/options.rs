@@ -1,4 +1,4 @@
-//! How sandboxes of this machine are to be.
+//! Options for the sandboxes of this machine.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Where the sandbox of a session lies.
+//! The location of a session's sandbox.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;

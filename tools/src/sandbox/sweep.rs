@@ -1,4 +1,4 @@
-//! Sandboxes that were left alone.
+//! Frees sandboxes that are no longer used.
 
 use std::io;
 use std::path::{Path, PathBuf};

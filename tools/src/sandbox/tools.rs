@@ -1,4 +1,4 @@
-//! The tools of a sandbox, and its part in the life of a turn.
+//! The tools of a sandbox, and its provisioner.
 
 use std::sync::Arc;
 

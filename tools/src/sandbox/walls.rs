@@ -1,4 +1,4 @@
-//! What stands between a sandbox and the machine.
+//! The walls between a sandbox and the machine.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The head of a `SKILL.md`: the little of YAML that such heads use.
+//! The front matter of a `SKILL.md`: the small part of YAML that it uses.
 
 /// The longest name that every provider takes as a word.
 const NAME_BYTES_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! Where the tests have their sandboxes.
+//! The folders in which the tests keep their sandboxes.
 
 use std::fs;
 use std::io::Read;

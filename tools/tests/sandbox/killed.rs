@@ -1,4 +1,4 @@
-//! What a process leaves that was killed.
+//! What a killed process leaves behind.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! From the boot to the end.
+//! The life of a sandbox, from boot to end.
 
 use std::fs;
 

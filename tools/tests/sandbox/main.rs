@@ -1,5 +1,5 @@
-//! Sandboxes through what is public of them. Where bubblewrap does not work (it may be missing, or be there and not be
-//! permitted), what is tested is what a plain folder promises: that it says so.
+//! Tests of sandboxes through the public interface. Where bubblewrap does not work (it may be missing or not
+//! permitted), they test the promise of a plain folder: that it says so.
 //!
 //! Requirements: C11, C44, C45.
 

@@ -1,4 +1,4 @@
-//! What commands see and reach.
+//! What commands can see and reach.
 
 use std::fs;
 use std::net::TcpListener;
