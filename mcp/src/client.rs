@@ -1,4 +1,4 @@
-//! The client of one server: connects when it must, and again when the connection was lost.
+//! The client of one server. It connects when needed, and again when the connection was lost.
 
 use std::sync::Arc;
 

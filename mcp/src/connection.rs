@@ -1,4 +1,4 @@
-//! One connection to a server: how it begins, and what it was told of the server's tools.
+//! One connection to a server: how it begins, and what the server said of its tools.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;

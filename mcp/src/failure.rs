@@ -1,4 +1,4 @@
-//! What went wrong between us and a server, in plain words: no type of a library is named to anybody.
+//! Errors between client and server, in plain words and without the types of a library.
 
 use std::error::Error;
 use std::io;

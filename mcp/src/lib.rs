@@ -1,10 +1,10 @@
 //! Tools of [MCP](https://modelcontextprotocol.io) servers for Holdover agents.
 //!
-//! An [`McpServer`] says where a server is: a program that is spoken to over its standard input and output, or an
-//! address that speaks streamable HTTP. [`McpClient::discover`] asks it once what tools it has; their
-//! [`ToolSpec`](holdover_core::tool::ToolSpec)s are stored with the sessions of the agent, so another process goes on
-//! with a session without asking anew. [`McpClient::tool`] makes an ordinary tool of a spec: it connects at its first
-//! call, and again when the connection was lost.
+//! An [`McpServer`] says where a server is: a program that is reached over its standard input and output, or
+//! an address that speaks streamable HTTP. [`McpClient::discover`] asks it once for its tools. Their
+//! [`ToolSpec`](holdover_core::tool::ToolSpec)s are stored with the sessions of the agent, so another process
+//! continues a session without asking again. [`McpClient::tool`] makes an ordinary tool of a spec. The tool
+//! connects at its first call, and again when the connection was lost.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -21,15 +21,17 @@
 //! # }
 //! ```
 //!
-//! **What a crash means.** A server says of its tools what they do, and an agent believes it only if its maker wrote
-//! `trusted`. Then a tool with `readOnlyHint` is read only, one with `idempotentHint` idempotent, and one with
-//! `destructiveHint: false` not dangerous. All others, and every tool of a server that is not trusted, are at most once
-//! and dangerous: a person is asked unless a rule says otherwise, and a crash never starts or repeats a call. Each request
-//! carries the call's idempotency key in its `_meta`, as [`IDEMPOTENCY_KEY`].
+//! **Crashes and trust.** A server says what its tools do. An agent believes it only if the agent's author
+//! set `trusted`. Then a tool with `readOnlyHint` is read only, one with `idempotentHint` is idempotent, and
+//! one with `destructiveHint: false` is not dangerous. All others, and every tool of a server that is not
+//! trusted, are at most once and dangerous: a person is asked unless a rule says otherwise, and a crash never
+//! starts or repeats a call. Each request carries the call's idempotency key in its `_meta`, as
+//! [`IDEMPOTENCY_KEY`].
 //!
-//! **What is not there.** A client that asks nothing of people and of models on behalf of a server: sampling, elicitation
-//! and roots are not offered. Tasks are not either: a call is answered while its connection is open, or its outcome is
-//! unknown. Pictures are shown as far as models read them; sound is named in the result, and not heard.
+//! **Not supported.** The client asks nothing of people or models on behalf of a server: it offers no
+//! sampling, elicitation or roots. It does not support tasks either: a call is answered while its connection
+//! is open, or its outcome is unknown. Pictures are shown as far as models read them. Sound is named in the
+//! result, but not passed on.
 
 mod client;
 mod connection;

@@ -1,4 +1,4 @@
-//! Names of tools: a server's own, and the one by which a model asks.
+//! Names of tools: the server's name, and the name that the model uses.
 
 use holdover_core::ids::{self, TOOL_NAME_BYTES_MAX, ToolName};
 

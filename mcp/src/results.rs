@@ -1,4 +1,4 @@
-//! What a server answered, as a model is told.
+//! A server's answers, in the form that a model is told.
 
 use holdover_core::image::{Image, Images};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};

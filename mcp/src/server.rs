@@ -1,4 +1,4 @@
-//! Where a server is, as data.
+//! The location of a server, as data.
 
 use holdover_core::tool::Bound;
 use serde::{Deserialize, Serialize};

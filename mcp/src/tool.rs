@@ -1,4 +1,4 @@
-//! A tool of a server, as an agent has it.
+//! A tool of a server, in the form that an agent uses.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! A client with a server that knows nothing of the client's library: over standard input and output, and over HTTP.
+//! The client against a server that does not use the client's library, over standard input and output and
+//! over HTTP.
 //!
 //! Requirements: D22, B47.
 
