@@ -1,4 +1,4 @@
-//! A gate behind HTTP.
+//! A gate over HTTP.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Policy gates that are asked elsewhere.
+//! Policy gates on other servers.
 //!
-//! [`HttpGate`] asks a server of yours before each call of a tool. What is not a clear word of it is a denial.
+//! [`HttpGate`] asks a server of yours before each call of a tool. Anything but a clear answer is a denial.
 
 mod http;
 

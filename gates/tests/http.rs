@@ -1,4 +1,4 @@
-//! The gate behind HTTP, against servers on loopback.
+//! The HTTP gate, against servers on loopback.
 //!
 //! Requirements: C20, U05.
 
