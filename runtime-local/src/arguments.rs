@@ -1,9 +1,9 @@
-//! The arguments of a call: text that the model wrote, read in one way only.
+//! The arguments of a call: text that the model wrote, which can be read in one way only.
 //!
-//! The gate checks what is read here, the tool gets what is read here. A person who decides and a client
-//! that runs the call read the text itself, so a text that two readers could take differently is refused: an
-//! object that names a key twice, and a whole number of more than 64 bits, of which some readers keep every digit
-//! and others the first sixteen. A number with a fraction or an exponent is a double for every reader.
+//! The gate checks and the tool gets what is read here. A person who decides and a client that runs the call
+//! read the text itself. So a text that two readers could take differently is refused: an object that names a
+//! key twice, and a whole number of more than 64 bits, of which some readers keep every digit and others the
+//! first sixteen. A number with a fraction or an exponent is a double for every reader.
 
 use std::fmt;
 

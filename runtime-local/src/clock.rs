@@ -1,4 +1,4 @@
-//! The store's clock and a lease, as this process knows them.
+//! The store's clock and a lease, as far as this process knows them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What goes wrong for whoever asks the runtime. Each fits one line and names its path.
+//! Errors of the runtime for its callers. Each fits one line and names the session, call or field.
 
 use holdover_core::engine::{RunOutcome, StartError};
 use holdover_core::error::ErrorInfo;

@@ -1,8 +1,9 @@
-//! The one chokepoint: whether a call may run. Every call from every path passes it before it runs.
+//! The one chokepoint that decides whether a call may run. Every call from every path passes it before it
+//! runs.
 //!
-//! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. Where the tool
-//! itself asks for an approval, the stricter of its word and the policy's counts. Where either of them is silent for five
-//! seconds, fails or panics, that is a denial (INV-20).
+//! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. If
+//! the tool itself asks for an approval, the stricter of the tool and the policy counts. If either of them is
+//! silent for five seconds, fails or panics, that is a denial (INV-20).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Code of others runs in tasks of its own: what panics, blocks or is dropped there hurts nobody else.
+//! Runs foreign code in tasks of its own. Code that panics, blocks or is dropped there harms nobody else.
 
 use std::any::Any;
 use std::future::Future;

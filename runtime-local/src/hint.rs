@@ -1,4 +1,4 @@
-//! Listening for changes without missing one: listen first, then look, then wait.
+//! Listens for changes without missing one: listen first, then look, then wait.
 
 use std::pin::Pin;
 use std::sync::Arc;

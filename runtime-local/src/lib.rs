@@ -2,13 +2,13 @@
 //!
 //! > The core decides, the runtime performs, the store remembers.
 //!
-//! An embedding service builds [`Agent`]s, hands them with a store to a [`Runtime`], and calls
-//! [`Runtime::execute`]; a process that only works runs a [`Worker`]. Both do the same with a session:
-//! claim it, ask core's `StepIterator` for the next action, perform it, tell core what became of it.
-//! This crate is the only one that performs effects.
+//! An embedding service builds [`Agent`]s, passes them with a store to a [`Runtime`], and calls
+//! [`Runtime::execute`]. A process that only works runs a [`Worker`]. Both do the same with a session: claim
+//! it, ask core's `StepIterator` for the next action, perform it, and report the result to core. This crate
+//! is the only one that performs effects.
 //!
-//! While a session is suspended nothing of it is here: no task, no timer. Whoever calls
-//! [`Runtime::wait`] waits in its own task, and its death loses nothing.
+//! While a session is suspended, nothing of it is in memory: no task, no timer. A caller of [`Runtime::wait`]
+//! waits in its own task, and its death loses nothing.
 
 mod agent;
 mod arguments;

@@ -1,4 +1,4 @@
-//! Looking on while sessions run here.
+//! Observes runs in this process.
 
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{CallId, MessageSeq, SessionKey, StepNumber, ToolName};

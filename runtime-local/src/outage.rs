@@ -1,4 +1,4 @@
-//! A store that fails while a run waits for it: told at once, and again now and then.
+//! A store that fails while a run waits for it. The outage is reported at once, and again from time to time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

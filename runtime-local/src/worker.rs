@@ -1,4 +1,4 @@
-//! A worker: keeps claiming sessions that are due, and runs each in a task of its own.
+//! A worker: it keeps claiming due sessions, and runs each in a task of its own.
 
 use std::future::pending;
 use std::num::NonZeroUsize;

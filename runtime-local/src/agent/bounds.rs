@@ -1,4 +1,5 @@
-//! The numbers that an agent may have: what would let nothing happen, or could never be reached, is refused.
+//! Checks the numbers of an agent. A number that would let nothing happen, or could never be reached, is
+//! refused.
 
 use holdover_core::agent::{AgentSpec, COUNTED_MAX, StopCondition};
 

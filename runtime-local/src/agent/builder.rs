@@ -1,4 +1,4 @@
-//! How an agent is put together, and what is refused.
+//! Builds an agent, and refuses one that is wrong.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

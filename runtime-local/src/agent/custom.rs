@@ -1,4 +1,4 @@
-//! What an agent asks of the custom state of its sessions, and who checks it.
+//! An agent's rules for the custom state of its sessions, and their check.
 
 use holdover_core::custom::{StateCheck, StateRules};
 

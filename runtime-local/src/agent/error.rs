@@ -1,4 +1,4 @@
-//! What is wrong with an agent.
+//! Errors of an agent.
 
 use holdover_core::ids::{InvalidId, ToolName};
 

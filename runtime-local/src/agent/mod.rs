@@ -1,4 +1,4 @@
-//! An agent with its code: words, model, tools, gate.
+//! An agent with its code: instructions, model, tools, gate.
 
 mod bounds;
 mod builder;

@@ -1,4 +1,4 @@
-//! The models of an agent: its own, those of single modes, those that it falls back on, and when they are left alone.
+//! The models of an agent: its own, those of single modes, its fallbacks, and its circuit breaker.
 
 use std::sync::Arc;
 

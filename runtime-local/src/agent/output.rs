@@ -1,4 +1,4 @@
-//! The value that an agent's turns owe: its schema, of a type or as it is.
+//! The value that an agent's turns must return: its schema, derived from a type or given.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What this process knows of each breaker: what it read last, and what it wrote.
+//! What this process knows of each breaker: what it last read and what it wrote.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

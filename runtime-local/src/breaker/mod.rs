@@ -1,5 +1,5 @@
 //! Circuit breakers of models, shared by all processes that share a store (requirement U10). Core's
-//! [`breaker`](holdover_core::breaker) decides; here a model is asked behind it.
+//! [`breaker`](holdover_core::breaker) decides; this module asks models behind it.
 
 mod known;
 mod record;

@@ -1,6 +1,6 @@
-//! Where a breaker is kept: a store keeps nothing that belongs to no session, so it is the state of a session of its own,
-//! of which only breakers know. Its format is one that no worker reads, nothing is ever delivered to it: no worker runs it.
-//! It is there while its model fails, and deleted when it is answered.
+//! The record of a breaker. A store keeps nothing that belongs to no session, so the record is the state of a
+//! session of its own, which only breakers use. No worker runs that session: no worker reads its format, and
+//! nothing is ever delivered to it. It exists while its model fails, and is deleted when the model answers.
 
 use std::time::Duration;
 

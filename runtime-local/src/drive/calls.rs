@@ -1,4 +1,5 @@
-//! Tool calls: which are out, which wait for the lease, and which are told to stop.
+//! The tool calls of a run: those that are out, those that wait for the lease, and those that are told to
+//! stop.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! What has come of the answer to a model call that is out: what is kept and counted of it where it never becomes whole.
+//! What has arrived of an answer to a running model call: what is kept and counted of it if it never becomes
+//! complete.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

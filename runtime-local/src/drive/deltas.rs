@@ -1,4 +1,4 @@
-//! Writing what a model says while it says it: in coalesced batches, off the critical path.
+//! Writes the model's text as it comes, in batches, off the critical path.
 
 use std::future::pending;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What comes back from something that was out.
+//! The results of actions that were out.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Calls that were begun while the model was still writing: what they bring is kept here until the run takes it with its
-//! call, or drops it.
+//! Calls that were begun while the model was still writing. Their results are kept here until the run takes
+//! them with the calls, or drops them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! When a run is told to leave its session to another.
+//! Tells a run when to leave its session to another run.
 
 use std::future::pending;
 

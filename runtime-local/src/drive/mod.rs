@@ -1,5 +1,5 @@
-//! The driver of one run: asks core's step iterator for the next action, performs it, tells what became
-//! of it. Everything that is out lives in this future: dropping it drops all of it.
+//! The driver of one run. It asks core's step iterator for the next action, performs it, and reports the
+//! result. Everything that is out lives in this future: dropping it drops all of it.
 
 mod calls;
 mod came;

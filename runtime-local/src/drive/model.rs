@@ -1,4 +1,4 @@
-//! One model call: a request is put together, a stream is read to its end.
+//! One model call: builds the request and reads the stream to its end.
 
 use std::sync::Arc;
 use std::time::Duration;

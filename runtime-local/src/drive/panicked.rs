@@ -1,5 +1,5 @@
-//! What becomes of a session whose run panics: code of the program that looks on, or the engine's own. Tools, models,
-//! gates and provisioners run in tasks of their own, and their panics are answers.
+//! Handles a run that panics: in the program's observer, or in the engine itself. Tools, models, gates and
+//! provisioners run in tasks of their own, and their panics are answers.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Beginning each action. Nothing here waits: what takes time goes out.
+//! Starts each action. Nothing here waits: anything that takes time runs in the background.
 
 use std::sync::Arc;
 

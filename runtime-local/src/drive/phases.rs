@@ -1,5 +1,5 @@
-//! One call, from its send to its end: it is made ready, performed, and cleaned up after. Each is out in a task of
-//! its own, if the lease still runs; it is stopped by dropping its future.
+//! One call, from its send to its end: it is prepared, performed, and cleaned up after. Each phase runs in a
+//! task of its own, if the lease still runs. A call is stopped by dropping its future.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,4 +1,4 @@
-//! Keeping the lease, and hearing the news with it.
+//! Renews the lease, and receives news with each renewal.
 
 use std::sync::Arc;
 use std::time::Duration;

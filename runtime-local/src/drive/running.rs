@@ -1,4 +1,4 @@
-//! Showing that a call is out, to whoever follows the session from elsewhere.
+//! Shows that a call is running to readers that follow the session from elsewhere.
 
 use std::pin::pin;
 use std::sync::Arc;

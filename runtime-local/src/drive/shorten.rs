@@ -1,4 +1,4 @@
-//! Old results are put in short, beside the run: by the program's own summariser, or by the agent's model.
+//! Summarises old results beside the run, with the program's own summariser or the agent's model.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A summary: where to cut and what to ask with is core's word; the agent's model makes it.
+//! Summaries. Core decides where to cut and what to ask for; the agent's model writes the summary.
 
 use std::sync::Arc;
 use std::time::Duration;

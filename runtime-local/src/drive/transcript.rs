@@ -1,4 +1,4 @@
-//! What the model sees of the transcript: read once a run, then kept.
+//! The transcript as the model sees it: read once for each run, then kept.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Commits and stagings: repeated until the store has answered, or the lease has ended.
+//! Commits and stagings, repeated until the store has answered or the lease has ended.
 
 use std::sync::Arc;
 

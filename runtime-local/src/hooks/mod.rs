@@ -1,7 +1,7 @@
-//! The hooks of an agent: in order, each bounded, each with its word on what its failure means.
+//! The hooks of an agent: asked in order, each with a time limit, each with its own rule for a failure.
 //!
-//! What the program says of a hook is asked once, when the agent is built; from then on its code runs in tasks of its
-//! own alone.
+//! A hook's settings are read once, when the agent is built. From then on its code runs only in tasks of its
+//! own.
 
 mod model;
 mod moves;

@@ -1,4 +1,4 @@
-//! Telling hooks of transitions: in order, beside the run.
+//! Tells hooks of transitions, in order, beside the run.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Who has answered a pending call that waits to be taken up.
+//! Who has answered a pending call, until a run takes the answer.
 
 use holdover_core::ids::InboxSeq;
 use holdover_core::message::Decision;

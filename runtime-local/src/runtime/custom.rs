@@ -1,4 +1,4 @@
-//! What the tools of a session remember.
+//! The custom state of a session.
 
 use holdover_core::custom::CustomState;
 use holdover_core::ids::SessionKey;

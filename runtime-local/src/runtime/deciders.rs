@@ -1,4 +1,4 @@
-//! Who decides on a call that waits for approval: who may now, who may later, who has approved.
+//! The people who decide on a call that waits for approval: who may now, who may later, who has approved.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Telling all runs of a runtime to leave their sessions to others: for programs that stop.
+//! Draining: tells all runs of a runtime to leave their sessions to others, for programs that stop.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Following a session: its events, and what is said while it is said.
+//! Follows a session: its events, and the model's text as it comes.
 
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};

@@ -1,4 +1,4 @@
-//! Starting a turn with a message.
+//! Starts a turn with a message.
 
 use std::sync::Arc;
 

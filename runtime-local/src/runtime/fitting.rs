@@ -1,5 +1,5 @@
-//! Whether a decision can be carried out as it is said. What is certain to come to nothing is refused before it is
-//! delivered; what only a run can judge, a gate elsewhere or a hook, is judged when the call is about to run.
+//! Checks whether a decision can be carried out. A decision that certainly cannot is refused before it is
+//! delivered. What only a run can judge (a gate elsewhere, a hook) is judged when the call is about to run.
 
 use holdover_core::gate::{ArgumentPatterns, GateQuestion};
 use holdover_core::ids::{InvalidId, PendingId, SessionKey};

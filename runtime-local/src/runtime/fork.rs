@@ -1,4 +1,4 @@
-//! Branches: the checkpoints of a session, and sessions that begin from one.
+//! Forks: the checkpoints of a session, and new sessions that begin from one.
 
 use holdover_core::fork::{self, ForkPlan};
 use holdover_core::handoff::Goal;

@@ -1,4 +1,4 @@
-//! How a session looks: in short, and whenever that changes.
+//! A session in a few words, and a stream of its changes.
 
 use std::time::Duration;
 

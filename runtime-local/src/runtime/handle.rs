@@ -1,4 +1,4 @@
-//! A run that was started here.
+//! The handle of a run that was started in this process.
 
 use std::time::Duration;
 

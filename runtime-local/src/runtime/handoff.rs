@@ -1,4 +1,4 @@
-//! Handing a session over: a new one begins from a goal, with what of this one matters for it.
+//! Handoffs: a new session begins with a goal, and with an extract of the old session that matters for it.
 
 use holdover_core::handoff::Goal;
 use holdover_core::ids::{CheckpointId, InvalidId, ItemKey, OperationId, SessionId, SessionKey};

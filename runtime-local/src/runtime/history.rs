@@ -1,4 +1,4 @@
-//! Every move of a session's machine.
+//! The history of a session: every transition of its machine.
 
 use futures::TryStreamExt;
 use holdover_core::event::Event;

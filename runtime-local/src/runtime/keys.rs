@@ -1,7 +1,7 @@
 //! Item keys: each kind of delivery has keys of its own.
 //!
-//! A session has one inbox, so a store has one space of keys a session. What a caller names is put under a
-//! word of its kind: whoever chooses the key of a message cannot use up the key of an answer.
+//! A session has one inbox, so a store has one key space for each session. A caller's key is prefixed with a
+//! word for its kind, so the key of a message cannot use up the key of an answer.
 
 use holdover_core::ids::{ID_BYTES_MAX, InvalidId, ItemKey, PendingId, SessionKey, TenantId};
 use holdover_core::payload::Digest;

@@ -1,5 +1,5 @@
-//! The mailbox of a session: what waits in it, what becomes of a message while a turn runs, and what is said in
-//! place of something earlier.
+//! The mailbox of a session: the messages that wait in it, what happens to a message while a turn runs, and
+//! messages that replace earlier ones.
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};

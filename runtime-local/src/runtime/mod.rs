@@ -1,4 +1,4 @@
-//! What an embedding service asks for: execute, deliver, resume, stop, follow, wait.
+//! The interface for an embedding service: execute, deliver, resume, stop, follow, wait.
 
 mod answered;
 mod claim;

@@ -1,4 +1,4 @@
-//! What sessions are listed by: their agent, and the program that made them.
+//! The labels by which sessions are listed: their agent, and the program that created them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What is owed: the open pending calls, of one session or of all.
+//! Lists the open pending calls, of one session or of all.
 
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
 use holdover_core::message::PendingBody;

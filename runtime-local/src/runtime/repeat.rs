@@ -1,4 +1,4 @@
-//! Repeating a request to the store: each carries an id of its own, so a repeat changes nothing.
+//! Repeats a request to the store. Each request carries an id of its own, so a repeat changes nothing.
 
 use std::time::Duration;
 

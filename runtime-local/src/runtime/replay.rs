@@ -1,4 +1,4 @@
-//! What the rows of a session make of it.
+//! Rebuilds a session's machine from the rows of its history.
 
 use futures::TryStreamExt;
 use holdover_core::event::Event;

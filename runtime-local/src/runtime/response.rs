@@ -1,4 +1,4 @@
-//! What came of a turn.
+//! The response: how a turn ended.
 
 use holdover_core::engine::RunOutcome;
 use holdover_core::error::ErrorInfo;

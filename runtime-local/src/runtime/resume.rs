@@ -1,4 +1,4 @@
-//! Taking a session up again.
+//! Resumes sessions.
 
 use holdover_core::ids::SessionKey;
 use holdover_core::message::SignalBody;

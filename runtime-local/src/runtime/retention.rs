@@ -1,4 +1,4 @@
-//! Removing what nobody needs any more.
+//! Removes sessions and checkpoints that nobody needs any more.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The runs of a session: who worked on it, and for what.
+//! The runs of a session: who worked on it, what for, and what each run used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! Sessions as a whole: which there are, and their end.
+//! Lists, deletes and purges sessions.
 
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{DeleteOutcome, Deletion, Page, SessionQuery, SessionSummary};

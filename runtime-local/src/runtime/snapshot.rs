@@ -1,4 +1,4 @@
-//! A session as it stands, and the place from which its events go on.
+//! A snapshot of a session, with the cursor from which its events continue.
 
 use std::collections::BTreeSet;
 

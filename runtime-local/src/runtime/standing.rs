@@ -1,4 +1,4 @@
-//! How a session stands, read from what is stored.
+//! The standing of a session, read from the store.
 
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;

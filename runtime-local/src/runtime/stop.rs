@@ -1,4 +1,4 @@
-//! Stopping a session, from any process.
+//! Stops a session, from any process.
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, InterruptId, SessionKey};

@@ -1,4 +1,4 @@
-//! The reader behind [`Runtime::follow`]: looks, shows, waits for a hint, looks again.
+//! The reader behind [`Runtime::follow`]: it looks, shows, waits for a hint, and looks again.
 
 use std::collections::VecDeque;
 use std::time::Duration;

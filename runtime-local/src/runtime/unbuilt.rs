@@ -1,4 +1,5 @@
-//! Sessions that a worker claimed and could not run: for how long each is given back, and left alone here.
+//! Sessions that a worker claimed and could not run: for how long each is given back and not claimed again
+//! here.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What a new version would break: asked before it serves anything.
+//! What a new version would break. It asks before it serves anything.
 
 use std::fmt;
 

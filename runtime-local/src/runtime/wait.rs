@@ -1,4 +1,4 @@
-//! Waiting for a session, and taking it on when its time has come: as a worker would.
+//! Waits for a session, and runs it when it is due, as a worker would.
 
 use std::time::Duration;
 

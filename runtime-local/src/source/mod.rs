@@ -1,4 +1,4 @@
-//! Where the agent of a claimed session comes from.
+//! Sources of agents for claimed sessions.
 
 mod version;
 

@@ -1,4 +1,4 @@
-//! Which of two versions is the newer one.
+//! Compares two versions.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! What an answer is bound to, and which keys are whose.
+//! The binding of an answer to one call, and the separate keys of each kind of delivery.
 //!
 //! Requirements: C28.
 

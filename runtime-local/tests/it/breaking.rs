@@ -1,4 +1,4 @@
-//! A breaker that all who share a store share: what some find out of a model the others know.
+//! A breaker that all processes on a store share: what one learns of a model, the others know.
 //!
 //! Requirements: C53, U10.
 

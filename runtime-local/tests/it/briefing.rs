@@ -1,4 +1,4 @@
-//! What a model is told before anything is said: mode, identity, skills, instructions, or a caller's prompt.
+//! The system prompt of a model: mode, identity, skills, instructions, or a caller's prompt.
 //!
 //! Requirements: A36, A37, B15, C12, C13, C14.
 

@@ -1,4 +1,4 @@
-//! A tool that says itself which of its calls people must approve.
+//! Tools that decide which of their calls need approval.
 //!
 //! Requirements: A44, A46, U05.
 

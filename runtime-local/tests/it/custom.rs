@@ -1,4 +1,4 @@
-//! What the tools of a session remember.
+//! The custom state of sessions.
 //!
 //! Requirements: H18.
 

@@ -1,4 +1,4 @@
-//! Chance that can be repeated.
+//! Repeatable randomness.
 
 /// Numbers that look random and are not.
 pub(crate) struct Dice(pub(crate) u64);

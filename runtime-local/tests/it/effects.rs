@@ -1,4 +1,4 @@
-//! What a model sees, and what an observer is shown.
+//! What a model and an observer are shown.
 
 use std::sync::{Arc, Mutex};
 

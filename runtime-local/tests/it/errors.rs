@@ -1,4 +1,4 @@
-//! What is said to whoever asks for what cannot be: one line, and which session, call, key or field it is about.
+//! Errors for impossible requests: one line that names the session, call, key or field.
 //!
 //! Requirements: U11.
 

@@ -1,4 +1,4 @@
-//! The same on SQLite, in real time: handles on one file stand for processes.
+//! The same on SQLite, in real time. Handles on one file stand for processes.
 //!
 //! Requirements: A60, H05, H14.
 

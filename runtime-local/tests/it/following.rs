@@ -1,4 +1,4 @@
-//! Whoever follows a session is shown everything once, wherever he is cut.
+//! A reader that follows a session is shown everything once, wherever it is cut off.
 //!
 //! Requirements: A15, A38, B16, C15, C17.
 

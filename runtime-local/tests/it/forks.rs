@@ -1,4 +1,4 @@
-//! Sessions that begin as another one was.
+//! Sessions that begin from a checkpoint of another session.
 //!
 //! Requirements: C63, H19, H24.
 

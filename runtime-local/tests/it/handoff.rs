@@ -1,4 +1,4 @@
-//! Sessions that are handed over: a new one works on a goal, with what of the old one matters for it.
+//! Handoffs: a new session works on a goal, with an extract of the old one.
 //!
 //! Requirements: B50.
 

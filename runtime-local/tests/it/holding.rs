@@ -1,4 +1,4 @@
-//! What hooks say of calls that people decide on, too.
+//! Hooks and calls that people also decide on.
 //!
 //! Requirements: B32, C36, U05, U06.
 

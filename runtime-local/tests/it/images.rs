@@ -1,4 +1,4 @@
-//! What a model is shown of the pictures of a session.
+//! Which pictures of a session a model is shown.
 //!
 //! Requirements: A51.
 

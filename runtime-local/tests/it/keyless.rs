@@ -1,4 +1,4 @@
-//! A worker without the key of a session does it no harm.
+//! A worker that lacks the encryption key of a session does the session no harm.
 
 use std::sync::Arc;
 use std::time::Duration;

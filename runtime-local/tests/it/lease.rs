@@ -1,4 +1,4 @@
-//! What a run does by its lease, its fence and the store's clock.
+//! The effect of its lease, its fence and the store's clock on a run.
 //!
 //! Requirements: B07, D12, H01.
 

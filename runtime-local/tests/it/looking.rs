@@ -1,4 +1,4 @@
-//! How a session looks from outside, what came of its turn, and waiting with a bound.
+//! A session from outside: its standing, the result of its turn, and waiting with a time limit.
 //!
 //! Requirements: A13, B12, C10, C58, C59, D16, H04.
 

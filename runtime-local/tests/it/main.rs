@@ -1,5 +1,5 @@
-//! The runtime against the reference store, on virtual time: nothing here waits for a real second. Only `sandbox` runs real
-//! processes, in their time.
+//! Tests of the runtime on the reference store, on virtual time: nothing here waits for a real second. Only
+//! `sandbox` runs real processes, in real time.
 
 // A helper of a test may panic like the test itself.
 #![allow(clippy::unwrap_used)]

@@ -1,6 +1,6 @@
-//! Many calls that wait for people, and what becomes of those that nobody answers.
+//! Many calls that wait for people, and the end of those that nobody answers.
 //!
-//! `HOLDOVER_PENDING=100000 cargo test -p holdover-runtime-local --test it many` asks for more.
+//! `HOLDOVER_PENDING=100000 cargo test -p holdover-runtime-local --test it many` runs it with more.
 //!
 //! Requirements: U05.
 

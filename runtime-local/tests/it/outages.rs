@@ -1,4 +1,5 @@
-//! A store that fails while a run waits for it: whoever looks on is told at once, now and then, and when it is over.
+//! A store that fails while a run waits for it: observers are told at once, from time to time, and when it is
+//! over.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

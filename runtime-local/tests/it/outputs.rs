@@ -1,4 +1,4 @@
-//! Turns that owe a value.
+//! Turns that must return a value.
 //!
 //! Requirements: H07, H08.
 

@@ -1,4 +1,5 @@
-//! Code of the program that panics is an answer, wherever it runs: no panic escapes, and no session is left behind.
+//! A panic in the program's code is an answer, wherever it happens: no panic escapes, and no session is left
+//! behind.
 //!
 //! Requirements: A20, C50.
 

@@ -1,4 +1,4 @@
-//! A model is stopped in the middle of its answer: the text that had come is kept.
+//! A model is stopped in the middle of its answer: the text so far is kept.
 //!
 //! Requirements: C61.
 

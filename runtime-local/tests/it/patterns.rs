@@ -1,4 +1,4 @@
-//! Rules and standing approvals that name arguments, and a model that sends two of a name.
+//! Rules and standing approvals that name arguments, and a model that sends the same name twice.
 //!
 //! Requirements: C31, U06.
 

@@ -1,4 +1,4 @@
-//! The three phases of a call: it is made ready, performed, cleaned up after.
+//! The three phases of a call: it is prepared, performed, and cleaned up after.
 //!
 //! Requirements: A49, A51, B31, C35, D12, D13, U06.
 

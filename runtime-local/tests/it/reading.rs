@@ -1,4 +1,4 @@
-//! What a service reads of its sessions, and their end.
+//! How a service reads its sessions, and how sessions end.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How often a run renews its lease: its own writes are no reason to.
+//! How often a run renews its lease. Its own writes cause no renewal.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

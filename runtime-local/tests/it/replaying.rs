@@ -1,4 +1,4 @@
-//! A state that is not what its rows make, and rows that make none, are found.
+//! A replay finds a state that differs from its rows, and rows that make no state.
 //!
 //! Requirements: C57; INV-10.
 

@@ -1,4 +1,4 @@
-//! What failed is tried again, by whoever is asked, and at once if somebody says so.
+//! Failed calls of models and tools are retried: later, by the next model, or at once on request.
 //!
 //! Requirements: A22, B40, C49, C52, C53.
 

@@ -1,4 +1,4 @@
-//! Whoever follows a session is told of a call when it starts, and not when it is over.
+//! A reader that follows a session learns of a call when it starts, not when it is over.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! A sandbox is booted by the first call that needs it, and freed on every exit of its turn. Commands are real ones, under
-//! bubblewrap where it works: so time is real here, too.
+//! The first call that needs a sandbox boots it, and every exit of its turn frees it. Commands are real, and
+//! run under bubblewrap where it works, so time is real here, too.
 //!
 //! Requirements: C11, C44, C45.
 

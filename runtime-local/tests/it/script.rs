@@ -1,4 +1,4 @@
-//! A model that says what a test tells it to.
+//! A model that says what a test tells it to say.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

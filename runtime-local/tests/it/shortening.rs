@@ -1,4 +1,4 @@
-//! Old results are put in short by whoever the program brings, or by the agent's model, beside the run.
+//! Old results are summarised beside the run, by the program's own summariser or by the agent's model.
 //!
 //! Requirements: A34, U10.
 

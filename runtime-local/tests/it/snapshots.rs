@@ -1,4 +1,4 @@
-//! A page that opens in the middle: what it is shown first, and what follows, is all there is, once.
+//! A page that opens in the middle: the snapshot and the events after it show everything, once.
 //!
 //! Requirements: H16, H20.
 

@@ -1,4 +1,4 @@
-//! Workers die at random instants, answers are lost, stops arrive; what is promised holds.
+//! Workers die at random instants, answers are lost, stops arrive; all promises hold.
 //!
 //! Requirements: U03.
 

@@ -1,4 +1,4 @@
-//! A store that stumbles where a test tells it to.
+//! A store that fails where a test tells it to.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

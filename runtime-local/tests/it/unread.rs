@@ -1,4 +1,4 @@
-//! Askings that cannot be read, among others: what a newer version left behind in a rolling upgrade, what was damaged.
+//! Unreadable pending calls among others: left behind by a newer version in a rolling upgrade, or damaged.
 //!
 //! Requirements: U05.
 

@@ -1,4 +1,4 @@
-//! What sessions, turns and runs used: also of answers that never became whole, and of runs that died.
+//! The usage of sessions, turns and runs, also of incomplete answers and of runs that died.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Timers and back-offs that are followed through.
+//! Timers and back-offs, waited for to their end.
 //!
 //! Requirements: B19, B20.
 

@@ -1,4 +1,4 @@
-//! A provider that counts what it is shown, and refuses what is more than its model reads: sessions go on.
+//! A provider that counts its input and refuses more than its model reads: sessions go on.
 //!
 //! Requirements: B38, A67.
 

@@ -1,4 +1,4 @@
-//! Workers: bounded, patient, and no harm to what they do not know.
+//! Workers: bounded, patient, and harmless to sessions that they do not know.
 //!
 //! Requirements: C06, C56, U13.
 

@@ -1,4 +1,4 @@
-//! Whoever is held goes on soon after the circuit has closed, or after the probe has died.
+//! Sessions that are held go on soon after the circuit has closed, or after the probe has died.
 //!
 //! Requirements: U10.
 

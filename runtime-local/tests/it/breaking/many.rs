@@ -1,4 +1,4 @@
-//! A breaker in the hands of many processes, of which some die.
+//! A breaker that many processes use, some of which die.
 //!
 //! Requirements: U10.
 

@@ -1,4 +1,5 @@
-//! Models of one name at several servers, or under several accounts: what fails at one says nothing of the others.
+//! Models of one name at several servers or under several accounts: a failure at one says nothing about the
+//! others.
 //!
 //! Requirements: C53, U10.
 
