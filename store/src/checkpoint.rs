@@ -5,36 +5,36 @@ use crate::ids::{CheckpointId, Epoch, EventSeq, Incarnation, MessageSeq, Session
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The state of a session after one of its commits. It refers to the transcript by place and copies none
-/// of it. Never changed; removed with its session, or by [`purge`](super::StateStore::purge).
+/// The state of a session after one of its commits. It refers to the transcript by place and copies none of
+/// it. It never changes. It is removed with its session, or by [`purge`](super::StateStore::purge).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The version that its commit made.
+    /// The version that the commit of this checkpoint made.
     pub id: CheckpointId,
-    /// The life of the session that it belongs to.
+    /// The life of the session that the checkpoint belongs to.
     pub incarnation: Incarnation,
-    /// The run that made it.
+    /// The run that made the checkpoint.
     pub epoch: Epoch,
-    /// The newest message then.
+    /// The newest message at that time.
     pub last_message: MessageSeq,
-    /// The newest event then.
+    /// The newest event at that time.
     pub last_event: EventSeq,
-    /// When it was made.
+    /// When the checkpoint was made.
     pub at: Timestamp,
     /// The format of the state.
     pub format: StateFormat,
-    /// The state then.
+    /// The state at that time.
     pub state: Payload,
 }
 
-/// Which checkpoints of a session, newest first.
+/// A query for checkpoints of a session, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointQuery {
-    /// Of this session.
+    /// The session.
     pub key: SessionKey,
-    /// Only this one.
+    /// Only this checkpoint, if set.
     pub id: Option<CheckpointId>,
-    /// Which page.
+    /// The page that is asked for.
     pub page: PageRequest,
 }
 
@@ -49,7 +49,7 @@ impl CheckpointQuery {
         Self { key, id: Some(id), page: PageRequest::default() }
     }
 
-    /// The digest of everything but the page, to which its cursors are bound.
+    /// The digest of everything but the page. The query's cursors are bound to it.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({ "list": "checkpoints", "key": self.key, "id": self.id });
         Digest::of(filter.to_string().as_bytes())

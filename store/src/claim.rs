@@ -6,32 +6,32 @@ use super::{Delivery, InboxItem, Interrupt, PendingCall, Session, SessionStatus,
 use crate::ids::{Epoch, Fence, InboxSeq, QueueLabel, RunId, StateFormat, TenantId, Version, WorkerId};
 use crate::time::Timestamp;
 
-/// The longest lease: ten years. For longer nobody is meant to hold a session, and its end would be an instant that not
-/// every store can keep. A claim or a renewal for longer is an
+/// The longest lease: ten years. Nobody is meant to hold a session for longer, and not every store can keep
+/// the instant at which a longer lease would end. A claim or a renewal for longer is an
 /// [`InvalidArgument`](super::StoreErrorKind::InvalidArgument) and changes nothing.
 pub const LEASE_MAX: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 
 /// A claim of one named session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimOne {
-    /// The caller's id of the run that begins; recognises a repeat.
+    /// The caller's id of the run that begins. A repeat of the claim is recognised by it.
     pub run: RunId,
-    /// Who claims.
+    /// The worker that claims.
     pub worker: WorkerId,
-    /// For how long; at most [`LEASE_MAX`].
+    /// The length of the lease; at most [`LEASE_MAX`].
     pub lease: Duration,
-    /// Claim only at this version.
+    /// If set, claim only at this version.
     pub expected_version: Option<Version>,
-    /// Accepted with the claim or not at all: messages and signals.
+    /// Messages and signals that are accepted with the claim or not at all.
     pub items: Vec<InboxItem>,
 }
 
-/// Which queues a worker serves.
+/// The queues that a worker serves.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Queues {
-    /// All there are.
+    /// All queues.
     All,
-    /// These.
+    /// Only these queues.
     Named(Vec<QueueLabel>),
 }
 
@@ -45,28 +45,29 @@ impl Queues {
     }
 }
 
-/// A claim of whatever is due in the queues that are served.
+/// A claim of due sessions in the queues that are served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimDue {
-    /// One run id for each session wanted: their number is the limit (INV-32).
+    /// One run id for each session that is wanted. Their number is the limit (INV-32).
     pub runs: Vec<RunId>,
-    /// Who claims.
+    /// The worker that claims.
     pub worker: WorkerId,
-    /// For how long; at most [`LEASE_MAX`].
+    /// The length of the lease; at most [`LEASE_MAX`].
     pub lease: Duration,
-    /// Which queues are served. A session that nobody runs and that has an interrupt waiting is due in
+    /// The queues that are served. A session that nobody runs and that has an interrupt waiting is due in
     /// every queue.
     pub queues: Queues,
-    /// Sessions with a newer format are left alone, except one that nobody runs and that has an interrupt waiting.
+    /// The newest format that the worker reads. Sessions with a newer one are not claimed, except one that
+    /// nobody runs and that has an interrupt waiting.
     pub newest_format: StateFormat,
-    /// Only sessions of this tenant; of all if none.
+    /// Only sessions of this tenant; of all tenants if none.
     pub tenant: Option<TenantId>,
 }
 
-/// A session in the hands of a run, with all its news, read at one instant.
+/// A claimed session with all its news, read at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// What every write of this run must carry.
+    /// The fence that every write of this run must carry.
     pub fence: Fence,
     /// The caller's id of this run.
     pub run: RunId,
@@ -76,11 +77,11 @@ pub struct Claim {
     pub session: Session,
     /// Calls that somebody outside owes an answer, in the order they were opened.
     pub pending: Vec<PendingCall>,
-    /// The first page of what is not consumed, in order: at most [`INBOX_PAGE`](super::INBOX_PAGE) items
-    /// and [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), but at least the first item if there is one.
+    /// The first page of the items that are not consumed, in order: at most [`INBOX_PAGE`](super::INBOX_PAGE)
+    /// items and [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), but at least the first item if there is one.
     /// [`more_inbox_after`](Self::more_inbox_after) says whether there is more.
     pub inbox: Vec<StoredItem>,
-    /// The store's clock when the claim was made; in the answer to a repeat, when it was repeated. What is left
+    /// The store's clock when the claim was made; in the answer to a repeat, when it was repeated. The rest
     /// of the lease is the time from here to `lease_ends`, counted by the claimer from before it asked.
     pub now: Timestamp,
     /// When the lease ends.
@@ -88,13 +89,13 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The interrupt that waits.
+    /// The interrupt that waits, if any.
     pub fn interrupt(&self) -> Option<&Interrupt> {
         self.session.interrupt.as_ref()
     }
 
-    /// Whether the inbox holds more than this page: ask
-    /// [`read_inbox`](super::StateStore::read_inbox) after the last item.
+    /// The last item of this page, if the inbox holds more: ask [`read_inbox`](super::StateStore::read_inbox)
+    /// after it.
     pub fn more_inbox_after(&self) -> Option<InboxSeq> {
         let last = self.inbox.last()?.seq;
         (self.session.unread > self.inbox.len() as u64).then_some(last)
@@ -104,35 +105,35 @@ impl Claim {
 /// The answer to [`claim_session`](super::StateStore::claim_session).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClaimOutcome {
-    /// Claimed; a repeat with the same run id answers the same claim while its lease runs.
+    /// Claimed. A repeat with the same run id answers the same claim while its lease runs.
     Claimed(Box<Claim>),
-    /// Another run holds it. Nothing was changed.
+    /// Another run holds the session. Nothing was changed.
     Held {
-        /// Who.
+        /// The worker of that run.
         worker: WorkerId,
-        /// Which run.
+        /// The number of that run.
         epoch: Epoch,
-        /// Its version.
+        /// The version of the session.
         version: Version,
-        /// Until when.
+        /// When the lease of that run ends.
         lease_ends: Timestamp,
     },
     /// The session has another version. Nothing was changed.
     VersionConflict {
         /// The version that was named.
         expected: Version,
-        /// The version it has.
+        /// The version that the session has.
         actual: Version,
-        /// The status it has.
+        /// The status that the session has.
         status: SessionStatus,
     },
     /// A repeat of a claim whose lease has ended or was released. Nothing was changed.
     LeaseEnded,
     /// An item was not accepted, so nothing was claimed.
     ItemRefused {
-        /// Its place among the items.
+        /// The index of the item.
         index: usize,
-        /// Why.
+        /// Why the item was not accepted.
         refusal: Delivery,
     },
     /// The session is aborted, for ever.

@@ -8,25 +8,25 @@ use crate::ids::{CallId, InboxSeq, InterruptId, MessageSeq, OperationId, Pending
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
-/// One call's result, made durable before its step is finished.
+/// The result of one call, made durable before its step is finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedResult {
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Its result: the bytes of the message that a later commit promotes.
+    /// The result: the bytes of the message that a later commit promotes.
     pub payload: Payload,
 }
 
-/// What a run stages in one write, wholly or not at all.
+/// The results and start marks that a run stages in one write, wholly or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Staging {
-    /// Results. The first for a call wins for ever (INV-17).
+    /// Results. The first result of a call wins for ever (INV-17).
     pub results: Vec<StagedResult>,
-    /// Start marks of calls that may be sent once this is acknowledged.
+    /// Start marks of calls that may be sent once this staging is acknowledged.
     pub starts: Vec<CallId>,
 }
 
-/// What is staged in a session.
+/// The staged results and start marks of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Staged {
     /// Results that no commit has promoted, in the order of their call ids.
@@ -38,11 +38,11 @@ pub struct Staged {
 /// The answer to [`stage_result`](super::StateStore::stage_result).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StageOutcome {
-    /// All of it is staged, by this write or by an earlier one with the same bytes.
+    /// Everything is staged, by this write or by an earlier one with the same bytes.
     Staged(Receipt),
     /// This call has another result; nothing was changed.
     Conflict {
-        /// Which call.
+        /// The call.
         call: CallId,
     },
     /// Another run owns the session now, or it was released or deleted.
@@ -52,18 +52,18 @@ pub enum StageOutcome {
 /// A message to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewMessage {
-    /// These bytes.
+    /// A message with these bytes.
     Inline(Payload),
-    /// The staged result of this call, which is promoted: it is staged no longer.
+    /// The staged result of this call. It is promoted, and no longer staged.
     Promote(CallId),
 }
 
-/// The state of a session and how to read it.
+/// The state of a session, and how to read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewState {
-    /// Its format.
+    /// The format of the state.
     pub format: StateFormat,
-    /// Its bytes.
+    /// The bytes of the state.
     pub payload: Payload,
 }
 
@@ -81,11 +81,11 @@ pub enum OutcomeKind {
     SuspendedStepPartial,
     /// A durable timer, or a back-off longer than a second.
     SuspendedUntil,
-    /// Soft stop.
+    /// A soft stop.
     Interrupted,
-    /// Hard stop, final.
+    /// A hard stop, which is final.
     Aborted,
-    /// Unrecoverable for this turn.
+    /// An error that this turn could not recover from.
     Failed,
     /// Another run took the session over.
     Lost,
@@ -130,31 +130,34 @@ impl OutcomeKind {
     }
 }
 
-/// What a commit writes into the record of its run. The first end is kept for ever.
+/// The end of a run, which a commit writes into the run's record. The first end is kept for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnd {
-    /// How it ended.
+    /// How the run ended.
     pub outcome: OutcomeKind,
-    /// What it used and why it ended; opaque.
+    /// The run's usage and the reason for its end; opaque to the store.
     pub detail: Payload,
 }
 
-/// How the session is left. A release ends the fence, except for the repeat of that commit.
+/// How a commit leaves the session. A release ends the fence, except for the repeat of that commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// The session is left with this status: any but active. Left idle, it owes nothing: what is staged then is dropped,
-    /// also what this commit stages. So a result that comes again, after it was promoted, does not stay for ever.
+    /// The session is left with this status, which is any but active. A session that is left idle owes
+    /// nothing: everything staged then is dropped, also what this commit stages. So a result that comes
+    /// again, after it was promoted, does not stay for ever.
     To {
-        /// The status it is left with.
+        /// The status that the session is left with.
         status: SessionStatus,
-        /// When it wants a worker if nothing wakes it before.
+        /// When the session wants a worker if nothing wakes it before.
         deadline: Option<Timestamp>,
-        /// How many unseen counted items wake it while it is suspended; 0 = none do.
+        /// The number of unseen counted items that wake the session while it is suspended; 0 = none do.
         wake_on: u32,
     },
-    /// The claim is given back: the status that it found returns, a takeover's with its lease ended.
+    /// The claim is given back. The status that the claim found returns; that of a takeover returns with its
+    /// lease ended.
     GiveBack {
-        /// When it wants a worker if nothing wakes it before. A takeover's is due at once if none is named.
+        /// When the session wants a worker if nothing wakes it before. A takeover is due at once if none is
+        /// named.
         alarm: Option<Timestamp>,
     },
 }
@@ -162,37 +165,38 @@ pub enum Release {
 /// Everything a run changes, applied wholly or not at all (INV-04). Every part is optional.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// Recognises a repeat of this commit.
+    /// The operation id, by which a repeat of this commit is recognised.
     pub operation: OperationId,
-    /// The version it was decided on.
+    /// The version on which the commit was decided.
     pub expected_version: Option<Version>,
     /// The new state. Start marks staged before it are dropped: the state names what started.
     pub state: Option<NewState>,
-    /// Appended in this order, with dense sequence numbers.
+    /// Messages to append, in this order, with dense sequence numbers.
     pub messages: Vec<NewMessage>,
-    /// Staged by this commit, and free to be promoted by a later one while the session has not been left idle.
+    /// Results to stage with this commit. A later commit may promote them while the session has not been left
+    /// idle.
     pub stage: Vec<StagedResult>,
-    /// Appended to the event log in this order, with dense sequence numbers.
+    /// Events to append to the event log, in this order, with dense sequence numbers.
     pub events: Vec<Payload>,
-    /// Whether the session as this commit leaves it is kept as a checkpoint. Only with a state.
+    /// Whether to keep the session, as this commit leaves it, as a checkpoint. Only with a state.
     pub checkpoint: bool,
-    /// The number of the model call whose message is in this commit: its deltas are removed, late ones are
-    /// refused.
+    /// The number of the model call whose message is in this commit. The deltas of that call are removed, and
+    /// late ones are refused.
     pub streamed: Option<u32>,
     /// Pending calls to open.
     pub open: Vec<NewPending>,
-    /// Pending calls to close. One that was answered after `inbox_seen` refuses the commit.
+    /// Pending calls to close. If one was answered after `inbox_seen`, the commit is refused.
     pub close: Vec<PendingId>,
-    /// Inbox items consumed, named one by one.
+    /// Inbox items that the commit consumes, named one by one.
     pub consumed: Vec<InboxSeq>,
-    /// The newest item this run has read; never falls, and reaches no further than the newest there is.
-    /// Only items after it count for `wake_on`.
+    /// The newest item that this run has read. It never falls, and reaches no further than the newest item
+    /// there is. Only items after it count for `wake_on`.
     pub inbox_seen: Option<InboxSeq>,
-    /// The interrupt that this commit carries out; cleared if it still is the one that waits.
+    /// The interrupt that this commit carries out. It is cleared if it is still the one that waits.
     pub interrupt_confirmed: Option<InterruptId>,
     /// The end of the run.
     pub run: Option<RunEnd>,
-    /// How the session is left; kept if none.
+    /// How the session is left. If none, the run keeps it.
     pub release: Option<Release>,
 }
 
@@ -218,9 +222,9 @@ impl Commit {
         }
     }
 
-    /// Refuses what no store could keep: a payload or a whole larger than `capabilities` allow, a
-    /// release to active, a pending call that needs no answer or is of another kind than its name says, a checkpoint without
-    /// a state. Names the field.
+    /// Refuses a commit that no store could keep: a payload or a whole commit larger than `capabilities`
+    /// allow, a release to active, a pending call that needs no answer or is of another kind than its name
+    /// says, a checkpoint without a state. The error names the field.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
         const OPERATION: &str = "commit";
         Limits::of(capabilities, OPERATION).commit(self)?;
@@ -257,35 +261,35 @@ impl Commit {
     }
 }
 
-/// The news that every fenced write answers, so that a running session needs no polling.
+/// The news that answers every fenced write, so that a running session needs no polling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The version now.
+    /// The present version.
     pub version: Version,
     /// The newest message.
     pub last_message: MessageSeq,
     /// The newest inbox item.
     pub last_item: InboxSeq,
-    /// How many inbox items are not consumed.
+    /// The number of inbox items that are not consumed.
     pub unread: u64,
     /// Whether an interrupt waits.
     pub interrupt: bool,
     /// The store's clock.
     pub now: Timestamp,
-    /// When the lease ends; the past after a release.
+    /// When the lease ends. It lies in the past after a release.
     pub lease_ends: Timestamp,
 }
 
 /// Whether a write under an old fence had been applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Applied {
-    /// It is the newest commit of the session.
+    /// Yes: it is the newest commit of the session.
     Yes,
-    /// It was not: neither this run nor a newer one has committed, or the newest commit is another one of
-    /// this run and the write names that commit's version or a later one, so that it was decided after it.
+    /// No. Either neither this run nor a newer one has committed. Or the newest commit is another one of this
+    /// run and the write names that commit's version or a later one, so that it was decided after it.
     No,
-    /// Nobody knows: a newer run has committed since, or this run has made another commit and the write
-    /// names no version or one before it, or the session is gone.
+    /// Unknown: a newer run has committed since, or this run has made another commit and the write names no
+    /// version or one before it, or the session is gone.
     Unknown,
 }
 
@@ -298,7 +302,7 @@ pub enum CommitOutcome {
     VersionConflict {
         /// The version that was named.
         expected: Version,
-        /// The version it has.
+        /// The version that the session has.
         actual: Version,
     },
     /// Another run owns the session now, or it was released or deleted; nothing was changed by this call.
@@ -308,27 +312,27 @@ pub enum CommitOutcome {
     },
     /// A pending call that the commit closes has an answer that the run has not read; nothing was changed.
     AnswerWaiting {
-        /// Which pending call.
+        /// The pending call.
         pending: PendingId,
     },
     /// No result of this call is staged; nothing was changed.
     NotStaged {
-        /// Which call.
+        /// The call.
         call: CallId,
     },
     /// This call has another staged result; nothing was changed.
     StageConflict {
-        /// Which call.
+        /// The call.
         call: CallId,
     },
-    /// This pending call is not open (or, to be opened, was before); nothing was changed.
+    /// This pending call is not open; or it was to be opened, and was opened before. Nothing was changed.
     PendingConflict {
-        /// Which pending call.
+        /// The pending call.
         pending: PendingId,
     },
     /// This inbox item is not there to be consumed, or lies after `inbox_seen`; nothing was changed.
     NotInInbox {
-        /// Which item.
+        /// The item.
         seq: InboxSeq,
     },
 }

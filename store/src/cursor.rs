@@ -20,13 +20,13 @@ const EVENTS: u8 = 1;
 const PAGE: u8 = 2;
 const CHECKSUM_BYTES: usize = 4;
 
-/// A text that is no cursor.
+/// The error for a text that is not a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a cursor: {0}")]
 pub struct InvalidCursor(&'static str);
 
-/// A place in what a session shows: after this event and, if a stream runs there, after this delta of it,
-/// in this incarnation.
+/// A position in what a session shows: after an event and, if a stream runs there, after a delta of it, in
+/// one incarnation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventCursor {
     /// The life of the session; none before the first event of whichever life there is.
@@ -34,12 +34,13 @@ pub struct EventCursor {
     place: EventPlace,
 }
 
-/// Where a reader stands within one life of a session.
+/// The position of a reader within one life of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct EventPlace {
-    /// After this event.
+    /// The event after which the reader is.
     pub after: EventSeq,
-    /// After this delta of this stream; none if it has read no delta of the stream that it may stand in.
+    /// The stream and the delta after which the reader is; none if it has read no delta of the stream that it
+    /// may be in.
     pub within: Option<(StreamId, u64)>,
 }
 
@@ -58,12 +59,14 @@ impl EventCursor {
         Self { incarnation: Some(incarnation), place }
     }
 
-    /// The life that it belongs to, if it names one, and the place in it. For stores whose backend looks at both.
+    /// The life that the cursor names, if any, and the position in it. For stores whose backend looks at
+    /// both.
     pub fn parts(&self) -> (Option<Incarnation>, EventPlace) {
         (self.incarnation, self.place)
     }
 
-    /// The place to go on after, if the cursor belongs to `incarnation`; none means it is gone. For stores.
+    /// The position after which to go on, if the cursor belongs to `incarnation`; none means that the
+    /// position is gone. For stores.
     pub fn place_in(&self, incarnation: Incarnation) -> Option<EventPlace> {
         match self.incarnation {
             Some(own) if own != incarnation => None,
@@ -129,13 +132,13 @@ impl<'de> Deserialize<'de> for EventCursor {
     }
 }
 
-/// A place in a list, bound to the query it came from.
+/// A position in a list, bound to the query it came from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PageCursor(String);
 
 impl PageCursor {
-    /// The place `position` (a store's own bytes) in the list of `query`. For stores.
+    /// The cursor for `position` (a store's own bytes) in the list of `query`. For stores.
     pub fn at(query: Digest, position: &[u8]) -> Self {
         let mut fields = vec![PAGE];
         fields.extend_from_slice(&query.0[..16]);

@@ -16,14 +16,15 @@ use crate::payload::Payload;
 
 const OPERATION: &str = "append_deltas";
 
-/// What one run shows of one model call, or of the calls of one step. Later streams of a session are greater, so no
-/// takeover ever continues the numbers of a dead attempt. Its text is `RUN.NUMBER`.
+/// The stream that one run shows of one model call, or of the calls of one step. Later streams of a session
+/// are greater, so no takeover ever continues the numbers of a dead attempt. The text of a stream id is
+/// `RUN.NUMBER`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StreamId {
     /// The run.
     pub run: Epoch,
-    /// Its number in the run, from 1.
+    /// The number of the stream in the run, from 1.
     pub number: u32,
 }
 
@@ -33,7 +34,7 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// A text that names no stream.
+/// The error for a text that names no stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a stream: write RUN.NUMBER")]
 pub struct InvalidStreamId;
@@ -65,18 +66,18 @@ impl From<StreamId> for String {
 /// Deltas to append to a stream of the run that holds the session, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaBatch {
-    /// Its number in the run, from 1. A greater one replaces the stream before it.
+    /// The number of the stream in the run, from 1. A greater one replaces the stream before it.
     pub stream: u32,
-    /// The place of the first, from 1. What is there already stays as it is, so that a batch whose
+    /// The place of the first delta, from 1. Deltas that are there already stay as they are, so a batch whose
     /// acknowledgement was lost may be sent again.
     pub first: u64,
-    /// The deltas; at least one.
+    /// The deltas, at least one.
     pub deltas: Vec<Payload>,
 }
 
 impl DeltaBatch {
-    /// Refuses what no store could keep: no delta, a number of 0, a payload or a whole larger than
-    /// `capabilities` allow. Names the field.
+    /// Refuses a batch that no store could keep: no delta, a number of 0, a payload or a whole batch larger
+    /// than `capabilities` allow. The error names the field.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
         if self.deltas.is_empty() {
             return Err(StoreError::invalid(OPERATION, "deltas: there are none"));
@@ -92,7 +93,7 @@ impl DeltaBatch {
 /// The answer to [`append_deltas`](super::StateStore::append_deltas).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeltaOutcome {
-    /// All of them are there, by this write or by an earlier one.
+    /// All deltas are stored, by this write or by an earlier one.
     Appended(Receipt),
     /// The stream is over: its message was committed, or a later stream began. Nothing was changed.
     Ended,
@@ -108,19 +109,20 @@ pub enum DeltaOutcome {
 /// A delta as it was appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDelta {
-    /// Its place in its stream, from 1.
+    /// The place of the delta in its stream, from 1.
     pub place: u64,
-    /// Its bytes.
+    /// The bytes of the delta.
     pub payload: Payload,
 }
 
-/// What a page shows of the stream that runs.
+/// The part of a page that shows the stream that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaPage {
-    /// Which stream. If the reader stood in another, that one is over and what it showed is void, unless
+    /// The stream. If the reader was in another stream, that one is over and what it showed is void, unless
     /// an event tells that its message was committed.
     pub stream: StreamId,
-    /// The deltas after the reader's place in this stream, from its first if it stood in none or another.
+    /// The deltas after the reader's place in this stream. They begin with the first if the reader was in no
+    /// stream or another.
     pub deltas: Vec<StoredDelta>,
 }
 

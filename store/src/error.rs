@@ -5,20 +5,20 @@ use std::fmt;
 
 use crate::ids::SessionKey;
 
-/// What went wrong, to branch on.
+/// The kind of an error, to branch on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
-    /// The caller asked for something that has no meaning: a limit of 0, a cursor of another query.
+    /// The caller asked for something meaningless, such as a limit of 0 or a cursor of another query.
     InvalidArgument,
-    /// Something is larger than [`Capabilities`](super::Capabilities) allows. Nothing was changed.
+    /// Something is larger than [`Capabilities`](super::Capabilities) allow. Nothing was changed.
     TooLarge,
-    /// The session that was to be read does not exist.
+    /// The session to be read does not exist.
     NotFound,
     /// The backend cannot do this; its capabilities say so.
     Unsupported,
-    /// What is stored is not what was written, or has a shape that this version cannot read.
+    /// The stored data differs from what was written, or has a form that this version cannot read.
     Corrupt,
-    /// What is stored is encrypted under a key that is not here. Whoever has the key reads it.
+    /// The stored data is encrypted under a key that is missing here. Whoever has the key can read it.
     KeyMissing,
     /// The data was written by a newer version of the store. Nothing was read or changed.
     Newer,
@@ -26,7 +26,7 @@ pub enum StoreErrorKind {
     Unavailable,
     /// No room is left. Nothing was changed.
     Full,
-    /// Something else in the backend; the source says what.
+    /// Another error of the backend; the source names it.
     Backend,
 }
 
@@ -47,10 +47,10 @@ impl fmt::Display for StoreErrorKind {
     }
 }
 
-/// Whether trying again makes sense, and what is known about the first try.
+/// Whether a retry makes sense, and what is known about the first try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Retry {
-    /// The same call fails again. Nothing was changed.
+    /// The same call would fail again. Nothing was changed.
     Never,
     /// Nothing was changed; the same call may succeed later.
     Later,
@@ -58,19 +58,20 @@ pub enum Retry {
     OutcomeUnknown,
 }
 
-/// A store's error: one struct, one line.
+/// An error of a store: one struct, one line.
 #[derive(Debug)]
 pub struct StoreError {
-    /// To branch on.
+    /// The kind of the error, to branch on.
     pub kind: StoreErrorKind,
-    /// Whether trying again makes sense.
+    /// Whether a retry makes sense.
     pub retry: Retry,
     /// The method of [`StateStore`](super::StateStore), or `open`.
     pub operation: &'static str,
     /// The session that the operation was asked about: the new one of a creation, the source of a fork. None
-    /// for what is about many: lists across sessions, `claim_due`, `purge`.
+    /// for operations on many sessions: lists across sessions, `claim_due`, `purge`.
     pub key: Option<Box<SessionKey>>,
-    /// What exactly: names the field of an argument that was refused; never contains a payload or a secret.
+    /// The exact cause. It names the field of an argument that was refused, and never contains a payload or a
+    /// secret.
     pub detail: String,
     /// The backend's own error.
     pub source: Option<Box<dyn Error + Send + Sync>>,
@@ -94,7 +95,7 @@ impl StoreError {
         Self { kind, retry, operation, key: None, detail: detail.into(), source: None }
     }
 
-    /// Shorthand for an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// Returns an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     pub fn invalid(operation: &'static str, detail: impl Into<String>) -> Self {
         Self::new(StoreErrorKind::InvalidArgument, operation, detail)
     }
@@ -106,14 +107,14 @@ impl StoreError {
         self
     }
 
-    /// Says what is known about the first try.
+    /// Sets what is known about the first try.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Keeps the backend's own error.
+    /// Adds the backend's own error.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

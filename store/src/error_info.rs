@@ -4,20 +4,20 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest remembered detail, in bytes.
+/// The longest detail that is stored, in bytes.
 pub const ERROR_DETAIL_BYTES_MAX: usize = 8 * 1024;
 
 /// An error that can be stored: a code to branch on and one line for people.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ErrorInfo {
-    /// What kind, as dotted words: `store.corrupt`.
+    /// The kind of the error, as dotted words: `store.corrupt`.
     pub code: String,
-    /// What exactly, in one line of at most [`ERROR_DETAIL_BYTES_MAX`] bytes.
+    /// The exact cause, in one line of at most [`ERROR_DETAIL_BYTES_MAX`] bytes.
     pub detail: String,
 }
 
 impl ErrorInfo {
-    /// An error `code` with `detail`, cut to one bounded line.
+    /// An error with `code` and `detail`, cut to one bounded line.
     pub fn new(code: impl Into<String>, detail: impl Into<String>) -> Self {
         let mut detail = detail.into().replace(['\n', '\r'], " ");
         if detail.len() > ERROR_DETAIL_BYTES_MAX {

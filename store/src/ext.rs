@@ -7,13 +7,13 @@ use crate::ids::{InboxSeq, SessionKey};
 
 /// Reads that walk all pages of a [`StateStore`].
 ///
-/// Each page is read at one instant, the walk is not. Messages never change, so a walk over them is whole
-/// all the same; only a session that is deleted and created again meanwhile goes on in its new life.
+/// Each page is read at one instant, but the walk is not. Messages never change, so a walk over them is
+/// complete all the same. Only if a session is deleted and created again meanwhile does the walk continue in
+/// the new life.
 #[async_trait]
 pub trait StateStoreExt: StateStore {
-    /// Reads all messages of `ranges`, in their order, as
-    /// [`read_messages`](StateStore::read_messages) does page by page. The caller bounds them: all are
-    /// held in memory.
+    /// Reads all messages of `ranges`, in their order, as [`read_messages`](StateStore::read_messages) does
+    /// page by page. The caller must bound the ranges, because all messages are held in memory.
     async fn read_all_messages(
         &self,
         key: &SessionKey,
@@ -29,7 +29,7 @@ pub trait StateStoreExt: StateStore {
         Ok(messages)
     }
 
-    /// Reads all that is not consumed after `after`, in order, as
+    /// Reads all items after `after` that are not consumed, in order, as
     /// [`read_inbox`](StateStore::read_inbox) does page by page.
     async fn read_whole_inbox(
         &self,

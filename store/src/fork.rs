@@ -4,36 +4,36 @@ use super::{Labels, NewState, SessionStatus, StoreError};
 use crate::ids::{Incarnation, OperationId, QueueLabel, SessionKey, Version};
 use crate::payload::Payload;
 
-/// What a fork is made of, beside the prefix that the store copies: messages, events and checkpoints up to
-/// the checkpoint, as they are. It has no inbox, alarm, pending calls, staged results or runs.
+/// The parts of a fork, beside the prefix that the store copies: messages, events and checkpoints up to the
+/// checkpoint, as they are. A fork has no inbox, alarm, pending calls, staged results or runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFork {
-    /// The life of the source that the checkpoint was read in.
+    /// The life of the source in which the checkpoint was read.
     pub source: Incarnation,
     /// Tenant and id of the fork. The tenant is that of the source.
     pub key: SessionKey,
-    /// Drawn at random by the caller.
+    /// The incarnation of the fork, which the caller draws at random.
     pub incarnation: Incarnation,
-    /// Recognises a repeat of this fork.
+    /// The operation id, by which a repeat of this fork is recognised.
     pub operation: OperationId,
-    /// Which workers may serve it.
+    /// The queue label, by which workers choose the fork.
     pub queue: QueueLabel,
-    /// By what it is listed.
+    /// The labels by which the fork is listed.
     pub labels: Labels,
-    /// As of [`NewSession`](super::NewSession).
+    /// The definition: see [`NewSession`](super::NewSession).
     pub definition: Payload,
-    /// The status that it rests with: idle, interrupted or failed.
+    /// The status at which the fork rests: idle, interrupted or failed.
     pub status: SessionStatus,
-    /// Its state. It is also its newest checkpoint.
+    /// The state of the fork. It is also its newest checkpoint.
     pub state: NewState,
-    /// Appended after the copied messages: what closes the calls that were open.
+    /// Messages to append after the copied ones. They close the calls that were open.
     pub messages: Vec<Payload>,
-    /// Appended after the copied events.
+    /// Events to append after the copied ones.
     pub events: Vec<Payload>,
 }
 
 impl NewFork {
-    /// Refuses what has no meaning: a status that is no rest or is final, a fork for another tenant.
+    /// Refuses a meaningless fork: a status that is no rest or is final, or a fork for another tenant.
     pub fn check(&self, from: &SessionKey) -> Result<(), StoreError> {
         const OPERATION: &str = "fork_session";
         if self.key.tenant != from.tenant {
@@ -60,25 +60,25 @@ impl NewFork {
 /// The answer to [`fork_session`](super::StateStore::fork_session).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForkOutcome {
-    /// Made by this operation; a repeat answers the same.
+    /// Made by this operation. A repeat answers the same.
     Forked {
         /// The version of the fork: one above its checkpoint.
         version: Version,
     },
     /// Another session has the fork's key; it was not touched.
     AlreadyExists {
-        /// Which life of it.
+        /// The life of that session.
         incarnation: Incarnation,
-        /// Its status.
+        /// The status of that session.
         status: SessionStatus,
-        /// Its version.
+        /// The version of that session.
         version: Version,
     },
     /// The session that this operation made, or that had this incarnation, was deleted: a
-    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and nothing ever is under these
+    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and nothing ever will be under these
     /// names.
     Deleted,
-    /// There is no such source, or it is another life of it. Nothing was created.
+    /// There is no such source, or only another life of it. Nothing was created.
     NoSource,
     /// The source has no such checkpoint. Nothing was created.
     NoCheckpoint,

@@ -14,23 +14,23 @@ use crate::ids::SessionKey;
 use crate::payload::Digest;
 use crate::read::Watch;
 
-/// What is told of a session that changed.
+/// The hint for one session that changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// Which.
+    /// The session.
     pub session: Named,
-    /// Whether there may be something that the run that holds it should hear: an item, a stop, another owner or status.
+    /// Whether the run that holds the session may have news: an item, a stop, another owner or status.
     pub news: bool,
-    /// Whether it may have become due.
+    /// Whether the session may have become due.
     pub due: bool,
 }
 
-/// The name of a session in a hint: as short as it may be. Two sessions may share one.
+/// The name of a session in a hint, kept as short as possible. Two sessions may share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Named(pub u64);
 
 impl Named {
-    /// That of this session.
+    /// The name of this session.
     pub fn of(key: &SessionKey) -> Self {
         let Digest(digest) = Digest::of(format!("{}\0{}", key.tenant, key.id).as_bytes());
         Self(digest.iter().take(8).fold(0, |name, byte| name << 8 | u64::from(*byte)))
@@ -38,12 +38,13 @@ impl Named {
 }
 
 impl Change {
-    /// Whether somebody may wait for just this, and not only look on.
+    /// Whether somebody may wait for exactly this change, and does not only look on.
     pub fn is_urgent(&self) -> bool {
         self.news || self.due
     }
 
-    /// Reads what [`Display`](fmt::Display) wrote. None: this version cannot read it, so anything may have changed.
+    /// Reads what [`Display`](fmt::Display) wrote. None: this version cannot read it, so anything may have
+    /// changed.
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let session = Named(u64::from_str_radix(words.next()?, 16).ok()?);
@@ -67,7 +68,8 @@ impl fmt::Display for Change {
     }
 }
 
-/// Those who wait for changes in this process. To tell of one costs as much as there are who wait for that one.
+/// The callers in this process that wait for changes. The cost of a notification grows only with the callers
+/// that wait for that session.
 #[derive(Debug, Clone, Default)]
 pub struct Waiters(Arc<Mutex<Waiting>>);
 
@@ -81,11 +83,11 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Waiter {
     told: Notify,
-    /// Whether it waits for news alone.
+    /// Whether it waits for news only.
     news: bool,
 }
 
-/// A wait that has begun: what changes from now on is heard. It ends when it is dropped.
+/// A wait that has begun: changes from now on are heard. It ends when it is dropped.
 #[derive(Debug)]
 pub struct Wait {
     waiters: Waiters,
@@ -95,7 +97,7 @@ pub struct Wait {
 }
 
 impl Waiters {
-    /// Tells those who wait for it that this has changed.
+    /// Notifies the callers that wait for this change.
     pub fn tell(&self, change: &Change) {
         let waiting = self.lock();
         let due = waiting.due.iter().filter(|_| change.due);
@@ -105,7 +107,7 @@ impl Waiters {
         }
     }
 
-    /// Tells all who wait: nobody knows what has changed.
+    /// Notifies all callers that wait, because nobody knows what has changed.
     pub fn tell_all(&self) {
         let waiting = self.lock();
         for waiter in waiting.by_session.values().flatten().chain(&waiting.due) {
@@ -125,7 +127,7 @@ impl Waiters {
         Wait { waiters: self.clone(), session, waiter }
     }
 
-    /// Returns when what is watched may have changed, at the latest after `at_most`.
+    /// Returns when the watched data may have changed, at the latest after `at_most`.
     pub async fn wait(&self, watch: &Watch, at_most: Duration) {
         self.begin(watch).heard(at_most).await;
     }
@@ -146,7 +148,7 @@ impl Waiting {
 }
 
 impl Wait {
-    /// Returns when what is watched may have changed, at the latest after `at_most`.
+    /// Returns when the watched data may have changed, at the latest after `at_most`.
     pub async fn heard(self, at_most: Duration) {
         // Running out of time is an answer like any other: the caller looks for itself.
         let _ = tokio::time::timeout(at_most, self.waiter.told.notified()).await;

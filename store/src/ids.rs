@@ -25,82 +25,82 @@ pub const ID_BYTES_MAX: usize = 128;
 /// The longest new name of the spelling [`Plain`](Spelling::Plain), in bytes.
 pub const PLAIN_BYTES_MAX: usize = 64;
 
-/// A text that cannot be an id, and why.
+/// The error for a text that cannot be an id, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidId {
     /// Ids are never empty.
     #[error("{kind} is empty")]
     Empty {
-        /// Which id.
+        /// The kind of id.
         kind: &'static str,
     },
     /// Ids hold at most [`ID_BYTES_MAX`] bytes, new names of the spelling [`Plain`](Spelling::Plain) [`PLAIN_BYTES_MAX`].
     #[error("{kind} has {bytes} bytes, at most {bytes_max} are allowed")]
     TooLong {
-        /// Which id.
+        /// The kind of id.
         kind: &'static str,
-        /// How long the text was.
+        /// The length of the text, in bytes.
         bytes: usize,
-        /// How long it may be.
+        /// The longest length, in bytes.
         bytes_max: usize,
     },
     /// Control characters (NUL and line breaks among them) are refused.
     #[error("{kind} contains a control character at byte {at}")]
     Control {
-        /// Which id.
+        /// The kind of id.
         kind: &'static str,
-        /// Offset of the first such character.
+        /// The offset of the first such character.
         at: usize,
     },
-    /// A new id has no character that cannot be seen or that changes the direction of writing.
+    /// A new id has no character that is invisible or changes the direction of writing.
     #[error("{kind} contains the invisible character U+{:04X} at byte {at}", u32::from(*character))]
     Hidden {
-        /// Which id.
+        /// The kind of id.
         kind: &'static str,
         /// The first such character.
         character: char,
-        /// Its offset.
+        /// The offset of that character.
         at: usize,
     },
     /// A new session id has no blank.
     #[error("{kind} contains a blank at byte {at}")]
     Blank {
-        /// Which id.
+        /// The kind of id.
         kind: &'static str,
-        /// Offset of the first blank.
+        /// The offset of the first blank.
         at: usize,
     },
-    /// A new name of the spelling [`Plain`](Spelling::Plain) has letters, digits, `_` and `-` alone.
+    /// A new name of the spelling [`Plain`](Spelling::Plain) has only letters, digits, `_` and `-`.
     #[error(
         "{kind} contains {character:?} at byte {at}; providers take only the letters a to z and A to Z, digits, _ and -"
     )]
     NotPlain {
-        /// Which id.
+        /// The kind of id.
         kind: &'static str,
         /// The first other character.
         character: char,
-        /// Its offset.
+        /// The offset of that character.
         at: usize,
     },
 }
 
-/// How a new id may be spelt.
+/// The spelling rules for a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// As any that exists.
+    /// Anything that an existing id may have.
     Free,
-    /// Every character can be seen.
+    /// Every character is visible.
     Visible,
-    /// The same, without blanks.
+    /// Every character is visible, and there are no blanks.
     Word,
-    /// As every model provider takes the name of a tool: letters, digits, `_` and `-`.
+    /// Only letters, digits, `_` and `-`, which every model provider accepts in the name of a tool.
     Plain,
 }
 
-/// The rule for every id, new or not.
+/// Checks the rule for every id, new or not.
 ///
 /// # Errors
-/// Which rule the text of such an id breaks.
+/// The rule that the text of such an id breaks.
 pub fn check(kind: &'static str, text: &str) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty { kind });
@@ -117,10 +117,10 @@ fn check_length(kind: &'static str, text: &str, bytes_max: usize) -> Result<(), 
     if bytes > bytes_max { Err(InvalidId::TooLong { kind, bytes, bytes_max }) } else { Ok(()) }
 }
 
-/// The rule for a new id beyond that for every id.
+/// Checks the additional rule for a new id.
 ///
 /// # Errors
-/// Which rule the text of such an id breaks.
+/// The rule that the text of such an id breaks.
 pub fn check_spelling(kind: &'static str, text: &str, spelling: Spelling) -> Result<(), InvalidId> {
     if spelling == Spelling::Plain {
         check_length(kind, text, PLAIN_BYTES_MAX)?;
@@ -142,12 +142,13 @@ pub fn check_spelling(kind: &'static str, text: &str, spelling: Spelling) -> Res
     Ok(())
 }
 
-/// Whether every model provider takes `c` in the name of a tool.
+/// Whether every model provider accepts `c` in the name of a tool.
 pub fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Makes a type of its own for a text id: its name, what errors call it, and its [`Spelling`].
+/// Defines a separate type for a text id: the name of the type, the name that errors use, and the
+/// [`Spelling`].
 ///
 /// The crate that uses it needs serde.
 #[macro_export]
@@ -159,8 +160,8 @@ macro_rules! text_id {
         pub struct $name(::std::sync::Arc<str>);
 
         impl $name {
-            /// Makes a new id of `text`, or says why it cannot be one. An id that exists is read with `parse`, which
-            /// takes all that earlier versions accepted.
+            /// Makes a new id of `text`, or says why it cannot be one. To read an id that exists, use
+            /// `parse`, which accepts everything that earlier versions accepted.
             pub fn new(text: impl AsRef<str>) -> Result<Self, $crate::ids::InvalidId> {
                 let id: Self = text.as_ref().parse()?;
                 id.check_new()?;
@@ -213,7 +214,7 @@ macro_rules! text_id {
     };
 }
 
-/// Makes a type of its own for a number.
+/// Defines a separate type for a number.
 ///
 /// The crate that uses it needs serde.
 #[macro_export]
@@ -243,7 +244,7 @@ macro_rules! number {
 }
 
 text_id!(
-    /// Whose session it is. Part of every key.
+    /// The owner of sessions. Part of every key.
     TenantId, "tenant id", Visible);
 text_id!(
     /// The name of a session within its tenant.
@@ -252,7 +253,7 @@ text_id!(
     /// The opaque label by which workers choose what they serve.
     QueueLabel, "queue label", Free);
 text_id!(
-    /// Who holds a lease: a process, as it calls itself.
+    /// The holder of a lease: a process, under the name that it gives itself.
     WorkerId, "worker id", Visible);
 text_id!(
     /// The caller's id of one run; also the operation id of the claim that begins it.
@@ -279,7 +280,7 @@ number!(
     /// The number of a run. Rises with every claim of a session, never falls along an incarnation (INV-22).
     Epoch, u64);
 number!(
-    /// The version of a session row. Raised by claims, commits and compare-and-sets, by nothing else.
+    /// The version of a session row. Only claims, commits and compare-and-sets raise it.
     Version, u64);
 number!(
     /// The place of a message in its session: 1, 2, 3, … without holes (INV-02). 0 is before the first.
@@ -294,10 +295,11 @@ number!(
     /// The id of a checkpoint, rising along a session and its forks: the version that its commit made.
     CheckpointId, u64);
 number!(
-    /// The format of a session's state bytes. Workers name the newest they read.
+    /// The format of a session's state bytes. Workers name the newest one that they read.
     StateFormat, u32);
 
-/// Drawn at random when a session is created, so that deleting and creating again revives no old fence.
+/// The random id of one life of a session, drawn at creation, so that deleting and creating again revives no
+/// old fence.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Incarnation(pub Uuid);
@@ -320,7 +322,8 @@ impl PendingId {
         Self::new(format!("{incarnation}.{call}.{round}"))
     }
 
-    /// The life of a session and the call that it was made [`of`](Self::of). None: it was made of nothing such.
+    /// The life of the session and the call from which the id was made, by [`of`](Self::of). None: it was
+    /// made otherwise.
     pub fn parts(&self) -> Option<(Incarnation, CallId)> {
         let (incarnation, rest) = self.as_str().split_once('.')?;
         let (call, round) = rest.rsplit_once('.')?;
@@ -332,9 +335,9 @@ impl PendingId {
 /// The key of a session: tenant and id together, in every query.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionKey {
-    /// Whose session.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Which session.
+    /// The id of the session.
     pub id: SessionId,
 }
 
@@ -357,14 +360,14 @@ impl fmt::Debug for SessionKey {
     }
 }
 
-/// What every write of a run carries; a store refuses an old one (INV-22).
+/// The fence that every write of a run carries. A store refuses an old one (INV-22).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fence {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
-    /// Which life of it.
+    /// The life of the session.
     pub incarnation: Incarnation,
-    /// Which run of it.
+    /// The run.
     pub epoch: Epoch,
 }
 

@@ -6,59 +6,60 @@ use crate::ids::{InboxSeq, Incarnation, ItemKey, KindName, PendingId};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The most items that a claim brings and that one read answers. Either may bring fewer although there
-/// are more: a page ends at [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX) too.
+/// The most items that a claim brings and that one read answers. Either may bring fewer although there are
+/// more, because a page also ends at [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX).
 pub const INBOX_PAGE: u32 = 256;
 
 /// How a message or a signal counts when the session is parked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wake {
-    /// Urgent: wakes it.
+    /// Urgent: the item wakes the session.
     #[default]
     Now,
-    /// Counts one towards `wake_on`.
+    /// The item counts one towards `wake_on`.
     Count,
-    /// Counts nothing.
+    /// The item counts nothing.
     Quiet,
 }
 
-/// What is delivered.
+/// The kind of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ItemKind {
-    /// Something said to the agent.
+    /// A message to the agent.
     Message {
-        /// How it counts.
+        /// How the message counts.
         wake: Wake,
     },
-    /// A word to the engine: retry, resume.
+    /// A command to the engine: retry, resume.
     Signal {
-        /// How it counts.
+        /// How the signal counts.
         wake: Wake,
     },
-    /// An answer to an open pending call. Urgent once its call has all it needs, else quiet.
+    /// An answer to an open pending call. It is urgent once its call has all the answers it needs, else
+    /// quiet.
     Answer {
-        /// Which pending call.
+        /// The pending call.
         pending: PendingId,
-        /// Whether this answer alone ends the asking, however many more are needed (a refusal does).
+        /// Whether this answer alone closes the pending call, however many more are needed. A refusal does.
         settles: bool,
     },
-    /// Something that a newer version knows. It is kept and shown as it is, and no run of this version takes it: while it
-    /// is there, its session has something unread.
+    /// A kind that only a newer version knows. It is kept and shown as it is, and no run of this version
+    /// takes it. While it is there, its session has something unread.
     #[serde(untagged)]
     Other {
-        /// What that version calls it.
+        /// The name that the newer version gives it.
         #[serde(rename = "kind")]
         name: KindName,
-        /// How it counts.
+        /// How the item counts.
         wake: Wake,
     },
 }
 
 impl ItemKind {
-    /// The kind that has no more to it than how it counts, by its wire name. None: it is an answer, or can be no name of a
-    /// kind.
+    /// The kind with this wire name, if the name and `wake` suffice to describe it. None: it is an answer, or
+    /// the name cannot be that of a kind.
     pub fn from_wire(name: &str, wake: Wake) -> Option<Self> {
         match name {
             "message" => Some(Self::Message { wake }),
@@ -90,20 +91,20 @@ impl ItemKind {
 /// One delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InboxItem {
-    /// Idempotency key, unique in the session for ever: the same key with the same content is a
+    /// The idempotency key, unique in the session for ever: the same key with the same content is a
     /// duplicate, with other content a conflict (INV-27).
     pub key: ItemKey,
-    /// What it is.
+    /// The kind of the item.
     pub kind: ItemKind,
-    /// The life of the session it is meant for; another answers `NotFound`. Answers must name it.
+    /// The life of the session that the item is meant for; another answers `NotFound`. Answers must name it.
     pub incarnation: Option<Incarnation>,
-    /// Its content.
+    /// The content of the item.
     pub payload: Payload,
 }
 
 impl InboxItem {
-    /// The digest by which two deliveries under one key are compared: what it is (bar how it wakes) and
-    /// its content.
+    /// The digest by which two deliveries under one key are compared: the kind, without how it wakes, and the
+    /// content.
     pub fn digest(&self) -> Digest {
         let mut text = String::from(self.kind.as_str());
         if let ItemKind::Answer { pending, .. } = &self.kind {
@@ -120,45 +121,45 @@ impl InboxItem {
 /// An accepted delivery that no commit has consumed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredItem {
-    /// Its place in the inbox.
+    /// The place of the item in the inbox.
     pub seq: InboxSeq,
-    /// Its key.
+    /// The key of the item.
     pub key: ItemKey,
-    /// What it is.
+    /// The kind of the item.
     pub kind: ItemKind,
-    /// Its content.
+    /// The content of the item.
     pub payload: Payload,
-    /// When it was accepted.
+    /// When the item was accepted.
     pub at: Timestamp,
 }
 
-/// The answer to [`read_inbox`](super::StateStore::read_inbox). It may be short and still go on; a walk to
-/// the end is complete.
+/// The answer to [`read_inbox`](super::StateStore::read_inbox). A page may be short although there is more. A
+/// walk to the end is complete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InboxPage {
     /// The items, in order.
     pub items: Vec<StoredItem>,
-    /// After which place to go on; none at the end.
+    /// The place after which to go on; none at the end.
     pub next: Option<InboxSeq>,
 }
 
 /// The answer to [`deliver`](super::StateStore::deliver).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// Accepted; it will be consumed exactly once (INV-26).
+    /// Accepted. The item will be consumed exactly once (INV-26).
     Accepted {
-        /// Its place in the inbox.
+        /// The place of the item in the inbox.
         seq: InboxSeq,
     },
-    /// The same was accepted before; nothing was changed.
+    /// The same item was accepted before; nothing was changed.
     Duplicate {
-        /// Its place in the inbox.
+        /// The place of the item in the inbox.
         seq: InboxSeq,
     },
-    /// Something else was accepted before under this key; nothing was changed. Also said of an answer that no call waits
-    /// for: what the key is known for comes first.
+    /// Something else was accepted before under this key; nothing was changed. This is also the answer for an
+    /// answer that no call waits for, because the key is checked first.
     Conflict {
-        /// Its place in the inbox.
+        /// The place of that item in the inbox.
         seq: InboxSeq,
     },
     /// The call has all the answers it needs; nothing was changed.

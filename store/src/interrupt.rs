@@ -25,19 +25,19 @@ impl InterruptKind {
     }
 }
 
-/// A request to stop. The first soft one that waits is kept, later ones change nothing; the first abort
-/// replaces a soft one.
+/// A request to stop. The first soft request that waits is kept, and later ones change nothing. The first
+/// abort replaces a soft one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interrupt {
-    /// Drawn by the asker. The commit that names it clears it.
+    /// The id, drawn by the caller. The commit that names it clears the interrupt.
     pub id: InterruptId,
-    /// How hard.
+    /// How hard to stop.
     pub kind: InterruptKind,
-    /// Why, in the asker's words.
+    /// The reason, in the caller's words.
     pub reason: String,
-    /// When it was asked, by the asker's clock as far as the store cares.
+    /// When the caller asked, by the caller's clock as far as the store cares.
     pub at: Timestamp,
-    /// The life of the session that is to stop; another answers `NotFound`. Whichever there is if none.
+    /// The life of the session that is to stop; another answers `NotFound`. If none, whichever there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Incarnation>,
 }
@@ -45,17 +45,18 @@ pub struct Interrupt {
 /// The answer to [`request_interrupt`](super::StateStore::request_interrupt).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterruptOutcome {
-    /// It waits now; a session that nobody runs is due now.
+    /// The request waits now. A session that nobody runs is due now.
     Requested,
-    /// One that is at least as hard waits already, and is kept.
+    /// A request that is at least as hard waits already, and is kept.
     AlreadyWaiting {
-        /// Which.
+        /// The id of that request.
         id: InterruptId,
     },
     /// A soft stop of a session at rest: there is nothing to stop, and the next turn is not harmed.
     AtRest,
-    /// This very stop was asked for before, if only by a try whose answer was lost, and waits no more: it was heeded,
-    /// or the turn that it was for ended by itself. Nothing was changed. Only the newest such stop is known.
+    /// This very stop was requested before, perhaps by a try whose answer was lost, and no longer waits: it
+    /// was carried out, or the turn that it was for ended by itself. Nothing was changed. Only the newest
+    /// such stop is known.
     Over,
     /// The session is aborted, for ever.
     Aborted,
@@ -78,7 +79,7 @@ impl InterruptOutcome {
 pub enum InterruptCheck {
     /// Nothing waits.
     Clear,
-    /// This waits, and is handed to the asking run. It goes on waiting until a commit names it.
+    /// This interrupt waits, and is handed to the asking run. It keeps waiting until a commit names it.
     Waiting(Interrupt),
     /// Another run owns the session now, or it was released or deleted.
     StaleFence,

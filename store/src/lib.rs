@@ -70,97 +70,100 @@ pub use tombstone::{TOMBSTONE_STANDS, Tombstone};
 use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use crate::payload::Digest;
 
-/// Where sessions are kept. Object-safe; a handle is shared by many tasks.
+/// The place where sessions are kept. Object-safe; a handle is shared by many tasks.
 ///
 /// For every method:
 /// - **Atomic.** A write is applied wholly or not at all, also when the caller's future is dropped at any
-///   await: then it may have been applied or not, nothing in between, and nothing stays locked (INV-04).
-/// - **One row decides.** All that a write decides on lies on the one session row. The write locks that
+///   await. Then the write may have been applied or not, but nothing in between, and nothing stays locked
+///   (INV-04).
+/// - **One row decides.** Everything on which a write decides is in the one session row. The write locks that
 ///   row first and checks fence, version and status there, after any wait (INV-22).
-/// - **Many sessions.** No method is atomic over several sessions. What `claim_due` and `purge` do to each is a
-///   write of its own, all at some time during the call and in no order that is promised; a list shows each row
-///   as it was at one instant, and not all at the same. A fork is made of its source as that was at one instant of
-///   the call, and becomes visible at a later one: whoever removes the source in between removes no fork, and the
-///   fork stays.
-/// - **Visible.** Once it answered, every handle on the same data sees it (INV-06). What survives is said
-///   by [`Capabilities::commit_survives`] (INV-01).
+/// - **Many sessions.** No method is atomic over several sessions. `claim_due` and `purge` write each session
+///   by itself, at some time during the call and in no promised order. A list shows each row as it was at one
+///   instant, but not all rows at the same instant. A fork is made from its source as that was at one instant
+///   of the call, and becomes visible at a later one. If the source is removed in between, the fork stays.
+/// - **Visible.** Once a write is answered, every handle on the same data sees it (INV-06).
+///   [`Capabilities::commit_survives`] says what survives (INV-01).
 /// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
 ///   durations, deadlines as instants on that clock.
 /// - **Bounded.** A call whose payloads are larger, one by one or together, than [`Capabilities`] allow is
-///   [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing. [`Limits`](rules::Limits) is this rule.
-/// - **Losing a race is a value** in the outcome, and changes nothing. [`StoreError`] is for what went
-///   wrong; its `retry` says whether the write may have landed.
+///   [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing. [`Limits`](rules::Limits) implements this
+///   rule.
+/// - **Losing a race is a value** in the outcome, and changes nothing. [`StoreError`] is for errors; its
+///   `retry` says whether the write may have landed.
 /// - **Tenants** are part of every key. Another tenant's ids answer exactly as unknown ones (INV-35).
 ///
 /// No method has a default body: a wrapper that forgets one does not compile.
 #[async_trait]
 pub trait StateStore: Send + Sync + 'static {
-    /// What this backend under its present settings promises, as it was last read: when the store was opened,
-    /// or when it noticed that they may have changed.
+    /// The promises of this backend under its present settings. They were last read when the store was
+    /// opened, or when it noticed that the settings may have changed.
     fn capabilities(&self) -> Capabilities;
 
-    /// Digests of words that can be guessed, for a key that stands in the store as it is: from it nobody finds the words by
-    /// trying who could not read them in a payload. The first is to be written. The others may have been, before the way
-    /// in which payloads are kept was changed.
+    /// Digests of words that can be guessed, for a key that is stored in the clear. Nobody who cannot read
+    /// the words in a payload can find them from the digest by trying. The first digest is the one to write.
+    /// The others may have been written before the encoding of payloads was changed.
     ///
-    /// Pure: the same for the same words, whichever process asks. Without a layer that encrypts it is [`Digest::of`] the
-    /// words.
+    /// Pure: the same for the same words, whichever process asks. Without a layer that encrypts it is
+    /// [`Digest::of`] the words.
     fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError>;
 
     // Sessions
 
     /// Creates a session with status idle, version 1, epoch 0, its first items, and its alarm or claim.
-    /// All of it becomes visible together.
+    /// Everything becomes visible together.
     ///
-    /// In this order: a session of this key that the same operation created answers
-    /// [`CreateOutcome::Created`] again. A [`Tombstone`] of this key that names the operation or the
-    /// incarnation answers [`CreateOutcome::Deleted`]. Another session of this key answers
+    /// Checked in this order: if the same operation created a session of this key, the answer is
+    /// [`CreateOutcome::Created`] again. If a [`Tombstone`] of this key names the operation or the
+    /// incarnation, the answer is [`CreateOutcome::Deleted`]. If another session has this key, the answer is
     /// [`CreateOutcome::AlreadyExists`].
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError>;
 
-    /// Reads a session with what is staged, at one instant. None if there is no such session.
+    /// Reads a session with its staged results and start marks, at one instant. None if there is no such
+    /// session.
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
 
-    /// Lists sessions, newest first: those for which [`SessionRow::listed`](rules::SessionRow::listed) holds. A cursor
-    /// of another query is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// Lists sessions, newest first: those for which [`SessionRow::listed`](rules::SessionRow::listed) holds.
+    /// A cursor of another query is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
     /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged
-    /// results, checkpoints. In the same write it leaves a [`Tombstone`], and may remove old ones.
+    /// results, checkpoints. The same write leaves a [`Tombstone`], and may remove old tombstones.
     async fn delete_session(&self, key: &SessionKey, deletion: Deletion)
     -> Result<DeleteOutcome, StoreError>;
 
     // Ownership
 
-    /// Moves the session to active for a new run: epoch and version rise by one, items are accepted, an
-    /// open run record is closed as lost, a new one is opened, the alarm is set to the lease's end.
+    /// Moves the session to active for a new run: epoch and version rise by one, items are accepted, an open
+    /// run record is closed as lost, a new one is opened, and the alarm is set to the lease's end.
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError>;
 
     /// Claims at most `claim.runs.len()` sessions whose alarm has rung. No two claims share a session and
-    /// epoch (INV-32). A claim never comes back with its lease over.
+    /// epoch (INV-32). A claim is never returned with its lease over.
     ///
-    /// If no more are due than are asked for, soonest alarm first, ties by key. If more are, tenants take turns: each handle
-    /// claims the soonest of one tenant, then of the next by name, and after the last of the first; what is still asked
-    /// for once each tenant had its turn, soonest alarm first. So within a tenant the soonest come first. A store may
-    /// bound how many tenants with an alarm it looks at for one call; the next call goes on behind them. A store that has
-    /// partitions may keep these orders within each.
+    /// If no more sessions are due than are asked for, they come soonest alarm first, ties by key. If more
+    /// are due, tenants take turns: each handle claims the soonest session of one tenant, then of the next by
+    /// name, and after the last tenant of the first. Once each tenant had its turn, the rest comes soonest
+    /// alarm first. So within a tenant the soonest come first. A store may bound how many tenants with an
+    /// alarm it looks at in one call; the next call continues behind them. A store that has partitions may
+    /// keep these orders within each.
     ///
-    /// A session in which another write is in flight at that moment may be passed
-    /// over; it stays due, and a later call finds it. So fewer than were asked for may come back although
-    /// more are due. Whoever calls again until the answer is empty, with no other write in flight during
-    /// that last call, has found every session that was due.
+    /// A session in which another write is in flight at that moment may be passed over. It stays due, and a
+    /// later call finds it. So fewer sessions than were asked for may come back although more are due. A
+    /// caller that calls again until the answer is empty, with no other write in flight during that last
+    /// call, has found every session that was due.
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError>;
 
     /// Moves a failed or interrupted session to suspended with the alarm now. Every other move is refused,
-    /// and so is one that names another incarnation.
+    /// and so is a move that names another incarnation.
     async fn compare_and_set_status(
         &self,
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError>;
 
-    /// Lets the lease run for `lease` from now; never shortens it. Accepted under the newest epoch also
-    /// after the lease has ended.
+    /// Lets the lease run for `lease` from now; never shortens it. The newest epoch may also renew after the
+    /// lease has ended.
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError>;
 
     // Progress, all fenced
@@ -168,30 +171,30 @@ pub trait StateStore: Send + Sync + 'static {
     /// Makes results and start marks durable before their step is finished. Does not change the version.
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError>;
 
-    /// Applies a commit wholly or not at all. The lease is extended only when less than half of it is
-    /// left. A repeat of the last commit under the same fence answers the first outcome. After
+    /// Applies a commit wholly or not at all. The lease is extended only when less than half of it is left. A
+    /// repeat of the last commit under the same fence answers the first outcome. After
     /// [`Retry::OutcomeUnknown`] the owner repeats the same commit until it is answered (INV-05).
     async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError>;
 
-    /// Appends to the stream of deltas that this run's model call makes. Changes nothing but the deltas: not
-    /// the version, not the event log, not the lease. What is acknowledged is shown by
-    /// [`read_events`](StateStore::read_events) until the stream is over.
+    /// Appends to the stream of deltas of this run's model call. Changes nothing but the deltas: not the
+    /// version, not the event log, not the lease. [`read_events`](StateStore::read_events) shows acknowledged
+    /// deltas until the stream is over.
     ///
-    /// Deltas are provisional: acknowledged ones survive the death of the process where commits do, but not
-    /// a power cut, whatever commits survive. So a store need not sync them by themselves.
+    /// Deltas are provisional. Acknowledged deltas survive the death of the process where commits do, but not
+    /// a power cut, whatever commits survive. So a store need not sync them separately.
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
 
-    /// Hands the waiting interrupt to this run. It goes on waiting until a commit names it, so a crash in
-    /// between loses nothing.
+    /// Hands the waiting interrupt to this run. The interrupt keeps waiting until a commit names it, so a
+    /// crash in between loses nothing.
     async fn take_interrupt(&self, fence: &Fence) -> Result<InterruptCheck, StoreError>;
 
     // From outside
 
-    /// Puts an item into the inbox, once per key. Never moves an active session's alarm.
+    /// Puts an item into the inbox, once for each key. Never moves an active session's alarm.
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError>;
 
-    /// Asks the session to stop, in the incarnation that the request names if it names one. A session that
-    /// nobody runs becomes due, in every queue.
+    /// Asks the session to stop, in the incarnation that the request names, if any. A session that nobody
+    /// runs becomes due, in every queue.
     async fn request_interrupt(
         &self,
         key: &SessionKey,
@@ -200,21 +203,21 @@ pub trait StateStore: Send + Sync + 'static {
 
     // Reading
 
-    /// Reads messages by ranges, in the order of the ranges. What lies past the end is left out. An
-    /// unknown session is [`NotFound`](StoreErrorKind::NotFound).
+    /// Reads messages by ranges, in the order of the ranges. Numbers past the end are left out. An unknown
+    /// session is [`NotFound`](StoreErrorKind::NotFound).
     ///
-    /// The page ends, at the latest, before the message that would take it beyond [`PAGE_BYTES_MAX`]; its
-    /// first message is always in it. [`MessagePage::rest`] is what to ask for next: a page without a
-    /// message has none. [`StateStoreExt::read_all_messages`] walks to the end.
+    /// The page ends, at the latest, before the message that would take it beyond [`PAGE_BYTES_MAX`]. Its
+    /// first message is always in it. [`MessagePage::rest`] holds the ranges to ask for next; a page without
+    /// a message has none. [`StateStoreExt::read_all_messages`] walks to the end.
     async fn read_messages(
         &self,
         key: &SessionKey,
         ranges: &[MessageRange],
     ) -> Result<MessagePage, StoreError>;
 
-    /// Reads what is not consumed after `after`, in order, at most `limit` items (bounded by
-    /// [`INBOX_PAGE`]) and [`PAGE_BYTES_MAX`]; the first item is always in the page.
-    /// [`InboxPage::next`] says where to go on: a page without an item has none. An unknown session is
+    /// Reads items after `after` that are not consumed, in order, at most `limit` items (bounded by
+    /// [`INBOX_PAGE`]) and [`PAGE_BYTES_MAX`]. The first item is always in the page. [`InboxPage::next`] says
+    /// where to go on; a page without an item has none. An unknown session is
     /// [`NotFound`](StoreErrorKind::NotFound), a limit of 0 an
     /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn read_inbox(
@@ -224,10 +227,10 @@ pub trait StateStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<InboxPage, StoreError>;
 
-    /// Reads events after a cursor and, at the end of the log, the deltas of the stream that runs, all at
-    /// one instant, at most `limit` rows (bounded by [`PAGE_ROWS_MAX`]) and [`PAGE_BYTES_MAX`] of events
-    /// and deltas together; the first row is always in the page. The order in which events become visible
-    /// is their order. A limit of 0 is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// Reads events after a cursor and, at the end of the log, the deltas of the stream that runs, all at one
+    /// instant. Returns at most `limit` rows (bounded by [`PAGE_ROWS_MAX`]) and [`PAGE_BYTES_MAX`] of events
+    /// and deltas together; the first row is always in the page. Events become visible in their order. A
+    /// limit of 0 is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn read_events(
         &self,
         key: &SessionKey,
@@ -235,29 +238,29 @@ pub trait StateStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<EventPage, StoreError>;
 
-    /// Lists the runs of a session in the order they began. An unknown session is
+    /// Lists the runs of a session in the order in which they began. An unknown session is
     /// [`NotFound`](StoreErrorKind::NotFound).
     async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError>;
 
-    /// Lists open pending calls across the sessions of a tenant, soonest deadline first. One that cannot be read is left
-    /// out and logged.
+    /// Lists open pending calls across the sessions of a tenant, soonest deadline first. A call that cannot
+    /// be read is left out and logged.
     async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError>;
 
     /// Lists the checkpoints of a session, newest first. An unknown session is
     /// [`NotFound`](StoreErrorKind::NotFound).
     async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError>;
 
-    /// Returns when what is watched may have changed, at the latest after `at_most`. Only a hint: it may
-    /// return early for nothing, and whoever only polls misses nothing.
+    /// Returns when the watched data may have changed, at the latest after `at_most`. This is only a hint: it
+    /// may return early for nothing, and a caller that only polls misses nothing.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
 
     // Branches, upkeep
 
-    /// Creates a session from the prefix of another one that a checkpoint names, as the source is at one instant
-    /// of the call. The fork becomes visible whole, at a later instant; the source is not touched. A repeat with the
-    /// same operation id continues, or answers [`ForkOutcome::Forked`] again; one of a fork that was deleted answers
-    /// [`ForkOutcome::Deleted`], as [`create_session`](StateStore::create_session) does, whether or not the source is
-    /// there.
+    /// Creates a session from the prefix of another one up to a checkpoint, as the source is at one instant
+    /// of the call. The fork becomes visible as a whole, at a later instant. The source is not touched. A
+    /// repeat with the same operation id continues, or answers [`ForkOutcome::Forked`] again. A repeat for a
+    /// fork that was deleted answers [`ForkOutcome::Deleted`], as
+    /// [`create_session`](StateStore::create_session) does, whether or not the source is there.
     async fn fork_session(
         &self,
         from: &SessionKey,
@@ -265,22 +268,22 @@ pub trait StateStore: Send + Sync + 'static {
         to: NewFork,
     ) -> Result<ForkOutcome, StoreError>;
 
-    /// Removes what `rule` says, of at most `rule.limit` sessions after `rule.after`, and says where to go
-    /// on. Longest unchanged first, ties by key, among the sessions of one partition of the store: over all
-    /// in a store that has none. Each session is dealt with wholly or not at all; whoever is interrupted
-    /// goes on where it was, or begins again.
+    /// Removes what `rule` says, from at most `rule.limit` sessions after `rule.after`, and says where to go
+    /// on. The order is longest unchanged first, ties by key, among the sessions of one partition of the
+    /// store, or over all sessions in a store without partitions. Each session is handled wholly or not at
+    /// all. A caller that is interrupted continues where it was, or begins again.
     ///
-    /// A call may remove less than the limit, even nothing, and still have a cursor: sessions that have
-    /// nothing to lose are passed, once in a walk. A walk to the end has dealt with every session that the
-    /// rule was about during all of it. What it costs grows with the sessions that the rule is about, not
-    /// with their square. A cursor of another rule is an
-    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). It may remove old tombstones too.
+    /// A call may remove less than the limit, even nothing, and still return a cursor: sessions that have
+    /// nothing to lose are passed, once in a walk. A walk to the end has handled every session to which the
+    /// rule applied during the whole walk. The cost grows with the number of sessions to which the rule
+    /// applies, not with its square. A cursor of another rule is an
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). A call may remove old tombstones, too.
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError>;
 }
 
 forward_store! { [S: StateStore + ?Sized] std::sync::Arc<S>, |store| **store }
 
-/// What [`forward_store`] is made of.
+/// The types that [`forward_store`] uses.
 #[doc(hidden)]
 pub mod forwarding {
     pub use async_trait::async_trait;

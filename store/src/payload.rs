@@ -51,33 +51,33 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// Bytes with their digest. A store keeps both as they are and never parses the bytes: NUL, 2⁶⁴−1,
-/// 1e400, duplicate keys and key order survive.
+/// Bytes with their digest. A store keeps both as they are and never parses the bytes. NUL, 2⁶⁴−1, 1e400,
+/// duplicate keys and key order survive.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Payload {
     bytes: Bytes,
     digest: Digest,
 }
 
-/// Stored bytes that are not those that were written.
+/// The error for stored bytes that differ from those that were written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("payload of {bytes} bytes has digest {found}, its record says {expected}")]
 pub struct DigestMismatch {
-    /// What the record says.
+    /// The digest in the record.
     pub expected: Digest,
-    /// What the bytes give.
+    /// The digest of the bytes.
     pub found: Digest,
-    /// How many bytes there are.
+    /// The number of bytes.
     pub bytes: usize,
 }
 
-/// How a payload says of itself that a layer around a store encoded it: by its first bytes, with which no text in UTF-8
-/// begins.
+/// How a layer around a store encoded a payload. The payload says so by its first bytes, with which no text
+/// in UTF-8 begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Encoding {
-    /// By a layer that compresses.
+    /// Encoded by a layer that compresses.
     Compressed,
-    /// By a layer that encrypts, under the key of this name.
+    /// Encoded by a layer that encrypts, under the key of this name.
     Encrypted {
         /// The name of the key.
         key: u32,
@@ -85,15 +85,15 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The first byte of what a compressing layer keeps as it is.
+    /// The first byte of a payload that a compressing layer keeps as it is.
     pub const STORED: u8 = 0xF8;
-    /// The first byte of what is one Zstandard frame.
+    /// The first byte of a payload that is one Zstandard frame.
     pub const ZSTANDARD: u8 = 0xF9;
-    /// The first byte of what is encrypted with AES-256-SIV. The name of the key follows, in four bytes, the highest
-    /// first.
+    /// The first byte of a payload that is encrypted with AES-256-SIV. The name of the key follows, in four
+    /// bytes, the highest first.
     pub const AES_256_SIV: u8 = 0xFA;
 
-    /// How these bytes were encoded; none: they do not say that they were.
+    /// How these bytes were encoded; none if they do not say that they were.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [Self::STORED | Self::ZSTANDARD, ..] => Some(Self::Compressed),
@@ -116,7 +116,7 @@ impl fmt::Display for Encoding {
 }
 
 impl Payload {
-    /// No bytes.
+    /// A payload of no bytes.
     pub fn empty() -> Self {
         Self::new(Bytes::new())
     }
@@ -128,7 +128,7 @@ impl Payload {
         Self { bytes, digest }
     }
 
-    /// Puts together what a store read: refused when the bytes are not those that were written.
+    /// Makes a payload from stored bytes. Refuses bytes that differ from those that were written.
     pub fn from_stored(bytes: impl Into<Bytes>, digest: Digest) -> Result<Self, DigestMismatch> {
         let payload = Self::new(bytes);
         if payload.digest == digest {
@@ -138,12 +138,12 @@ impl Payload {
         }
     }
 
-    /// `value` as JSON, written once.
+    /// `value` as JSON, serialised once.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_vec(value).map(Self::new)
     }
 
-    /// Reads the bytes as JSON. An error says so if they are [encoded](Self::encoding).
+    /// Reads the bytes as JSON. If they are [encoded](Self::encoding), the error says so.
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.bytes).map_err(|error| match self.encoding() {
             Some(encoding) => serde_json::Error::custom(encoding),
@@ -151,7 +151,7 @@ impl Payload {
         })
     }
 
-    /// How the bytes are encoded, if they are: then no layer has decoded them that should have.
+    /// How the bytes are encoded, if they are. If so, a layer that should have decoded them is missing.
     pub fn encoding(&self) -> Option<Encoding> {
         Encoding::of(&self.bytes)
     }
@@ -161,17 +161,17 @@ impl Payload {
         &self.bytes
     }
 
-    /// Their digest.
+    /// The digest of the bytes.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -6,7 +6,7 @@ use crate::ids::{CallId, InboxSeq, Incarnation, KindName, PendingId, SessionKey}
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
-/// Who owes the answer.
+/// The kind of a pending call: who owes the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PendingKind {
@@ -14,8 +14,8 @@ pub enum PendingKind {
     Approval,
     /// A client owes the result of a tool that it runs.
     ClientTool,
-    /// Somebody that a newer version knows. It is kept and shown as it is; only a run that knows it goes on with its
-    /// session, which has a [format](crate::ids::StateFormat) of that version.
+    /// Somebody that only a newer version knows. It is kept and shown as it is. Only a run that knows it
+    /// continues its session, which has a [format](crate::ids::StateFormat) of that version.
     #[serde(untagged)]
     Other(KindName),
 }
@@ -33,7 +33,7 @@ impl PendingKind {
         }
     }
 
-    /// The kind with this wire name. None: it can be no name of a kind.
+    /// The kind with this wire name. None: the text cannot be the name of a kind.
     pub fn from_wire(name: &str) -> Option<Self> {
         let known = Self::ALL.into_iter().find(|kind| kind.as_str() == name);
         known.or_else(|| KindName::new(name).ok().map(Self::Other))
@@ -45,45 +45,45 @@ impl PendingKind {
     }
 }
 
-/// What a commit opens.
+/// A pending call that a commit opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPending {
-    /// Unique in the session for ever; contains the incarnation and the round of asking.
+    /// The id, unique in the session for ever. It contains the incarnation and the round of asking.
     pub id: PendingId,
     /// The call that waits.
     pub call: CallId,
     /// Who owes the answer.
     pub kind: PendingKind,
-    /// How many answers it takes; at least 1.
+    /// The number of answers that it takes; at least 1.
     pub needed: u32,
-    /// From this instant on no answer is taken; none only if the caller asked for none.
+    /// The instant from which no answer is taken; none only if the caller asked for none.
     pub deadline: Option<Timestamp>,
-    /// What is shown to whoever owes the answer.
+    /// The content that is shown to whoever owes the answer.
     pub body: Payload,
 }
 
 /// An open pending call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingCall {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
-    /// Which life of it; an answer must name it.
+    /// The life of the session. An answer must name it.
     pub incarnation: Incarnation,
-    /// Unique in the session for ever.
+    /// The id, unique in the session for ever.
     pub id: PendingId,
     /// The call that waits.
     pub call: CallId,
     /// Who owes the answer.
     pub kind: PendingKind,
-    /// How many answers it takes.
+    /// The number of answers that it takes.
     pub needed: u32,
-    /// How many it has; `needed` when an answer settled it alone.
+    /// The number of answers that it has; `needed` when one answer settled it alone.
     pub answered: u32,
     /// The newest answer's place in the inbox; 0 if there is none.
     pub last_answer: InboxSeq,
-    /// From this instant on no answer is taken.
+    /// The instant from which no answer is taken.
     pub deadline: Option<Timestamp>,
-    /// What is shown to whoever owes the answer.
+    /// The content that is shown to whoever owes the answer.
     pub body: Payload,
     /// When it was opened.
     pub opened_at: Timestamp,

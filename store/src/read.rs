@@ -17,11 +17,11 @@ pub const PAGE_ROWS_MAX: u32 = 200;
 /// The rows of a page when the caller names no number.
 pub const PAGE_ROWS_DEFAULT: u32 = 50;
 
-/// The most bytes of payload in one page of any read or list. Only a row that is larger by itself goes
-/// beyond: it is the whole page then, since a page has at least one row if there is one to show.
+/// The most bytes of payload in one page of any read or list. Only a single row that is larger goes beyond.
+/// It is then the whole page, because a page has at least one row if there is one to show.
 pub const PAGE_BYTES_MAX: usize = 8 << 20;
 
-/// Messages `from ..= to`. Empty when `to` lies before `from`.
+/// The messages `from ..= to`. Empty when `to` lies before `from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MessageRange {
     /// The first.
@@ -45,51 +45,50 @@ impl MessageRange {
 /// A message as it was appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredMessage {
-    /// Its place.
+    /// The place of the message.
     pub seq: MessageSeq,
     /// When it was appended.
     pub at: Timestamp,
-    /// Its bytes.
+    /// The bytes of the message.
     pub payload: Payload,
 }
 
-/// The answer to [`read_messages`](super::StateStore::read_messages). It may be short and still go on; a
-/// walk to the end is complete.
+/// The answer to [`read_messages`](super::StateStore::read_messages). A page may be short although there is
+/// more. A walk to the end is complete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MessagePage {
     /// The messages, in the order of the ranges.
     pub messages: Vec<StoredMessage>,
-    /// The ranges that are still to be read, to be handed back as they are: what is left of the one in
-    /// which the page ended, then those after it. Empty at the end.
+    /// The ranges that are still to be read, to be passed back as they are: the rest of the range in which
+    /// the page ended, then the ranges after it. Empty at the end.
     pub rest: Vec<MessageRange>,
 }
 
 /// An event as it was appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Its place.
+    /// The place of the event.
     pub seq: EventSeq,
     /// When it was appended.
     pub at: Timestamp,
-    /// Its bytes.
+    /// The bytes of the event.
     pub payload: Payload,
 }
 
 /// The answer to [`read_events`](super::StateStore::read_events).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventPage {
-    /// What comes after the cursor, oldest first, without gap or repeat. It may be short and still have
-    /// more: `more` decides, not the number of rows.
+    /// The events after the cursor, oldest first, without gap or repeat. A page may be short although there
+    /// is more: `more` decides, not the number of rows.
     Events {
         /// The events.
         events: Vec<StoredEvent>,
-        /// The stream that runs, at the end of the log. None: no stream runs, or the log goes on beyond
+        /// The stream that runs, at the end of the log. None: no stream runs, or the log continues beyond
         /// this page.
         stream: Option<DeltaPage>,
-        /// Where to go on; the given place when there was nothing.
+        /// The place to go on from; the given place when there was nothing.
         next: EventCursor,
-        /// Whether there was more beyond this page already when it was read. Then the page shows at least
-        /// one row.
+        /// Whether there was more beyond this page when it was read. If so, the page shows at least one row.
         more: bool,
     },
     /// The cursor belongs to a life of the session that was deleted.
@@ -98,43 +97,43 @@ pub enum EventPage {
     NotFound,
 }
 
-/// What a run was started by.
+/// The record of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRecord {
-    /// Its number in the session.
+    /// The number of the run in the session.
     pub epoch: Epoch,
-    /// The caller's id, verbatim.
+    /// The caller's id of the run, verbatim.
     pub run: RunId,
-    /// Who ran it.
+    /// The worker that ran it.
     pub worker: WorkerId,
-    /// The status it found. [`SessionStatus::Active`] means a recovery.
+    /// The status that the run found. [`SessionStatus::Active`] means a recovery.
     pub found: SessionStatus,
-    /// The run before it, unless it found the session idle: new, or its turn ended well.
+    /// The run before it. None if it found the session idle, that is, new or after a turn that ended well.
     pub parent: Option<Epoch>,
-    /// When it began.
+    /// When the run began.
     pub started_at: Timestamp,
-    /// How and when it ended; none while it is open.
+    /// How and when the run ended; none while it is open.
     pub end: Option<RunEnded>,
 }
 
 /// How and when a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnded {
-    /// When.
+    /// When the run ended.
     pub at: Timestamp,
-    /// How. [`OutcomeKind::Lost`] is written by the claim that found it open.
+    /// How the run ended. [`OutcomeKind::Lost`] is written by the claim that found the run open.
     pub outcome: OutcomeKind,
-    /// What it used and why it ended; none for a lost run.
+    /// The run's usage and the reason for its end; none for a lost run.
     pub detail: Option<Payload>,
 }
 
-/// Which page of a list.
+/// The page of a list that is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageRequest {
-    /// Where the page before ended; from the start if none.
+    /// The cursor at which the page before ended; from the start if none.
     pub after: Option<PageCursor>,
-    /// No more than this many rows; [`PAGE_ROWS_DEFAULT`] if none, [`PAGE_ROWS_MAX`] at most.
+    /// The most rows of the page: [`PAGE_ROWS_DEFAULT`] if none, and never more than [`PAGE_ROWS_MAX`].
     pub limit: Option<NonZeroU32>,
 }
 
@@ -144,30 +143,30 @@ impl PageRequest {
         Self { after: None, limit: Some(limit) }
     }
 
-    /// How many rows are asked for, after bounds.
+    /// The number of rows that are asked for, after bounds.
     pub fn rows(&self) -> u32 {
         self.limit.map_or(PAGE_ROWS_DEFAULT, NonZeroU32::get).min(PAGE_ROWS_MAX)
     }
 }
 
-/// A page of a list. It may be short, even empty, and still have a cursor: `next` decides, not the number
-/// of rows. A walk to the end is complete. No page holds more payload than [`PAGE_BYTES_MAX`].
+/// A page of a list. It may be short, even empty, and still have a cursor: `next` decides, not the number of
+/// rows. A walk to the end is complete. No page holds more payload than [`PAGE_BYTES_MAX`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Page<T> {
     /// The rows.
     pub items: Vec<T>,
-    /// Where to go on; none at the end.
+    /// The cursor of the next page; none at the end.
     pub next: Option<PageCursor>,
 }
 
-/// Instants from `since` on that lie before `before`: half-open, so that of ranges side by side each instant lies in
-/// one. A side without a bound is open. Holds nothing when `before` does not come after `since`.
+/// The instants from `since` on that lie before `before`. The range is half-open, so adjacent ranges share no
+/// instant. A side without a bound is open. The range is empty when `before` does not come after `since`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeRange {
-    /// The first; as early as you like if none.
+    /// The first instant; no lower bound if none.
     pub since: Option<Timestamp>,
-    /// The first that no longer is; as late as you like if none.
+    /// The first instant after the range; no upper bound if none.
     pub before: Option<Timestamp>,
 }
 
@@ -185,38 +184,40 @@ impl TimeRange {
         Self { since: None, before: Some(at) }
     }
 
-    /// Whether `at` lies in it.
+    /// Whether `at` lies in the range.
     pub fn contains(&self, at: Timestamp) -> bool {
         self.since.is_none_or(|since| since <= at) && self.before.is_none_or(|before| at < before)
     }
 }
 
-/// Which sessions, newest first, ties by id descending. Agent, user, tags, metadata and the session that one was
-/// forked from are [`labels`](Self::labels).
+/// A query for sessions, newest first, ties by id descending. Agent, user, tags, metadata and the session
+/// that one was forked from are [`labels`](Self::labels).
 ///
-/// All filters hold together. A list is a walk along the sessions of the tenant by their creation, or along those alone that
-/// have all of the labels: `created` bounds the walk, every other filter is asked of each session on it. A store that bounds
-/// how many it looks at for one page answers fewer rows, with a cursor.
+/// A session must pass all filters. A list walks along the sessions of the tenant by their creation, or only
+/// along those that have all of the labels. `created` bounds the walk, and every other filter is checked on
+/// each session on it. A store that bounds how many sessions it looks at for one page answers fewer rows,
+/// with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// Of this tenant.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Living this life: one session, or none. A store finds it without looking at others, but where an older version
-    /// has left it without the index for that.
+    /// Only the session with this life, if it exists. A store finds it without looking at others, unless an
+    /// older version has left it without the index for that.
     pub life: Option<Incarnation>,
-    /// With one of these statuses; any if empty.
+    /// Only sessions with one of these statuses; any status if empty.
     pub status: Vec<SessionStatus>,
-    /// In this queue.
+    /// Only sessions in this queue.
     pub queue: Option<QueueLabel>,
-    /// With all of these labels. A store finds them without looking at others, but where an older version has left them
-    /// without the index for that.
+    /// Only sessions with all of these labels. A store finds them without looking at others, unless an older
+    /// version has left them without the index for that.
     pub labels: super::Labels,
-    /// Created in this time: by [`created_at`](super::SessionSummary::created_at), which never changes.
+    /// Only sessions created in this time, by [`created_at`](super::SessionSummary::created_at), which never
+    /// changes.
     pub created: TimeRange,
-    /// Last changed in this time: by [`updated_at`](super::SessionSummary::updated_at). A session that changes during
-    /// a walk is shown or not by what it is when the walk comes by.
+    /// Only sessions last changed in this time, by [`updated_at`](super::SessionSummary::updated_at). If a
+    /// session changes during a walk, its state when the walk reaches it decides.
     pub changed: TimeRange,
-    /// Which page.
+    /// The page that is asked for.
     pub page: PageRequest,
 }
 
@@ -235,7 +236,7 @@ impl SessionQuery {
         }
     }
 
-    /// The digest of everything but the page, to which its cursors are bound.
+    /// The digest of everything but the page. The query's cursors are bound to it.
     pub fn digest(&self) -> Digest {
         let mut filter = serde_json::json!({
             "list": "sessions", "tenant": self.tenant, "status": self.status,
@@ -252,16 +253,16 @@ impl SessionQuery {
     }
 }
 
-/// Which open pending calls, soonest deadline first (none last), ties by session id and pending id.
+/// A query for open pending calls, soonest deadline first (none last), ties by session id and pending id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingQuery {
-    /// Of this tenant.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Of this session.
+    /// Only calls of this session, if set.
     pub session: Option<SessionId>,
-    /// Owed by this kind.
+    /// Only calls of this kind, if set.
     pub kind: Option<PendingKind>,
-    /// Which page.
+    /// The page that is asked for.
     pub page: PageRequest,
 }
 
@@ -271,7 +272,7 @@ impl PendingQuery {
         Self { tenant, session: None, kind: None, page: PageRequest::default() }
     }
 
-    /// The digest of everything but the page, to which its cursors are bound.
+    /// The digest of everything but the page. The query's cursors are bound to it.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({
             "list": "pending", "tenant": self.tenant, "session": self.session, "kind": self.kind,
@@ -285,13 +286,13 @@ pub fn runs_digest(key: &SessionKey) -> Digest {
     Digest::of(serde_json::json!({ "list": "runs", "key": key }).to_string().as_bytes())
 }
 
-/// What a waiter waits for.
+/// The changes that a caller waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watch {
     /// Any change of this session.
     Session(SessionKey),
-    /// Whatever the run that holds this session should hear of: an item, a stop, another owner or status, its
-    /// removal.
+    /// News for the run that holds this session: an item, a stop, another owner or status, the removal of the
+    /// session.
     News(SessionKey),
     /// Any session may have become due.
     Due,

@@ -11,29 +11,29 @@ use crate::time::Timestamp;
 
 const OPERATION: &str = "purge";
 
-/// What is removed, and of which sessions. A session that is active or suspended, or has an alarm (rung or
-/// to come), an unread item or a waiting interrupt is never touched.
+/// A rule for what is removed, and from which sessions. It never touches a session that is active or
+/// suspended, or that has an alarm (rung or to come), an unread item or a waiting interrupt.
 ///
-/// One call is one step of a walk over the sessions that the rule is about, longest unchanged first;
+/// One call is one step of a walk over the sessions to which the rule applies, longest unchanged first.
 /// `after` says where the step before it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionRule {
-    /// Of this tenant; of all if none.
+    /// Only sessions of this tenant; of all tenants if none.
     pub tenant: Option<TenantId>,
-    /// Of sessions that rest with one of these statuses; of all that rest if empty.
+    /// Only sessions that rest with one of these statuses; all that rest if empty.
     pub status: Vec<SessionStatus>,
-    /// Of sessions in which nothing has changed since this instant, by the store's clock.
+    /// Only sessions in which nothing has changed since this instant, by the store's clock.
     pub unchanged_since: Timestamp,
-    /// What.
+    /// The data to remove.
     pub remove: Remove,
-    /// One call looks at no more than this many sessions, each of which it deals with wholly or not at all.
+    /// The most sessions that one call looks at. It handles each wholly or not at all.
     pub limit: NonZeroU32,
-    /// Where the call before ended: [`PurgeReport::next`] of the same rule, whatever its limit. From the
-    /// start if none.
+    /// The place where the call before ended: [`PurgeReport::next`] of the same rule, whatever its limit.
+    /// From the start if none.
     pub after: Option<PageCursor>,
 }
 
-/// What a [`RetentionRule`] removes.
+/// The data that a [`RetentionRule`] removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remove {
@@ -41,14 +41,14 @@ pub enum Remove {
     Sessions,
     /// All checkpoints but the newest ones.
     Checkpoints {
-        /// How many of each session stay.
+        /// The number of checkpoints that stay of each session.
         keep: NonZeroU32,
     },
 }
 
 impl RetentionRule {
-    /// Refuses a status that is no rest, and a cursor of another rule. Else the store's own bytes of the
-    /// place to go on after; none at the start.
+    /// Checks the rule: a status that is no rest, or a cursor of another rule, is refused. Returns the
+    /// store's own bytes of the place to go on after; none at the start.
     pub fn check(&self) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(status) = self.status.iter().find(|status| !status.at_rest()) {
             let detail = format!("status: a session that is {status} does not rest");
@@ -58,7 +58,7 @@ impl RetentionRule {
         place.map_err(|why| StoreError::invalid(OPERATION, format!("after: {why}")))
     }
 
-    /// The digest of everything but the limit and the cursor, to which its cursors are bound.
+    /// The digest of everything but the limit and the cursor. The rule's cursors are bound to it.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({
             "list": OPERATION, "tenant": self.tenant, "status": self.status,
@@ -71,10 +71,10 @@ impl RetentionRule {
 /// The answer to [`purge`](super::StateStore::purge).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PurgeReport {
-    /// How many sessions were removed.
+    /// The number of sessions that were removed.
     pub sessions: u64,
-    /// How many checkpoints were removed of sessions that stay.
+    /// The number of checkpoints that were removed from sessions that stay.
     pub checkpoints: u64,
-    /// Where to go on; none when the walk is done.
+    /// The place to go on from; none when the walk is done.
     pub next: Option<PageCursor>,
 }

@@ -12,7 +12,7 @@ use crate::ids::{
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
-/// The only word of the machine that a store reads.
+/// The status of a session: the only part of the machine that a store reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
@@ -67,9 +67,9 @@ impl std::fmt::Display for SessionStatus {
     }
 }
 
-/// Names and values by which sessions are listed: agent, user, the session that one was forked from, tags, metadata. At
-/// most [`LABELS_MAX`](Self::LABELS_MAX), fixed at creation. A session has one value for each name, so a tag is a name
-/// whose value is empty.
+/// Names and values by which sessions are listed: agent, user, the session that one was forked from, tags,
+/// metadata. A session has at most [`LABELS_MAX`](Self::LABELS_MAX) labels, fixed at creation. It has one
+/// value for each name, so a tag is a name whose value is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);
@@ -82,7 +82,7 @@ impl Labels {
     /// The name of the agent that serves the session, whatever its version. Set by the runtime unless the creator says
     /// otherwise.
     pub const AGENT: &'static str = "agent";
-    /// The version of that agent, if it has one. Set as [`AGENT`](Self::AGENT) is.
+    /// The version of that agent, if it has one. Set like [`AGENT`](Self::AGENT).
     pub const AGENT_VERSION: &'static str = "agent_version";
     /// The name of the program that created the session, which has its agent. Set by the runtime unless the creator says
     /// otherwise.
@@ -90,8 +90,8 @@ impl Labels {
     /// The id of the session that this one was forked from. Set by the runtime.
     pub const FORKED_FROM: &'static str = "forked_from";
 
-    /// With this label, where there is room for it: beside [`LABELS_MAX`](Self::LABELS_MAX) others it is left out, so
-    /// that what a creator asks for is never too much because of it.
+    /// Adds this label if there is room for it. Beside [`LABELS_MAX`](Self::LABELS_MAX) others it is left
+    /// out, so that the labels of a creator never become too many because of it.
     #[must_use]
     pub fn with_if_room(mut self, name: &str, value: impl Into<String>) -> Self {
         if self.0.contains_key(name) || self.0.len() < Self::LABELS_MAX {
@@ -115,7 +115,7 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Labels {
 /// How a new session begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// With no alarm of its own: due at once if one of its items wakes it, else at rest.
+    /// No alarm of its own: due at once if one of its items wakes it, else at rest.
     WithItems,
     /// Due at this instant, whatever its items say.
     At(Timestamp),
@@ -123,82 +123,83 @@ pub enum Start {
     Claimed(ClaimOne),
 }
 
-/// What a session is created from.
+/// The parts from which a session is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
     /// Tenant and id.
     pub key: SessionKey,
-    /// Drawn at random by the caller.
+    /// The incarnation, which the caller draws at random.
     pub incarnation: Incarnation,
-    /// Recognises a repeat of this creation.
+    /// The operation id, by which a repeat of this creation is recognised.
     pub operation: OperationId,
-    /// Which workers may serve it.
+    /// The queue label, by which workers choose the session.
     pub queue: QueueLabel,
-    /// By what it is listed.
+    /// The labels by which the session is listed.
     pub labels: Labels,
-    /// Opaque and immutable: what whoever runs the session later must know of it. Comes with every claim.
+    /// The definition, opaque and immutable: what a later run must know of the session. It comes with every
+    /// claim.
     pub definition: Payload,
-    /// The format of the state it will have.
+    /// The format of the state that the session will have.
     pub format: StateFormat,
-    /// First inbox items, accepted with the creation or not at all: messages and signals.
+    /// The first inbox items, accepted with the creation or not at all: messages and signals.
     pub items: Vec<InboxItem>,
-    /// How it begins. The items of [`Start::Claimed`] come after `items`.
+    /// How the session begins. The items of [`Start::Claimed`] come after `items`.
     pub start: Start,
 }
 
 /// The answer to [`create_session`](super::StateStore::create_session).
 #[derive(Debug, Clone, PartialEq)]
 pub enum CreateOutcome {
-    /// Created by this operation; a repeat answers the same. A claim, if one was asked for and its lease
-    /// still runs.
+    /// Created by this operation. A repeat answers the same. Holds the claim, if one was asked for and its
+    /// lease still runs.
     Created {
         /// The version after creation.
         version: Version,
-        /// The claim asked for with [`Start::Claimed`].
+        /// The claim that was asked for with [`Start::Claimed`].
         claim: Option<Box<Claim>>,
     },
     /// A session with this key exists; it was not touched.
     AlreadyExists {
-        /// Which life of it.
+        /// The life of that session.
         incarnation: Incarnation,
-        /// Its status.
+        /// The status of that session.
         status: SessionStatus,
-        /// Its version.
+        /// The version of that session.
         version: Version,
     },
     /// The session that this operation created, or that had this incarnation, was deleted: a
-    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and nothing ever is under these
-    /// names: to begin again, draw an incarnation and an operation anew.
+    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and nothing ever will be under these
+    /// names. To begin again, draw a new incarnation and a new operation.
     Deleted,
-    /// Two of the items have one key; nothing was created.
+    /// Two of the items have the same key; nothing was created.
     ItemConflict {
-        /// Place of the second among all items.
+        /// The index of the second one among all items.
         index: usize,
     },
 }
 
-/// A session as it stands: everything but its messages, events, inbox and runs.
+/// A session as it is now: everything but its messages, events, inbox and runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// Tenant and id.
     pub key: SessionKey,
-    /// Which life of it.
+    /// The life of the session.
     pub incarnation: Incarnation,
-    /// Its status.
+    /// The status of the session.
     pub status: SessionStatus,
-    /// Raised by claims, commits and compare-and-sets.
+    /// The version, raised by claims, commits and compare-and-sets.
     pub version: Version,
-    /// The number of its newest run; 0 before the first.
+    /// The number of the newest run; 0 before the first.
     pub epoch: Epoch,
-    /// Which workers may serve it.
+    /// The queue label, by which workers choose the session.
     pub queue: QueueLabel,
-    /// By what it is listed.
+    /// The labels by which the session is listed.
     pub labels: Labels,
-    /// As given at creation.
+    /// The definition, as given at creation.
     pub definition: Payload,
-    /// The format of its state.
+    /// The format of the state.
     pub format: StateFormat,
-    /// Its state; none before the first commit that carries one.
+    /// The state; none before the first commit that carries one.
     pub state: Option<Payload>,
     /// The newest message.
     pub last_message: MessageSeq,
@@ -206,34 +207,34 @@ pub struct Session {
     pub last_event: EventSeq,
     /// The newest inbox item.
     pub last_item: InboxSeq,
-    /// How many inbox items are not consumed.
+    /// The number of inbox items that are not consumed.
     pub unread: u64,
     /// Items up to here wake nobody.
     pub inbox_seen: InboxSeq,
-    /// When it wants a worker.
+    /// The instant at which the session wants a worker.
     pub alarm: Option<Timestamp>,
-    /// Who holds it until when; none when nobody does.
+    /// The lease: who holds the session, and until when. None when nobody does.
     pub lease: Option<Lease>,
-    /// The interrupt that waits.
+    /// The interrupt that waits, if any.
     pub interrupt: Option<Interrupt>,
-    /// Takeovers of an ended lease since the last commit of any kind.
+    /// The number of takeovers of an ended lease since the last commit of any kind.
     pub attempts: u32,
-    /// What is staged: results and start marks.
+    /// The staged results and start marks.
     pub staged: Staged,
-    /// When it was created.
+    /// When the session was created.
     pub created_at: Timestamp,
-    /// When its row last changed.
+    /// When the session's row last changed.
     pub updated_at: Timestamp,
 }
 
-/// Who holds a session, and until when.
+/// The lease of a session: who holds it, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// The holder, as it calls itself.
+    /// The holder, under the name that it gives itself.
     pub worker: WorkerId,
-    /// Others may try from this instant on.
+    /// The instant from which others may try.
     pub ends: Timestamp,
-    /// How long it was granted for, in milliseconds.
+    /// The length of the lease when it was granted, in milliseconds.
     pub granted_ms: u64,
 }
 
@@ -242,27 +243,27 @@ pub struct Lease {
 pub struct SessionSummary {
     /// Tenant and id.
     pub key: SessionKey,
-    /// Which life of it.
+    /// The life of the session.
     pub incarnation: Incarnation,
-    /// Its status.
+    /// The status of the session.
     pub status: SessionStatus,
-    /// Its version.
+    /// The version of the session.
     pub version: Version,
-    /// The number of its newest run.
+    /// The number of the newest run.
     pub epoch: Epoch,
-    /// Which workers may serve it.
+    /// The queue label, by which workers choose the session.
     pub queue: QueueLabel,
-    /// By what it is listed.
+    /// The labels by which the session is listed.
     pub labels: Labels,
     /// The newest message.
     pub last_message: MessageSeq,
-    /// How many inbox items are not consumed.
+    /// The number of inbox items that are not consumed.
     pub unread: u64,
-    /// When it wants a worker.
+    /// The instant at which the session wants a worker.
     pub alarm: Option<Timestamp>,
-    /// When it was created.
+    /// When the session was created.
     pub created_at: Timestamp,
-    /// When its row last changed.
+    /// When the session's row last changed.
     pub updated_at: Timestamp,
 }
 
@@ -271,26 +272,26 @@ pub struct SessionSummary {
 pub enum DeleteMode {
     /// An active session is kept.
     UnlessActive,
-    /// Whatever its status; a run that holds it learns so by its fence.
+    /// The session is deleted whatever its status. A run that holds it learns this by its fence.
     Force,
 }
 
-/// What is deleted.
+/// A request to delete a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
     /// Whether a session that a run holds may be deleted.
     pub mode: DeleteMode,
-    /// The life that is meant; another answers `NotFound`. Whichever there is if none.
+    /// The life to delete; another answers `NotFound`. If none, whichever there is.
     pub incarnation: Option<Incarnation>,
 }
 
 impl Deletion {
-    /// Whichever life there is, unless a run holds it.
+    /// Deletes whichever life there is, unless a run holds it.
     pub const UNLESS_ACTIVE: Self = Self { mode: DeleteMode::UnlessActive, incarnation: None };
-    /// Whichever life there is, whatever its status.
+    /// Deletes whichever life there is, whatever its status.
     pub const FORCE: Self = Self { mode: DeleteMode::Force, incarnation: None };
 
-    /// The same, of this life alone.
+    /// The same request for this life only.
     #[must_use]
     pub const fn of(self, incarnation: Incarnation) -> Self {
         Self { incarnation: Some(incarnation), ..self }
@@ -300,24 +301,24 @@ impl Deletion {
 /// The answer to [`delete_session`](super::StateStore::delete_session).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeleteOutcome {
-    /// Every row of it is gone; a [`Tombstone`](super::Tombstone) is left.
+    /// Every row of the session is gone. A [`Tombstone`](super::Tombstone) is left.
     Deleted,
-    /// A run holds it; nothing was changed.
+    /// A run holds the session; nothing was changed.
     Active,
     /// There is no such session, or not in this incarnation.
     NotFound,
 }
 
-/// A move of a resting session without claiming it: failed or interrupted to suspended, alarm now.
+/// A move of a resting session without a claim: from failed or interrupted to suspended, with the alarm now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusCas {
-    /// The life that is meant; another answers `NotFound`. Whichever there is if none.
+    /// The life to move; another answers `NotFound`. If none, whichever there is.
     pub incarnation: Option<Incarnation>,
-    /// The version it must have.
+    /// The version that the session must have.
     pub expected_version: Version,
-    /// The status it is moved to. Only [`SessionStatus::Suspended`] is ever allowed.
+    /// The new status. Only [`SessionStatus::Suspended`] is allowed.
     pub to: SessionStatus,
-    /// Accepted with the move or not at all: messages and signals.
+    /// Messages and signals that are accepted with the move or not at all.
     pub items: Vec<InboxItem>,
 }
 
@@ -333,23 +334,23 @@ pub enum CasOutcome {
     VersionConflict {
         /// The version that was named.
         expected: Version,
-        /// The version it has.
+        /// The version that the session has.
         actual: Version,
-        /// The status it has.
+        /// The status that the session has.
         status: SessionStatus,
     },
     /// No such move exists; nothing was changed.
     NotAllowed {
-        /// The status it has.
+        /// The status that the session has.
         from: SessionStatus,
         /// The status that was asked for.
         to: SessionStatus,
     },
     /// An item was not accepted, so nothing was changed.
     ItemRefused {
-        /// Its place among the items.
+        /// The index of the item.
         index: usize,
-        /// Why.
+        /// Why the item was not accepted.
         refusal: super::Delivery,
     },
     /// There is no such session, or not in this incarnation.

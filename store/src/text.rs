@@ -1,8 +1,8 @@
 //! Characters that a reader cannot see, or that change how other characters look.
 
-/// Whether `c` is shown as nothing, turns the direction of writing, or drives a terminal: a control character, a direction
-/// mark, a line or paragraph separator, a character without width. Line breaks and tabs are control characters, too. The
-/// two [joiners](is_joiner) are not among these: emoji and many scripts need them.
+/// Whether `c` is invisible, turns the direction of writing, or controls a terminal: a control character, a
+/// direction mark, a line or paragraph separator, a character without width. Line breaks and tabs are control
+/// characters, too. The two [joiners](is_joiner) are not hidden, because emoji and many scripts need them.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -12,7 +12,8 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether `c` is one of the two joiners: without width, and part of emoji and of words of many scripts.
+/// Whether `c` is one of the two joiners. They have no width, and are part of emoji and of words of many
+/// scripts.
 pub fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }

@@ -26,13 +26,14 @@ impl Timestamp {
         self.0
     }
 
-    /// The instant `by` later, rounded down to a millisecond; the last instant there is, if beyond it.
+    /// The instant `by` later, rounded down to a millisecond, or the last possible instant if that is beyond
+    /// it.
     #[must_use]
     pub fn after(self, by: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// How long it is from `self` until `later`; zero if `later` has passed.
+    /// The time from `self` until `later`; zero if `later` has passed.
     pub fn until(self, later: Self) -> Duration {
         let ms = later.0.saturating_sub(self.0);
         Duration::from_millis(u64::try_from(ms).unwrap_or(0))
@@ -80,10 +81,10 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// Where a store reads its clock. Core reads none: a store is given one when it is opened, a test gives
-/// it one that it moves by hand.
+/// The clock that a store reads. The core reads none. A store gets its clock when it is opened; a test passes
+/// one that it moves by hand.
 pub trait Clock: Send + Sync + 'static {
-    /// The instant now.
+    /// The present instant.
     fn now(&self) -> Timestamp;
 }
 

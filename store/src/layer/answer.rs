@@ -6,7 +6,7 @@ use crate::{
     MessagePage, Page, PendingCall, PurgeReport, RunRecord, Session, SessionSummary, StageOutcome,
 };
 
-/// Makes the enum, and for each variant both conversions.
+/// Defines the enum, and both conversions for each variant.
 macro_rules! answers {
     ($($variant:ident($outcome:ty) = $operation:literal,)*) => {
         /// The answer to a [`Request`](super::Request): one variant for each method of

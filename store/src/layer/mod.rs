@@ -44,19 +44,19 @@ use super::{Capabilities, StateStore, StoreError};
 use crate::ids::TenantId;
 use crate::payload::Digest;
 
-/// What stands between a caller and a store. With [`Layered`] it is a store itself.
+/// Code between a caller and a store. With [`Layered`] it is a store itself.
 #[async_trait]
 pub trait Layer: Send + Sync + 'static {
-    /// Handles one call. [`Request::perform`] hands it on. The answer must be one to this request; another
-    /// is told to the caller as an error of the kind [`Backend`](super::StoreErrorKind::Backend).
+    /// Handles one call. [`Request::perform`] passes it on. The answer must be one to this request. For any
+    /// other answer, the caller gets an error of the kind [`Backend`](super::StoreErrorKind::Backend).
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError>;
 
-    /// What the store promises through this layer.
+    /// The promises of the store through this layer.
     fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
         store.capabilities()
     }
 
-    /// The digests of words through this layer. A layer that encrypts must not leave them as they are.
+    /// The digests of words through this layer. A layer that encrypts must not return them unchanged.
     fn digests(
         &self,
         store: &dyn StateStore,

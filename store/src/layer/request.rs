@@ -11,7 +11,8 @@ use crate::{
     StateStore, StatusCas, StoreError, Watch,
 };
 
-/// A call of a [`StateStore`] with its arguments: one variant for each method. A clone asks the same again.
+/// A call of a [`StateStore`] with its arguments: one variant for each method. A clone is the same request
+/// again.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Request {
@@ -64,7 +65,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Asks `store`.
+    /// Sends the request to `store`.
     pub async fn perform(self, store: &Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         Ok(match self {
             Self::Create(new) => store.create_session(new).await?.into(),
@@ -93,7 +94,7 @@ impl Request {
         })
     }
 
-    /// The method, as the trait calls it.
+    /// The name of the method in the trait.
     pub fn operation(&self) -> &'static str {
         match self {
             Self::Create(_) => "create_session",
@@ -122,7 +123,7 @@ impl Request {
         }
     }
 
-    /// The session that is meant; of a fork, its source. None if it is about several.
+    /// The session of the request; for a fork, its source. None if the request is about several.
     pub fn key(&self) -> Option<&SessionKey> {
         match self {
             Self::Create(new) => Some(&new.key),
@@ -152,7 +153,7 @@ impl Request {
         }
     }
 
-    /// Whether it may change what is stored.
+    /// Whether the request may change stored data.
     pub fn writes(&self) -> bool {
         match self {
             Self::Create(_)

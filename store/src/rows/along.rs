@@ -13,9 +13,10 @@ use crate::time::Timestamp;
 /// Behind every name.
 const BEHIND_ALL: u8 = 0xff;
 
-/// For [`Rows::due`](super::Rows::due) of a backend that keeps [`Index::Alarms`] and [`Index::Turns`]. `entries` answers the
-/// first so many of an index that lie in a range. `find` answers what is wanted of a session, or none if it is not due at
-/// `now`; what cannot be read of it is an error in its place.
+/// Implements [`Rows::due`](super::Rows::due) for a backend that keeps [`Index::Alarms`] and
+/// [`Index::Turns`]. `entries` returns the first entries of an index in a range, at most as many as asked
+/// for. `find` returns the wanted rows of a session, or none if the session is not due at `now`. If something
+/// in a session cannot be read, the result holds an error in its place.
 pub fn due_along<F, E>(
     query: &DueQuery,
     now: Timestamp,

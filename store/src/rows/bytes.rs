@@ -23,7 +23,7 @@ use crate::{
     StagedResult, StoredDelta, StoredItem, StoredMessage, Tombstone, Wake,
 };
 
-/// Bytes that are no row, and why.
+/// The error for bytes that are no row, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidRow(String);
@@ -39,14 +39,14 @@ struct SlotHead {
     lives: Vec<(Incarnation, OperationId, Timestamp)>,
 }
 
-/// A slot as bytes, in JSON.
+/// Encodes a slot as bytes, in JSON.
 pub fn encode_slot(slot: &Slot) -> Vec<u8> {
     let lives = slot.lives.iter().map(|life| (life.incarnation, life.operation.clone(), life.at));
     let (token, place, row) = (slot.token.0, slot.place, slot.row.clone());
     to_json(&SlotHead { token, place, row, lives: lives.collect() })
 }
 
-/// The slot that these bytes are.
+/// Decodes a slot from these bytes.
 pub fn decode_slot(key: &SessionKey, bytes: &[u8]) -> Result<Slot, InvalidRow> {
     let head: SlotHead = from_json(bytes)?;
     let life = |(incarnation, operation, at)| Tombstone { key: key.clone(), incarnation, operation, at };
@@ -57,8 +57,9 @@ pub fn decode_slot(key: &SessionKey, bytes: &[u8]) -> Result<Slot, InvalidRow> {
     Ok(Slot { token: Token(head.token), place: head.place, row: head.row, lives })
 }
 
-/// The slot that is left when a session is removed although it cannot be read: of these bytes only the lives are believed
-/// that can be told, and the last one ended at `at`. None: no life can be told, so nothing is left.
+/// The slot that is left when a session is removed although it cannot be read. Only the lives that can be
+/// read from these bytes are kept, and the last one ended at `at`. None: no life can be read, so nothing is
+/// left.
 ///
 /// For [`Rows::remove_unreadable`](super::Rows::remove_unreadable).
 pub fn bury_slot(key: &SessionKey, bytes: &[u8], at: Timestamp) -> Option<Slot> {
@@ -74,7 +75,7 @@ pub fn bury_slot(key: &SessionKey, bytes: &[u8], at: Timestamp) -> Option<Slot> 
     (!lives.is_empty()).then(|| Slot { token: Token::random(), place: 0, row: None, lives })
 }
 
-/// The key of a row in its session as bytes, whose order is that of [`RowKey`].
+/// Encodes the key of a row in its session as bytes, which sort like [`RowKey`].
 pub fn encode_row_key(key: &RowKey) -> Vec<u8> {
     let mut bytes = vec![code(key.kind)];
     match &key.at {
@@ -91,7 +92,7 @@ pub fn encode_row_key(key: &RowKey) -> Vec<u8> {
     bytes
 }
 
-/// The key of a row that these bytes are.
+/// Decodes the key of a row from these bytes.
 pub fn decode_row_key(bytes: &[u8]) -> Result<RowKey, InvalidRow> {
     let invalid = || InvalidRow("its key is none".into());
     let [kind, form, at @ ..] = bytes else { return Err(invalid()) };
@@ -105,12 +106,13 @@ pub fn decode_row_key(bytes: &[u8]) -> Result<RowKey, InvalidRow> {
     Ok(RowKey { kind, at })
 }
 
-/// Where the keys of all rows of a kind lie, as bytes.
+/// The range of bytes in which the keys of all rows of a kind lie.
 pub fn kind_range(kind: Kind) -> Range<Vec<u8>> {
     vec![code(kind)]..vec![code(kind) + 1]
 }
 
-/// Where the keys of a kind with the numbers from `first` to `last` lie, as bytes. Empty if there is no such number.
+/// The range of bytes in which the keys of a kind with the numbers from `first` to `last` lie. Empty if there
+/// is no such number.
 pub fn number_range(kind: Kind, first: u64, last: u64) -> Range<Vec<u8>> {
     let start = encode_row_key(&RowKey::number(kind, first));
     if first > last {
@@ -119,7 +121,7 @@ pub fn number_range(kind: Kind, first: u64, last: u64) -> Range<Vec<u8>> {
     start..behind(encode_row_key(&RowKey::number(kind, last)))
 }
 
-/// Where this key lies and no other, as bytes.
+/// The range of bytes in which this key lies and no other.
 pub fn key_range(key: &RowKey) -> Range<Vec<u8>> {
     let start = encode_row_key(key);
     start.clone()..behind(start)
@@ -153,7 +155,7 @@ type RunHead = (RunId, crate::ids::WorkerId, SessionStatus, Option<Epoch>, Times
 type CheckpointHead =
     (Incarnation, Epoch, crate::ids::MessageSeq, EventSeq, Timestamp, crate::ids::StateFormat);
 
-/// A row as bytes.
+/// Encodes a row as bytes.
 pub fn encode_row(row: &Row) -> Vec<u8> {
     match row {
         Row::Labels(labels) => seal(labels, None),
@@ -189,7 +191,7 @@ pub fn encode_row(row: &Row) -> Vec<u8> {
     }
 }
 
-/// The row of session `of` that lies under `key` as these bytes.
+/// Decodes the row of session `of` that is stored under `key` as these bytes.
 pub fn decode_row(of: &SessionKey, key: &RowKey, bytes: &[u8]) -> Result<Row, InvalidRow> {
     let number = key.as_number();
     Ok(match key.kind {

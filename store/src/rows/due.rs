@@ -17,36 +17,37 @@ use crate::time::Timestamp;
 /// served some looks later.
 const PROBES_MAX: usize = 256;
 
-/// Which sessions are due for a worker.
+/// A query for the sessions that are due for a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueQuery {
-    /// Those of these queues; one with an interrupt waiting in every queue.
+    /// The queues. A session with an interrupt waiting is due in every queue.
     pub queues: Queues,
-    /// Those with a state of at most this format; one with an interrupt waiting whatever its format.
+    /// The newest format of a session's state. A session with an interrupt waiting is due whatever its
+    /// format.
     pub newest_format: StateFormat,
-    /// Those of this tenant; of all if none.
+    /// Only sessions of this tenant; of all tenants if none.
     pub tenant: Option<TenantId>,
-    /// Whose turn it was last: the next one by name is next, and after the last the first.
+    /// The tenant whose turn it was last. The next one by name is next, and after the last the first.
     pub after: Option<TenantId>,
-    /// At most so many.
+    /// The most sessions to find.
     pub limit: usize,
 }
 
-/// What was found due.
+/// The sessions that were found due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due<F> {
-    /// What was found.
+    /// The sessions.
     pub found: Vec<F>,
-    /// Whose turn it was last; [`DueQuery::after`] of the next look.
+    /// The tenant whose turn it was last: [`DueQuery::after`] of the next look.
     pub after: Option<TenantId>,
 }
 
-/// Sessions that stand together in the indexes of what is due.
+/// A group of sessions that are together in the indexes of due sessions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DueGroup {
-    /// Those with an interrupt waiting: due in every queue, whatever their format.
+    /// Sessions with an interrupt waiting. They are due in every queue, whatever their format.
     Interrupted,
-    /// Those of one queue with one format.
+    /// Sessions of one queue with one format.
     Queue {
         /// The name of the queue.
         queue: Vec<u8>,
@@ -55,14 +56,14 @@ pub enum DueGroup {
     },
 }
 
-/// Where a session with an alarm stands. The names are bytes: what is stored may be no names.
+/// The place of a session with an alarm. The names are bytes, because stored bytes may be no valid names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DuePlace {
-    /// Its alarm.
+    /// The alarm of the session.
     pub alarm: Timestamp,
-    /// Its tenant.
+    /// The tenant of the session.
     pub tenant: Vec<u8>,
-    /// Its id.
+    /// The id of the session.
     pub id: Vec<u8>,
 }
 
@@ -73,10 +74,11 @@ pub trait DueIndex {
     /// Why it is not.
     type Error;
 
-    /// The groups of a query that have anything in them.
+    /// The groups of a query that are not empty.
     fn groups(&self, query: &DueQuery) -> Result<Vec<DueGroup>, Self::Error>;
 
-    /// The first so many of a group behind a place whose alarm has rung, soonest first, ties by tenant and id.
+    /// The first sessions of a group behind a place whose alarm has rung, soonest first, ties by tenant and
+    /// id.
     fn rung(
         &self,
         group: &DueGroup,
@@ -84,7 +86,7 @@ pub trait DueIndex {
         limit: usize,
     ) -> Result<Vec<DuePlace>, Self::Error>;
 
-    /// The same of one tenant.
+    /// The same for one tenant.
     fn rung_of(
         &self,
         group: &DueGroup,
@@ -96,16 +98,16 @@ pub trait DueIndex {
     /// The first tenant behind another, by the bytes of their names, that has an alarm in a group.
     fn next_tenant(&self, group: &DueGroup, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, Self::Error>;
 
-    /// What is wanted of the session at a place. None: it is not due. An error fails all, so what cannot be read of one
-    /// session is for the backend to put into what is found.
+    /// The wanted rows of the session at a place. None: it is not due. An error fails the whole query, so the
+    /// backend must put an unreadable session into the result.
     fn find(&self, place: &DuePlace) -> Result<Option<Self::Found>, Self::Error>;
 
-    /// Whether it can be claimed: what cannot be read takes no place from others.
+    /// Whether the session can be claimed. An unreadable session takes no place from others.
     fn is_sound(found: &Self::Found) -> bool;
 }
 
 impl DueGroup {
-    /// The group in which a session stands that has an alarm.
+    /// The group of a session that has an alarm.
     pub fn of(row: &SessionRow) -> Self {
         match &row.interrupt {
             Some(_) => Self::Interrupted,
@@ -121,15 +123,15 @@ impl DuePlace {
         Self { alarm, tenant, id }
     }
 
-    /// Which session it is of. None: it has no names that a session could have.
+    /// The key of the session. None: its names are not valid.
     pub fn key(&self) -> Option<SessionKey> {
         let [tenant, id] = [&self.tenant, &self.id].map(|name| std::str::from_utf8(name).ok());
         Some(SessionKey::new(tenant?.parse().ok()?, id?.parse().ok()?))
     }
 }
 
-/// What is due: all of it, soonest alarm first, if that is no more than was asked for; else the soonest of each tenant whose
-/// turn it is, and then the soonest of all.
+/// Finds due sessions. If no more are due than were asked for, returns all of them, soonest alarm first.
+/// Otherwise returns the soonest of each tenant whose turn it is, and then the soonest of all.
 pub fn find_due<I: DueIndex>(index: &I, query: &DueQuery) -> Result<Due<I::Found>, I::Error> {
     let groups = index.groups(query)?;
     let mut taken = Taken { index, limit: query.limit, found: Vec::new(), sound: 0, seen: BTreeSet::new() };

@@ -19,14 +19,14 @@ const LIFE_BYTES: usize = 16;
 /// The place of a session in an index by time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionPlace {
-    /// The instant by which it stands there.
+    /// The instant by which the session is ordered in the index.
     pub at: Timestamp,
-    /// Its key.
+    /// The key of the session.
     pub key: SessionKey,
 }
 
 impl SessionPlace {
-    /// The place that an entry of an index of sessions is. None: it is no such entry.
+    /// Decodes the place from an entry of an index of sessions. None: it is no such entry.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Sessions => Self::from_bytes(place_in(entry)?),
@@ -47,7 +47,7 @@ impl SessionPlace {
         Self { at: row.updated_at, key: row.key.clone() }
     }
 
-    /// In ascending order byte by byte.
+    /// The place as bytes, which sort in ascending order.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = instant(self.at).to_vec();
         // Ids hold no control character, so NUL ends the first.
@@ -57,7 +57,7 @@ impl SessionPlace {
         bytes
     }
 
-    /// Reads it back.
+    /// Reads a place back from its bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (at, ids) = bytes.split_first_chunk()?;
         let (tenant, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
@@ -69,18 +69,18 @@ impl SessionPlace {
 /// The place of an open pending call in the list of its tenant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PendingPlace {
-    /// Those without a deadline come last.
+    /// Whether the call has no deadline. Such calls come last.
     pub endless: bool,
-    /// Its deadline; whatever it is if it has none.
+    /// The deadline of the call; any value if it has none.
     pub deadline: Timestamp,
-    /// Its session.
+    /// The session of the call.
     pub session: SessionId,
-    /// Its id.
+    /// The id of the call.
     pub id: PendingId,
 }
 
 impl PendingPlace {
-    /// The place that an entry of [`Index::Pending`] is. None: it is no such entry.
+    /// Decodes the place from an entry of [`Index::Pending`]. None: it is no such entry.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Pending => Self::from_bytes(place_in(entry)?),
@@ -104,7 +104,7 @@ impl PendingPlace {
         }
     }
 
-    /// In ascending order byte by byte.
+    /// The place as bytes, which sort in ascending order.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.endless)];
         bytes.extend_from_slice(&instant(self.deadline));
@@ -115,7 +115,7 @@ impl PendingPlace {
         bytes
     }
 
-    /// Reads it back.
+    /// Reads a place back from its bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (endless, rest) = bytes.split_first()?;
         let (at, ids) = rest.split_first_chunk()?;
@@ -129,9 +129,9 @@ impl PendingPlace {
     }
 }
 
-/// An index that a backend without indexes of its own keeps: sorted byte strings.
+/// An index that is kept by a backend without indexes of its own: sorted byte strings.
 ///
-/// A backend may store `index as u8`: new ones come last.
+/// A backend may store `index as u8`, so new ones are added at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Index {
     /// Sessions by tenant, creation and id.
@@ -140,7 +140,7 @@ pub enum Index {
     Resting,
     /// Open pending calls by tenant, deadline, session and id.
     Pending,
-    /// Keys with nothing but lives that ended, by when the newest did.
+    /// Keys under which only ended lives are left, by when the newest ended.
     Dead,
     /// Sessions with an alarm, by [group](DueGroup), alarm and key.
     Alarms,
@@ -152,7 +152,8 @@ pub enum Index {
     Labels,
 }
 
-/// Where a session's row stands in the indexes: all that changes with the row. Old entries go, new ones come.
+/// The entries of a session's row in the indexes: all those that change with the row. Old entries are
+/// removed, new ones are added.
 pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
     let listed = SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes();
     let life = [row.incarnation.0.as_bytes().as_slice(), &listed].concat();
@@ -182,7 +183,7 @@ pub(super) fn stand_alike(before: &SessionRow, after: &SessionRow) -> bool {
     places(before) == places(after)
 }
 
-/// Where a slot stands in the indexes: the row in it, or the newest of the lives that are left in it.
+/// The entries of a slot in the indexes: of the row in it, or of the newest life that is left in it.
 pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
     match (&slot.row, slot.lives.last()) {
         (Some(row), _) => index_entries(row),
@@ -193,7 +194,7 @@ pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
     }
 }
 
-/// Where a row of a session stands in the indexes, if it is of a kind that does.
+/// The entries of a row of a session in the indexes, if its kind has any.
 pub fn row_entries(session: &SessionRow, row: &Row) -> Vec<(Index, Vec<u8>)> {
     match row {
         Row::Pending { call, .. } => vec![(Index::Pending, pending_entry(call))],
@@ -213,7 +214,8 @@ pub fn row_entries(session: &SessionRow, row: &Row) -> Vec<(Index, Vec<u8>)> {
     }
 }
 
-/// Where the entries lie that come after a place and before an instant, in [`Index::Resting`] and [`Index::Dead`].
+/// The range of the entries that come after a place and before an instant, in [`Index::Resting`] and
+/// [`Index::Dead`].
 pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<u8>> {
     let start = after.map_or_else(Vec::new, |place| behind(place.to_bytes()));
     let end = instant(before).to_vec();
@@ -221,15 +223,15 @@ pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<
     start.clone().min(end.clone())..end
 }
 
-/// Where the entries of a tenant lie in [`Index::Sessions`] that come after a place in the list of its sessions. That
-/// list begins with the newest, so it is walked backwards, and this range ends at the place.
+/// The range of a tenant's entries in [`Index::Sessions`] that come after a place in the list of its
+/// sessions. That list begins with the newest, so it is walked backwards, and this range ends at the place.
 pub fn sessions_range(tenant: &TenantId, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
     let Range { start, end } = tenant_range(tenant);
     let end = after.map_or(end, |place| of_tenant(tenant, &place.to_bytes()));
     start..end
 }
 
-/// The same in [`Index::Lives`], of one life.
+/// The same range in [`Index::Lives`], for one life.
 pub fn life_range(tenant: &TenantId, life: Incarnation, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
     let of_life = |place: &[u8]| of_tenant(tenant, &[life.0.as_bytes().as_slice(), place].concat());
     // A place begins with an instant of eight bytes, and an id behind it.
@@ -237,7 +239,7 @@ pub fn life_range(tenant: &TenantId, life: Incarnation, after: Option<&SessionPl
     of_life(&[])..end
 }
 
-/// Where the entries of a tenant lie in [`Index::Pending`] that come after a place.
+/// The range of a tenant's entries in [`Index::Pending`] that come after a place.
 pub fn pending_range(tenant: &TenantId, after: Option<&PendingPlace>) -> Range<Vec<u8>> {
     let Range { start, end } = tenant_range(tenant);
     let start = after.map_or(start, |place| behind(of_tenant(tenant, &place.to_bytes())));
@@ -255,7 +257,7 @@ pub(super) fn behind(mut entry: Vec<u8>) -> Vec<u8> {
     entry
 }
 
-/// Where an open pending call stands.
+/// The entry of an open pending call.
 pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
     of_tenant(&call.key.tenant, &PendingPlace::of(call).to_bytes())
 }

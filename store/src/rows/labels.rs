@@ -12,7 +12,8 @@ use crate::rules::SessionRow;
 /// How long a label is in an entry.
 const LABEL_BYTES: usize = 32;
 
-/// Where a session that has these labels stands in [`Index::Labels`]: once for each. As long as it lives.
+/// The entries of a session with these labels in [`Index::Labels`]: one for each label, as long as the
+/// session lives.
 pub fn label_entries(row: &SessionRow, labels: &Labels) -> Vec<(Index, Vec<u8>)> {
     let place = SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes();
     let entry = |(name, value): (&String, &String)| {
@@ -22,7 +23,8 @@ pub fn label_entries(row: &SessionRow, labels: &Labels) -> Vec<(Index, Vec<u8>)>
     labels.0.iter().map(entry).collect()
 }
 
-/// Where the entries of a tenant's label lie in [`Index::Labels`] that come from a place on. The newest are at its end.
+/// The range of the entries of a tenant's label in [`Index::Labels`] from a place on. The newest are at its
+/// end.
 pub fn label_range(tenant: &TenantId, name: &str, value: &str, from: Bound<&SessionPlace>) -> Range<Vec<u8>> {
     let label = label(name, value);
     let of_label = |place: &[u8]| of_tenant(tenant, &[label.as_slice(), place].concat());
@@ -46,11 +48,11 @@ fn label(name: &str, value: &str) -> [u8; LABEL_BYTES] {
     Digest::of(&[&length, name.as_bytes(), value.as_bytes()].concat()).0
 }
 
-/// The places of the sessions that have all of these labels, of which there is one at least, newest first, after a place.
-/// `seek` answers the first place of one label's list from a place on.
+/// The places of the sessions that have all of these labels, newest first, after a place. There must be at
+/// least one label. `seek` returns the first place of one label's list from a place on.
 ///
-/// All lists are in one order, so each is asked for what comes from the place on at which another stands: the shortest
-/// of them bounds how often they are asked.
+/// All lists have the same order, so each list is asked for the entry from the place on that another list has
+/// reached. The shortest list bounds the number of questions.
 pub fn with_labels<E>(
     labels: &Labels,
     after: Option<&SessionPlace>,

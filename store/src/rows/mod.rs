@@ -62,48 +62,54 @@ use crate::{
     Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
 };
 
-/// Where the rows of sessions are kept. Object-safe; a handle is shared by many tasks.
+/// The place where the rows of sessions are kept. Object-safe; a handle is shared by many tasks.
 ///
-/// - **Atomic.** [`apply`](Self::apply) applies each write wholly or not at all, also when the caller's future is dropped.
-/// - **Compared.** A write is applied only if what stands under its key has the token that it expects, or nothing stands
-///   there if it expects nothing. The comparison and the change are one step: no other write of the session comes between.
-/// - **In time.** A write is applied only if the store's clock, read when it holds the session, is at or after
-///   [`Write::from`] and before [`Write::until`].
-/// - **One instant.** What one [`read`](Self::read) finds stood there together.
+/// - **Atomic.** [`apply`](Self::apply) applies each write wholly or not at all, also when the caller's
+///   future is dropped.
+/// - **Compared.** A write is applied only if the slot under its key has the token that the write expects, or
+///   if there is no slot and the write expects none. The comparison and the change are one step: no other
+///   write of the session comes between.
+/// - **In time.** A write is applied only if the store's clock, read when the write holds the session, is at
+///   or after [`Write::from`] and before [`Write::until`].
+/// - **One instant.** All rows that one [`read`](Self::read) returns were there at the same instant.
 /// - **Visible.** Once a write is answered, every handle on the same data finds it.
-/// - **Errors** say what went wrong and whether a write may have landed. Their operation and key are set by the caller.
+/// - **Errors** say what went wrong and whether a write may have landed. The caller sets their operation and
+///   key.
 #[async_trait]
 pub trait Rows: Send + Sync + 'static {
-    /// What this backend under its present settings promises.
+    /// The promises of this backend under its present settings.
     fn capabilities(&self) -> Capabilities;
 
-    /// The store's clock as this process knows it without asking: never ahead of it. None: it must be asked.
+    /// The store's clock, as far as this process knows it without asking, and never ahead of it. None: it
+    /// must be asked.
     fn now(&self) -> Option<Timestamp>;
 
-    /// How long one operation of the store over these rows may wait, for writes of the same session before it and for all
-    /// its exchanges together; only what copies or removes a whole session may take longer. A tenth more may pass until it
-    /// says so. None: each exchange ends by itself, and nothing else is bounded.
+    /// How long one operation of the store over these rows may wait, for earlier writes of the same session
+    /// and for all its exchanges together. Only an operation that copies or removes a whole session may take
+    /// longer. A tenth more may pass before the operation reports the time-out. None: each exchange ends by
+    /// itself, and nothing else is bounded.
     fn patience(&self) -> Option<Duration> {
         None
     }
 
-    /// Reads what stands under a key, and rows of that session.
+    /// Reads the slot under a key, and rows of that session.
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
 
-    /// Applies writes of different sessions, each by itself. One answer each, in their order.
+    /// Applies writes of different sessions, each by itself. Returns one answer for each, in their order.
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>>;
 
-    /// Sessions for which [`SessionRow::is_due`] holds by the store's clock: at most [`DueQuery::limit`], chosen as
-    /// [`find_due`] does, and of each the rows that are wanted. A session that is being written may be left out. What cannot
-    /// be read is an error in its place, so that it holds up nobody else.
+    /// Finds sessions for which [`SessionRow::is_due`] holds by the store's clock: at most
+    /// [`DueQuery::limit`], chosen as [`find_due`] does, each with its wanted rows. A session that is being
+    /// written may be left out. An unreadable session is an error in its place, so that it delays nobody
+    /// else.
     async fn due(
         &self,
         query: &DueQuery,
         wants: &[Want],
     ) -> Result<Due<Result<Found, StoreError>>, StoreError>;
 
-    /// Sessions of a tenant, newest first, ties by id descending, after `after`. Those for which
-    /// [`SessionSummary::listed`] does not hold may be left out. About `limit` of them.
+    /// Lists sessions of a tenant, newest first, ties by id descending, after `after`. Those for which
+    /// [`SessionSummary::listed`] does not hold may be left out. Returns about `limit` of them.
     async fn sessions(
         &self,
         query: &SessionQuery,
@@ -111,9 +117,10 @@ pub trait Rows: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError>;
 
-    /// Open pending calls of a tenant, soonest deadline first, after `after`. Those that are not of the session or kind
-    /// that the query names may be left out. About `limit` of them, and no more once their bodies have `bytes`. A call that
-    /// cannot be read, though its place can, is left out, too, and the log says so: it holds up nobody else.
+    /// Lists open pending calls of a tenant, soonest deadline first, after `after`. Those that are not of the
+    /// session or kind that the query names may be left out. Returns about `limit` of them, and no more once
+    /// their bodies have `bytes`. A call that cannot be read, although its place can, is also left out, and
+    /// the log says so: it delays nobody else.
     async fn pending(
         &self,
         query: &PendingQuery,
@@ -122,8 +129,9 @@ pub trait Rows: Send + Sync + 'static {
         bytes: usize,
     ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError>;
 
-    /// Sessions that are [`quiet`](SessionRow::quiet), longest unchanged first, ties by key, after `after`. Those that are
-    /// not [`purgeable`](SessionRow::purgeable) may be left out. At most `limit` of them.
+    /// Lists sessions that are [`quiet`](SessionRow::quiet), longest unchanged first, ties by key, after
+    /// `after`. Those that are not [`purgeable`](SessionRow::purgeable) may be left out. Returns at most
+    /// `limit` of them.
     async fn resting(
         &self,
         rule: &RetentionRule,
@@ -131,13 +139,14 @@ pub trait Rows: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError>;
 
-    /// Keys with a life that ended before `before`: at most `limit`, those that ended first. Those under which a session
-    /// stands may be left out.
+    /// Lists keys with a life that ended before `before`: at most `limit`, those that ended first. Keys that
+    /// have a session may be left out.
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError>;
 
-    /// Removes a session, in the life that is named if one is, though its row cannot be read. What can be told of it is
-    /// left as an earlier life. Answers whether there was such a session. A backend whose rows can always be read, or never be
-    /// corrupt by themselves, may leave this out: then such a session cannot be removed.
+    /// Removes a session although its row cannot be read: in the life that is named, if one is. Everything
+    /// that can be read of it is left as an earlier life. Answers whether there was such a session. A backend
+    /// whose rows can always be read, or never become corrupt by themselves, may leave this out. Then such a
+    /// session cannot be removed.
     async fn remove_unreadable(
         &self,
         key: &SessionKey,
@@ -147,6 +156,6 @@ pub trait Rows: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Returns when what is watched may have changed, at the latest after `at_most`. Only a hint.
+    /// Returns when the watched data may have changed, at the latest after `at_most`. Only a hint.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
 }

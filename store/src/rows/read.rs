@@ -8,16 +8,16 @@ use super::write::Slot;
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// Which rows of a kind are read.
+/// The rows of a kind that are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// All, in ascending order.
+    /// All rows, in ascending order.
     All,
-    /// Those from the first number to the last, both included, in ascending order.
+    /// The rows from the first number to the last, both included, in ascending order.
     Numbers(u64, u64),
-    /// The same, in descending order.
+    /// The same rows, in descending order.
     Descending(u64, u64),
-    /// Those with these names, in any order.
+    /// The rows with these names, in any order.
     Names(Vec<String>),
 }
 
@@ -26,14 +26,14 @@ pub enum Which {
 pub struct Want {
     /// The kind.
     pub kind: Kind,
-    /// Which of them.
+    /// The rows of that kind.
     pub which: Which,
-    /// At most so many. Those that come first.
+    /// The most rows to read. Those that come first are read.
     pub rows: usize,
-    /// The read ends after the row with which the payloads of the kind reach so many bytes: what is asked for of this
-    /// kind behind it, also by later wants of the same read, is left out.
+    /// The limit on payload bytes. The read ends after the row with which the payloads of the kind reach it.
+    /// Later rows of this kind are left out, also those of later wants of the same read.
     pub bytes: usize,
-    /// Whether payloads may be left out, that is, be empty.
+    /// Whether the backend may leave payloads out, that is, empty.
     pub light: bool,
 }
 
@@ -63,21 +63,21 @@ impl Want {
         Self { which: Which::Descending(0, to), ..Self::all(kind) }
     }
 
-    /// At most so many rows and bytes.
+    /// Limits the want to so many rows and bytes.
     #[must_use]
     pub fn at_most(self, rows: usize, bytes: usize) -> Self {
         Self { rows, bytes, ..self }
     }
 
-    /// Without payloads, if the backend saves something by it.
+    /// Reads without payloads, if that saves the backend something.
     #[must_use]
     pub fn light(self) -> Self {
         Self { light: true, ..self }
     }
 }
 
-/// Reads what is wanted: `rows_of` finds the rows of one want, in its order. Takes of them what [`Want::rows`] and
-/// [`Want::bytes`] say, and asks for no more.
+/// Reads the wanted rows. `rows_of` finds the rows of one want, in its order. Takes only as many of them as
+/// [`Want::rows`] and [`Want::bytes`] allow, and asks for no more.
 pub fn read_wants<'w, E, I: Iterator<Item = Result<Row, E>>>(
     wants: &'w [Want],
     mut rows_of: impl FnMut(&'w Want) -> Result<I, E>,
@@ -97,14 +97,14 @@ pub fn read_wants<'w, E, I: Iterator<Item = Result<Row, E>>>(
     wants.iter().map(one).collect()
 }
 
-/// What was found of one session, all at one instant.
+/// The slot and rows that were found of one session, all at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The store's clock, read at that instant or after.
+    /// The store's clock, read at that instant or later.
     pub now: Timestamp,
-    /// What stands under the key.
+    /// The slot under the key.
     pub slot: Option<Arc<Slot>>,
-    /// For each want its rows.
+    /// The rows for each want.
     pub rows: Vec<Vec<Row>>,
 }
 
@@ -118,15 +118,16 @@ impl Found {
 /// Rows found along an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scanned<T, P> {
-    /// In the order of the index.
+    /// The rows, in the order of the index.
     pub rows: Vec<T>,
-    /// Where to go on after; none at the end. May be there although rows are few, or none.
+    /// The place after which to go on; none at the end. There may be a next place although rows are few, or
+    /// none.
     pub next: Option<P>,
 }
 
 impl<T, P> Scanned<T, P> {
-    /// Takes rows, each with its place, until there are `limit` of them, or `size` of all has reached `bytes`. Looks at one
-    /// more, to know whether there is more.
+    /// Takes rows, each with its place, until there are `limit` of them, or their `size` has reached `bytes`
+    /// in total. Looks at one more row, to know whether there is more.
     pub fn fill<E>(
         rows: impl IntoIterator<Item = Result<(P, T), E>>,
         limit: usize,

@@ -10,7 +10,7 @@ use crate::{
     StoredMessage, Wake,
 };
 
-/// A kind of row. A backend keeps each as it likes: a table, a hash, a range of keys.
+/// A kind of row. A backend may keep each kind in its own way: a table, a hash, a range of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// The labels: one row.
@@ -66,35 +66,35 @@ impl Kind {
 /// The place of a row among those of its kind. Numbers and names are in ascending order, names byte by byte.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum At {
-    /// There is one.
+    /// The only row of its kind.
     One,
-    /// By its number.
+    /// A row with this number.
     Number(u64),
-    /// By its name.
+    /// A row with this name.
     Name(String),
 }
 
 /// The key of a row in its session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowKey {
-    /// Its kind.
+    /// The kind of the row.
     pub kind: Kind,
-    /// Its place.
+    /// The place of the row among those of its kind.
     pub at: At,
 }
 
 impl RowKey {
-    /// The one row of a kind that has one.
+    /// The key of the only row of a kind.
     pub fn one(kind: Kind) -> Self {
         Self { kind, at: At::One }
     }
 
-    /// By number.
+    /// The key of the row with this number.
     pub fn number(kind: Kind, number: u64) -> Self {
         Self { kind, at: At::Number(number) }
     }
 
-    /// By name.
+    /// The key of the row with this name.
     pub fn name(kind: Kind, name: impl Into<String>) -> Self {
         Self { kind, at: At::Name(name.into()) }
     }
@@ -130,11 +130,11 @@ impl fmt::Display for RowKey {
 /// The events of one commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventBatch {
-    /// The number of the last.
+    /// The number of the last event.
     pub last: EventSeq,
     /// When they were appended.
     pub at: Timestamp,
-    /// Their payloads, in order; at least one.
+    /// The payloads of the events, in order; at least one.
     pub payloads: Vec<Payload>,
 }
 
@@ -167,20 +167,21 @@ pub enum Row {
     Events(EventBatch),
     /// See [`Kind::Item`].
     Item {
-        /// As it was accepted.
+        /// The item, as it was accepted.
         item: StoredItem,
-        /// How it counts towards waking its session.
+        /// How the item counts towards waking its session.
         wake: Wake,
-        /// The digest of what it says ([`InboxItem::digest`](crate::InboxItem::digest)), which its key keeps.
+        /// The digest of the item's content ([`InboxItem::digest`](crate::InboxItem::digest)), which the row
+        /// of its key keeps.
         content: Digest,
     },
     /// See [`Kind::Key`].
     Key {
-        /// The item's key.
+        /// The key of the item.
         key: ItemKey,
-        /// Its number.
+        /// The number of the item.
         seq: InboxSeq,
-        /// The digest of what it says.
+        /// The digest of the item's content.
         content: Digest,
     },
     /// See [`Kind::Staged`].
@@ -189,9 +190,9 @@ pub enum Row {
     Start(CallId),
     /// See [`Kind::Pending`].
     Pending {
-        /// Rises from call to call in the order in which a session opened them.
+        /// The order in which the session opened its calls: it rises from call to call.
         order: u64,
-        /// As it stands.
+        /// The pending call, as it is now.
         call: PendingCall,
     },
     /// See [`Kind::Opened`].
@@ -205,7 +206,7 @@ pub enum Row {
 }
 
 impl Row {
-    /// Its key.
+    /// The key of the row.
     pub fn key(&self) -> RowKey {
         match self {
             Self::Labels(_) => RowKey::one(Kind::Labels),
@@ -225,7 +226,7 @@ impl Row {
         }
     }
 
-    /// How many bytes of payload it holds.
+    /// The number of payload bytes in the row.
     pub fn payload_bytes(&self) -> usize {
         match self {
             Self::Labels(_) | Self::Key { .. } | Self::Start(_) | Self::Opened(_) => 0,

@@ -21,15 +21,15 @@ use crate::{
     StoreErrorKind,
 };
 
-/// What is found, in ascending order or, from its back, in descending order.
+/// Found entries, in ascending order or, from the back, in descending order.
 pub type InOrder<'a, T> = Box<dyn DoubleEndedIterator<Item = Result<T, StoreError>> + 'a>;
 
-/// What a backend that keeps bytes in order holds at one instant. Three methods say how it is read. The others answer
-/// what [`Rows`](super::Rows) is asked, from those three.
+/// The data, at one instant, of a backend that keeps bytes in sorted order. Three methods say how it is read.
+/// The others implement the methods of [`Rows`](super::Rows) on top of those three.
 ///
-/// What a list cannot read is passed over, and the log says so: it holds up no other session.
+/// A list skips a session that it cannot read and logs it, so such a session delays no other.
 pub trait Snapshot {
-    /// What stands under a key.
+    /// The slot under a key.
     fn slot(&self, key: &SessionKey) -> Result<Option<Slot>, StoreError>;
 
     /// The rows of a session whose keys, [as bytes](super::encode_row_key), lie in this range.
@@ -47,13 +47,13 @@ pub trait Snapshot {
         self.rows(key, &key_range(row))?.next().transpose()
     }
 
-    /// What stands under a key, and the rows that are wanted. `now` was read at the instant of the snapshot or after.
+    /// The slot under a key, and the wanted rows. `now` was read at the instant of the snapshot or later.
     fn find(&self, key: &SessionKey, wants: &[Want], now: Timestamp) -> Result<Found, StoreError> {
         let rows = read_wants(wants, |want| wanted(self, key, want))?;
         Ok(Found { now, slot: self.slot(key)?.map(Arc::new), rows })
     }
 
-    /// For [`Rows::due`](super::Rows::due).
+    /// Implements [`Rows::due`](super::Rows::due).
     fn due(
         &self,
         query: &DueQuery,
@@ -71,7 +71,7 @@ pub trait Snapshot {
         due_along(query, now, entries, |key| look(key).map_err(|error| error.on(key)).transpose())
     }
 
-    /// For [`Rows::sessions`](super::Rows::sessions).
+    /// Implements [`Rows::sessions`](super::Rows::sessions).
     fn sessions(
         &self,
         query: &SessionQuery,
@@ -106,7 +106,7 @@ pub trait Snapshot {
         Scanned::fill(sound(found, look), limit, usize::MAX, |_| 0)
     }
 
-    /// For [`Rows::pending`](super::Rows::pending).
+    /// Implements [`Rows::pending`](super::Rows::pending).
     fn pending(
         &self,
         query: &PendingQuery,
@@ -128,7 +128,7 @@ pub trait Snapshot {
         Scanned::fill(sound(found, look), limit, bytes, |call| call.body.len())
     }
 
-    /// For [`Rows::resting`](super::Rows::resting).
+    /// Implements [`Rows::resting`](super::Rows::resting).
     fn resting(
         &self,
         rule: &RetentionRule,
@@ -144,7 +144,7 @@ pub trait Snapshot {
         Scanned::fill(sound(found, look), limit, usize::MAX, |_| 0)
     }
 
-    /// For [`Rows::dead`](super::Rows::dead).
+    /// Implements [`Rows::dead`](super::Rows::dead).
     fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
         let entries = self.entries(Index::Dead, &time_range(None, before))?;
         let found = entries.map(|entry| Ok(SessionPlace::of_entry(Index::Dead, &entry?)));

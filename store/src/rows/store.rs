@@ -30,11 +30,11 @@ const TURNS_MAX: usize = 64;
 /// So often is looked for what is due while others claim it first.
 const LOOKS_MAX: usize = 16;
 
-/// A [`StateStore`](crate::StateStore) over [`Rows`]. Cheap to clone; clones share what they hold.
+/// A [`StateStore`](crate::StateStore) over [`Rows`]. Cheap to clone; clones share the rows that they hold.
 ///
-/// It decides with the rules on what stands in the backend, and holds the rows of the sessions that it wrote last, so
-/// that a commit of a run is one exchange. What it holds is only ever a guess: the backend compares the token, and an
-/// answer that writes nothing is given only on what was read for it.
+/// It decides with the rules on the data in the backend. It holds the rows of the sessions that it wrote
+/// last, so that a commit of a run is one exchange. The held rows are only ever a guess: the backend compares
+/// the token, and an answer that writes nothing is given only on rows that were read for it.
 pub struct RowStore<R> {
     rows: Arc<R>,
     held: Arc<Held>,
@@ -68,7 +68,7 @@ impl<R: Rows> RowStore<R> {
         Self::sharing(Arc::new(rows))
     }
 
-    /// Another handle on the same rows that shares nothing of what this one holds, as another process has one.
+    /// Another handle on the same rows that shares none of the held rows, like a handle in another process.
     #[must_use]
     pub fn peer(&self) -> Self {
         Self::sharing(self.shared())

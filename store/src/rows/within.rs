@@ -14,30 +14,31 @@ use crate::{
     Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
 };
 
-/// An open transaction of a backend, in which code of the caller's may have written.
+/// An open transaction of a backend, in which the caller's code may have written.
 ///
-/// It ends when a write is applied in it, when an answer is an error, or when it is dropped; it may end when a call in
-/// it is dropped. Only a write that was applied leaves anything: its own rows, and all that was written in the
-/// transaction before it.
+/// It ends when a write is applied in it, when an answer is an error, or when it is dropped. It may end when
+/// a call in it is dropped. Only an applied write leaves anything: its own rows, and everything that was
+/// written in the transaction before it.
 #[async_trait]
 pub trait Transaction: Send + Sync + 'static {
-    /// As [`Rows::read`], seen from within.
+    /// Reads like [`Rows::read`], as seen from within the transaction.
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
 
-    /// As [`Rows::apply`] with this one write. If it is applied, all of the transaction is committed with it, and what was
-    /// asked for is as durable as any write. If it is not, the transaction stays open as it was.
+    /// Applies this one write like [`Rows::apply`]. If it is applied, the whole transaction is committed with
+    /// it, as durably as any write. If it is not, the transaction stays open as it was.
     async fn apply(&self, write: Arc<Write>) -> Result<Verdict, StoreError>;
 }
 
-/// Rows of which one write is applied, in a transaction. All else is answered by the rows that the transaction is of.
+/// Rows on which one write is applied inside a transaction. Everything else is answered by the rows to which
+/// the transaction belongs.
 pub struct Within<R, T> {
     rows: Arc<R>,
     transaction: T,
 }
 
 impl<R: Rows> RowStore<R> {
-    /// The store in which one thing can be written: inside `transaction`, and with it. It holds nothing of what this one
-    /// holds.
+    /// The store in which one write is possible: inside `transaction`, and together with it. It holds none of
+    /// the rows that this store holds.
     pub fn within<T: Transaction>(&self, transaction: T) -> RowStore<Within<R, T>> {
         self.on(Within { rows: self.shared(), transaction })
     }

@@ -12,13 +12,14 @@ use crate::ids::{EventSeq, Incarnation, MessageSeq, SessionKey};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// A random number that every write of a session replaces. As long as it stands, nothing of the session has
-/// changed. It is never a counter: a counter repeats across lives, failovers and groups that were not synced.
+/// A random number that every write of a session replaces. As long as it is the same, nothing of the session
+/// has changed. It is never a counter, because a counter repeats across lives, failovers and groups that were
+/// not synced.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
 impl Token {
-    /// A new one; never 0, which rows have that were written before there were tokens.
+    /// Draws a new token. It is never 0, the token of rows that were written before there were tokens.
     pub fn random() -> Self {
         Self(fastrand::u64(1..))
     }
@@ -30,26 +31,26 @@ impl fmt::Debug for Token {
     }
 }
 
-/// What stands under the key of a session: its row, or what is left of it.
+/// The content under the key of a session: its row, or what is left of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// Replaced by every write.
+    /// The token, replaced by every write.
     pub token: Token,
-    /// The backend's own number of this life; whatever it likes. 0 in a slot that is yet to be written.
+    /// The backend's own number of this life, of its choice. 0 in a slot that is yet to be written.
     pub place: u64,
-    /// The session's row. None: there is no session, only what is left of earlier ones.
+    /// The session's row. None: there is no session, only earlier lives.
     pub row: Option<SessionRow>,
     /// The lives that were deleted under this key within [`TOMBSTONE_STANDS`](crate::TOMBSTONE_STANDS).
     pub lives: Vec<Tombstone>,
 }
 
-/// What is done to one row.
+/// A change of one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// Writes the row, in place of the one with its key if there is one.
+    /// Writes the row. Replaces the row with its key, if there is one.
     Put(Row),
-    /// Writes the row if there is none with its key. If there is one, the whole write changes nothing and answers
-    /// [`Verdict::Taken`].
+    /// Writes the row if there is none with its key. If there is one, the whole write changes nothing and
+    /// answers [`Verdict::Taken`].
     Insert(Row),
     /// Removes the row with this key, if there is one.
     Delete(RowKey),
@@ -59,48 +60,49 @@ pub enum Op {
     Clear(Kind),
 }
 
-/// Where a new session's first messages, events and checkpoints are copied from.
+/// The source from which a new session's first messages, events and checkpoints are copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prefix {
-    /// The source.
+    /// The key of the source.
     pub from: SessionKey,
-    /// The life of it. If another is there, or none, or it has no checkpoint `last_checkpoint`, the write changes nothing
-    /// and answers [`Verdict::NoSource`].
+    /// The life of the source. If there is another life, or none, or it has no checkpoint `last_checkpoint`,
+    /// the write changes nothing and answers [`Verdict::NoSource`].
     pub life: Incarnation,
     /// The place of that life.
     pub place: u64,
-    /// Messages up to this one are copied.
+    /// The last message that is copied.
     pub last_message: MessageSeq,
-    /// Events up to this one.
+    /// The last event that is copied.
     pub last_event: EventSeq,
-    /// Checkpoints up to this one.
+    /// The last checkpoint that is copied.
     pub last_checkpoint: u64,
 }
 
-/// Everything that one write changes of one session. It was decided on what stood under the key as of `expect`.
+/// All changes that one write makes to one session. It was decided on the slot with the token `expect`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// The session.
+    /// The key of the session.
     pub key: SessionKey,
-    /// What was there. None: nothing at all.
+    /// The slot before the write. None: nothing is there.
     pub before: Option<Arc<Slot>>,
-    /// What will be there; None: nothing at all, and no row of the session is left. If there was a session and
-    /// `after` has none, or one of another life, all its rows are removed.
+    /// The slot after the write. None: nothing is there, and no row of the session is left. If there was a
+    /// session and `after` has none, or one of another life, all rows of the old one are removed.
     pub after: Option<Arc<Slot>>,
-    /// What is done to its rows, in this order. No two of them are about the same key.
+    /// The changes of the session's rows, in this order. No two of them have the same key.
     pub ops: Vec<Op>,
-    /// What a new session begins with, besides.
+    /// The prefix that is copied into a new session, besides.
     pub copy: Option<Prefix>,
-    /// The instant on the store's clock as of which it was decided. It is not applied before.
+    /// The instant on the store's clock as of which the write was decided. It is not applied before.
     pub from: Timestamp,
-    /// It is not applied from this instant on.
+    /// The instant from which the write is not applied any more.
     pub until: Timestamp,
-    /// Whether nothing rests on it: once acknowledged it must survive the process, but it need not be synced.
+    /// Whether nothing depends on the write. Once acknowledged it must survive the process, but it need not
+    /// be synced.
     pub provisional: bool,
-    /// Whether it answers [`Verdict::Lost`] rather than wait for another write of the session.
+    /// Whether to answer [`Verdict::Lost`] rather than wait for another write of the session.
     pub skip_held: bool,
-    /// What is left of the [patience](super::Rows::patience) of the operation: a backend that can tell its server so has the
-    /// server end in time, so that it is known that nothing was changed.
+    /// The rest of the operation's [patience](super::Rows::patience). A backend that can pass a time limit to
+    /// its server does so. The server then ends in time, and it is known that nothing was changed.
     pub within: Option<Duration>,
 }
 
@@ -110,17 +112,17 @@ impl Write {
         self.before.as_ref().map(|slot| slot.token)
     }
 
-    /// The row as it was.
+    /// The session's row before the write.
     pub fn row_before(&self) -> Option<&SessionRow> {
         self.before.as_ref().and_then(|slot| slot.row.as_ref())
     }
 
-    /// The row as it will be.
+    /// The session's row after the write.
     pub fn row_after(&self) -> Option<&SessionRow> {
         self.after.as_ref().and_then(|slot| slot.row.as_ref())
     }
 
-    /// Whether it ends a life: all rows of it are removed.
+    /// Whether the write ends a life: all rows of the life are removed.
     pub fn ends_life(&self) -> bool {
         match (self.row_before(), self.row_after()) {
             (Some(before), Some(after)) => before.incarnation != after.incarnation,
@@ -129,19 +131,19 @@ impl Write {
         }
     }
 
-    /// Whether the session's row stands at the same places of all indexes as before, so that none of
-    /// [its entries](super::index_entries) goes or comes. Most commits of a run leave them.
+    /// Whether the session's row keeps its places in all indexes, so that none of [its
+    /// entries](super::index_entries) is removed or added. Most commits of a run keep them.
     pub fn keeps_entries(&self) -> bool {
         self.row_before().zip(self.row_after()).is_some_and(|(before, after)| stand_alike(before, after))
     }
 
-    /// Whether it copies or removes a whole session, and takes as long as that is large.
+    /// Whether the write copies or removes a whole session, and so takes longer for a longer session.
     pub fn is_long(&self) -> bool {
         self.copy.is_some() || self.ends_life()
     }
 
-    /// What those who wait are told of it, once it is applied at `now`. None if only a lease runs on or an interrupt was
-    /// handed out.
+    /// The hint for waiting callers once the write is applied at `now`. None if only a lease was extended or
+    /// an interrupt was handed out.
     pub fn change(&self, now: Timestamp) -> Option<Change> {
         let session = Named::of(&self.key);
         let (before, after) = match (self.row_before(), self.row_after()) {
@@ -162,7 +164,7 @@ impl Write {
         Some(Change { session, news, due })
     }
 
-    /// About how many bytes it writes.
+    /// The approximate number of bytes that the write writes.
     pub fn bytes(&self) -> usize {
         let row = |op: &Op| match op {
             Op::Put(row) | Op::Insert(row) => row.payload_bytes(),
@@ -176,23 +178,24 @@ impl Write {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each write, and it is looked at once")]
 pub enum Verdict {
-    /// It is applied.
+    /// The write is applied.
     Applied {
-        /// The store's clock, read when it was.
+        /// The store's clock, read when the write was applied.
         now: Timestamp,
         /// The backend's number of the life that is there now.
         place: u64,
     },
-    /// Something else is there than it was decided on, or the store's clock is out of its time. Nothing was
-    /// changed.
+    /// The slot is not the one on which the write was decided, or the store's clock is outside of the write's
+    /// time. Nothing was changed.
     Lost,
-    /// What was to be inserted is there already: this row. Nothing was changed. Only answered if all else fits.
+    /// A row that was to be inserted is there already: this one. Nothing was changed. Only answered if
+    /// everything else fits.
     Taken {
         /// The store's clock.
         now: Timestamp,
         /// The row that is there.
         row: Row,
     },
-    /// The source of its copy is not there, or has no such checkpoint. Nothing was changed.
+    /// The source of the copy is not there, or has no such checkpoint. Nothing was changed.
     NoSource,
 }

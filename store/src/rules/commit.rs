@@ -12,14 +12,14 @@ use crate::{
 /// The items after `inbox_seen`, as far as they can wake the session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
-    /// How many count one.
+    /// The number of items that count one.
     pub counted: u64,
-    /// Whether one is urgent.
+    /// Whether one item is urgent.
     pub urgent: bool,
 }
 
 impl Unseen {
-    /// Counts an item in.
+    /// Adds an item to the count.
     pub fn add(&mut self, wake: Wake) {
         match wake {
             Wake::Now => self.urgent = true,
@@ -28,7 +28,7 @@ impl Unseen {
         }
     }
 
-    /// Whether these wake a suspended session.
+    /// Whether these items wake a suspended session.
     pub fn reaches(&self, wake_on: u32) -> bool {
         self.urgent || (wake_on > 0 && self.counted >= u64::from(wake_on))
     }
@@ -39,24 +39,24 @@ impl Unseen {
     }
 }
 
-/// What a store reads under the row's lock for a commit that [`SessionRow::admit`] let through. Only what
-/// the commit names need be read.
+/// The facts that a store reads under the row's lock for a commit that [`SessionRow::admit`] let through. It
+/// need only read what the commit names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitFacts {
-    /// Staged results with their digest, of the calls that the commit promotes or stages.
+    /// The staged results, with their digests, of the calls that the commit promotes or stages.
     pub staged: Vec<StagedResult>,
-    /// Of the pending calls that the commit closes, those that are open, with their newest answer; of those
-    /// that it opens, those whose id was ever used in the session.
+    /// The pending calls that the commit closes and that are open, with their newest answer. Also the pending
+    /// calls that it opens and whose id was ever used in the session.
     pub pending: Vec<(PendingId, InboxSeq)>,
-    /// Which of the items that the commit consumes are there and not consumed.
+    /// The items that the commit consumes and that are there and not consumed yet.
     pub consumable: Vec<InboxSeq>,
-    /// What lies after the commit's `inbox_seen` and is not consumed, by it or before.
+    /// The items after the commit's `inbox_seen` that neither it nor an earlier commit has consumed.
     pub unseen: Unseen,
 }
 
 impl SessionRow {
-    /// The first look at a commit, on the row alone. An answer ends it: a repeat, an old fence, another
-    /// version. None: read the [`CommitFacts`] and go on with [`SessionRow::apply`].
+    /// Checks a commit on the row alone. An answer ends it: a repeat, an old fence, another version. None:
+    /// read the [`CommitFacts`] and go on with [`SessionRow::apply`].
     pub fn admit(&self, fence: &Fence, commit: &Commit) -> Option<CommitOutcome> {
         let repeat = self.last_commit.as_ref().filter(|last| {
             last.operation == commit.operation && last.epoch == fence.epoch && self.epoch == fence.epoch
@@ -75,8 +75,8 @@ impl SessionRow {
         }
     }
 
-    /// Decides an admitted commit. `Ok`: the row has changed; write it and everything the commit names.
-    /// `Err`: nothing has changed; answer so.
+    /// Decides an admitted commit. `Ok`: the row has changed; write it and everything that the commit names.
+    /// `Err`: nothing has changed; answer with it.
     pub fn apply(
         &mut self,
         commit: &Commit,

@@ -6,10 +6,10 @@ use crate::time::Timestamp;
 use crate::{CreateOutcome, NewSession, Start};
 
 impl SessionRow {
-    /// What a creation of this session's key is answered: it exists.
+    /// Decides a creation of this session's key, which exists.
     ///
-    /// `Ok`: this operation created it; answer [`CreateOutcome::Created`] with this version and, if it is true
-    /// that the claim which was asked for is alive, with the claim as it stands. `Err`: answer so.
+    /// `Ok`: this operation created it. Answer [`CreateOutcome::Created`] with this version. If the flag is
+    /// true, the claim that was asked for is alive; answer with it as it is now. `Err`: answer with it.
     pub fn created_before(&self, new: &NewSession, now: Timestamp) -> Result<(Version, bool), CreateOutcome> {
         if self.created_by != new.operation {
             return Err(CreateOutcome::AlreadyExists {

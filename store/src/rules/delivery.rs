@@ -9,14 +9,14 @@ use crate::{
     SessionStatus, Wake,
 };
 
-/// What a store must know of the pending call that an answer names.
+/// The facts that a store must know of the pending call that an answer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingFacts {
-    /// How many answers it takes.
+    /// The number of answers that the call takes.
     pub needed: u32,
-    /// How many it has.
+    /// The number of answers that the call has.
     pub answered: u32,
-    /// From this instant on no answer is taken.
+    /// The instant from which no answer is taken.
     pub deadline: Option<Timestamp>,
 }
 
@@ -26,22 +26,22 @@ impl From<&PendingCall> for PendingFacts {
     }
 }
 
-/// What a store must write for an accepted item.
+/// The changes that a store must write for an accepted item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its place in the inbox.
+    /// The place of the item in the inbox.
     pub seq: InboxSeq,
-    /// How it counts towards waking the session.
+    /// How the item counts towards waking the session.
     pub wake: Wake,
-    /// For an answer: how many answers the pending call has now.
+    /// For an answer: the number of answers that the pending call has now.
     pub answered: Option<u32>,
 }
 
 impl SessionRow {
-    /// Decides a delivery and, if it is accepted, counts it and sets the alarm it asks for.
+    /// Decides a delivery. If the item is accepted, counts it and sets the alarm that it asks for.
     ///
-    /// `known` is the place and digest of the item with the same key, if there is one, consumed or not;
-    /// `pending` the open pending call that an answer names, if there is one.
+    /// `known` is the place and digest of the item with the same key, consumed or not, if there is one.
+    /// `pending` is the open pending call that an answer names, if there is one.
     pub fn accept(
         &mut self,
         item: &InboxItem,

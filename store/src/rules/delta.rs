@@ -9,24 +9,24 @@ use crate::{
     StreamId,
 };
 
-/// The stream whose deltas a session keeps, or kept last. Whenever `open` turns false, the store removes
-/// the deltas in the same write.
+/// The stream whose deltas a session keeps, or kept last. Whenever `open` turns false, the store removes the
+/// deltas in the same write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
-    /// Which; number 0 before the first.
+    /// The id of the stream; number 0 before the first.
     pub id: StreamId,
-    /// The place of its newest delta.
+    /// The place of the newest delta.
     pub last: u64,
-    /// Whether it runs: its deltas are kept and shown, and more may come.
+    /// Whether the stream runs: its deltas are kept and shown, and more may come.
     pub open: bool,
 }
 
-/// What a store must do for a batch that was accepted, beside writing the row back.
+/// The steps that a store must take for an accepted batch, beside writing the row back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streamed {
-    /// Remove the deltas that are there: they belong to a stream before it.
+    /// Whether to remove the deltas that are there, because they belong to an earlier stream.
     pub replaces: bool,
-    /// How many of the batch are there already. If it is all of them, nothing has changed.
+    /// The number of deltas of the batch that are there already. If it is all of them, nothing has changed.
     pub skip: usize,
 }
 
@@ -42,7 +42,7 @@ impl Stream {
 }
 
 impl SessionRow {
-    /// Decides a batch of deltas. `Err`: nothing has changed; answer so.
+    /// Decides a batch of deltas. `Err`: nothing has changed; answer with it.
     pub fn stream(&mut self, fence: &Fence, batch: &DeltaBatch) -> Result<Streamed, DeltaOutcome> {
         if !self.admits(fence) {
             return Err(DeltaOutcome::StaleFence);
@@ -62,8 +62,8 @@ impl SessionRow {
         Ok(Streamed { replaces: !continues, skip })
     }
 
-    /// Which deltas a page shows that reads up to event `last` for a reader at `place`: those after this
-    /// one. None: it shows no stream.
+    /// The delta after which a page shows deltas, for a page that reads up to event `last` for a reader at
+    /// `place`. None: the page shows no stream.
     pub fn deltas_after(&self, place: &EventPlace, last: EventSeq) -> Option<u64> {
         let shown = self.stream.open && last >= self.last_event;
         shown.then(|| match place.within {
@@ -72,7 +72,7 @@ impl SessionRow {
         })
     }
 
-    /// The page for a reader at `cursor`, of the events that come next and, if
+    /// The page for a reader at `cursor`: the events that come next and, if
     /// [`deltas_after`](Self::deltas_after) shows a stream, the deltas that come next in it.
     pub fn event_page(
         &self,

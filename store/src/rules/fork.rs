@@ -6,8 +6,8 @@ use crate::time::Timestamp;
 use crate::{Checkpoint, ForkOutcome, NewFork};
 
 impl SessionRow {
-    /// The row of a fork from `at`. Version, epoch, messages and events go on from the checkpoint, so that
-    /// nothing in the fork carries a number that stands for something else in its copied prefix.
+    /// The row of a fork from `at`. Version, epoch, messages and events continue from the checkpoint, so that
+    /// no number in the fork stands for something else in its copied prefix.
     pub fn fork(at: &Checkpoint, new: &NewFork, now: Timestamp) -> Self {
         Self {
             key: new.key.clone(),
@@ -41,7 +41,7 @@ impl SessionRow {
         }
     }
 
-    /// What a fork to this session's key is answered: it exists.
+    /// Decides a fork to this session's key, which exists.
     pub fn forked_before(&self, new: &NewFork, at: CheckpointId) -> ForkOutcome {
         if self.created_by == new.operation {
             return ForkOutcome::Forked { version: Version(at.0.saturating_add(1)) };
@@ -53,12 +53,12 @@ impl SessionRow {
         }
     }
 
-    /// Whether this is the source that `new` was decided on.
+    /// Whether this session is the source on which `new` was decided.
     pub fn is_source(&self, from: &SessionKey, new: &NewFork) -> bool {
         self.key == *from && self.incarnation == new.source
     }
 
-    /// The session as it stands, as a checkpoint with this state.
+    /// The session as it is now, as a checkpoint with this state.
     pub fn checkpoint(&self, state: crate::payload::Payload, now: Timestamp) -> Checkpoint {
         Checkpoint {
             id: CheckpointId(self.version.0),

@@ -10,16 +10,16 @@ use crate::{
 
 /// The limits of one call, as the store's capabilities declare them. They are the same for every write:
 ///
-/// - each payload has at most `payload_bytes_max` bytes, and so has the reason of an interrupt (a layer that keeps the reason
-///   as encoded text may leave it less, but at least half of that);
-/// - all payloads of the call together have at most `commit_bytes_max` bytes. Counted is what the call carries, not
-///   what it names: neither a staged result that a commit promotes nor the prefix that a fork copies.
+/// - Each payload has at most `payload_bytes_max` bytes, and so has the reason of an interrupt. A layer that
+///   keeps the reason as encoded text may leave it less, but at least half of that.
+/// - All payloads of the call together have at most `commit_bytes_max` bytes. Only the payloads that the call
+///   carries count. A staged result that a commit promotes and the prefix that a fork copies do not.
 ///
 /// A lease is at most [`LEASE_MAX`] long.
 ///
-/// Larger calls are [`TooLarge`](StoreErrorKind::TooLarge), calls without a meaning are an
-/// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed, and the
-/// error names the operation and the field.
+/// Larger calls are [`TooLarge`](StoreErrorKind::TooLarge), meaningless calls are an
+/// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed,
+/// and the error names the operation and the field.
 #[derive(Debug)]
 pub struct Limits<'a> {
     capabilities: &'a Capabilities,
@@ -28,12 +28,13 @@ pub struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// Those of `operation`, as the trait calls it.
+    /// The limits for `operation`, as the trait calls it.
     pub fn of(capabilities: &'a Capabilities, operation: &'static str) -> Self {
         Self { capabilities, operation, total: 0 }
     }
 
-    /// How many rows are asked for: `asked`, or `most` if that is less. 0 asks for nothing and is refused.
+    /// The number of rows that are asked for: `asked`, or `most` if that is less. 0 asks for nothing and is
+    /// refused.
     pub fn rows(operation: &'static str, asked: u32, most: u32) -> Result<u32, StoreError> {
         match asked {
             0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing")),
@@ -41,7 +42,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Counts `payload` in; refused if it or the sum of all so far is too large.
+    /// Counts `payload`. Refuses it if it, or the sum so far, is too large.
     pub fn take(&mut self, field: &str, payload: &Payload) -> Result<(), StoreError> {
         self.take_bytes(field, payload.len())
     }
@@ -60,7 +61,8 @@ impl<'a> Limits<'a> {
         Ok(())
     }
 
-    /// Refuses a delivery that is too large, or of a kind that is known under the name of one that is not.
+    /// Refuses a delivery that is too large, or whose kind is [`Other`](crate::ItemKind::Other) under the
+    /// name of a known kind.
     pub fn delivery(mut self, item: &InboxItem) -> Result<(), StoreError> {
         self.kind("kind", &item.kind)?;
         self.take("payload", &item.payload)
@@ -76,7 +78,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Refuses items that come with a claim or a move and are too large, or are answers.
+    /// Refuses items of a claim or a move that are too large, or are answers.
     pub fn items(&mut self, items: &[InboxItem]) -> Result<(), StoreError> {
         for item in items {
             if let ItemKind::Answer { .. } = item.kind {
@@ -111,12 +113,12 @@ impl<'a> Limits<'a> {
         staging.results.iter().try_for_each(|result| self.take("results", &result.payload))
     }
 
-    /// Refuses a commit that is too large. [`Commit::check`] refuses what has no meaning, too.
+    /// Refuses a commit that is too large. [`Commit::check`] also refuses a meaningless one.
     pub fn commit(mut self, commit: &Commit) -> Result<(), StoreError> {
         commit.payloads().try_for_each(|(field, payload)| self.take(field, payload))
     }
 
-    /// Refuses deltas that are too large. [`DeltaBatch::check`] refuses what has no meaning, too.
+    /// Refuses deltas that are too large. [`DeltaBatch::check`] also refuses meaningless ones.
     pub fn deltas(mut self, batch: &DeltaBatch) -> Result<(), StoreError> {
         batch.deltas.iter().try_for_each(|delta| self.take("deltas", delta))
     }

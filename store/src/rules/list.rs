@@ -4,7 +4,7 @@ use super::SessionRow;
 use crate::{Labels, SessionQuery, SessionSummary};
 
 impl SessionSummary {
-    /// Whether `query` is about this session. Its page plays no part.
+    /// Whether `query` includes this session. The page of the query plays no part.
     pub fn listed(&self, query: &SessionQuery) -> bool {
         self.key.tenant == query.tenant
             && query.life.is_none_or(|life| life == self.incarnation)
@@ -17,7 +17,7 @@ impl SessionSummary {
 }
 
 impl SessionRow {
-    /// Whether `query` is about this session, which has these labels. Its page plays no part.
+    /// Whether `query` includes this session, which has these labels. The page of the query plays no part.
     pub fn listed(&self, labels: &Labels, query: &SessionQuery) -> bool {
         self.summary(labels.clone()).listed(query)
     }

@@ -42,26 +42,26 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
-/// All that a write decides on, in one place.
+/// The row of a session: everything on which a write decides, in one place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRow {
     /// Tenant and id.
     pub key: SessionKey,
-    /// Which life of the session.
+    /// The life of the session.
     pub incarnation: Incarnation,
     /// The operation that created it.
     pub created_by: OperationId,
-    /// Its status.
+    /// The status of the session.
     pub status: SessionStatus,
-    /// Raised by claims, commits and compare-and-sets.
+    /// The version, raised by claims, commits and compare-and-sets.
     pub version: Version,
     /// The number of the newest run.
     pub epoch: Epoch,
-    /// Which workers may serve it.
+    /// The queue label, by which workers choose the session.
     pub queue: QueueLabel,
-    /// The format of its state.
+    /// The format of the state.
     pub format: StateFormat,
-    /// Who holds it. None while nobody does, also while an active session was given back.
+    /// The lease. None while nobody holds the session, also while an active session was given back.
     pub lease: Option<Lease>,
     /// The run of the newest claim.
     pub last_claim: Option<RunId>,
@@ -71,18 +71,18 @@ pub struct SessionRow {
     pub last_commit: Option<LastCommit>,
     /// Whether the record of run `epoch` is open.
     pub run_open: bool,
-    /// When it wants a worker.
+    /// The instant at which the session wants a worker.
     pub alarm: Option<Timestamp>,
-    /// Takeovers of an ended lease since the last commit of any kind.
+    /// The number of takeovers of an ended lease since the last commit of any kind.
     pub attempts: u32,
-    /// The interrupt that waits.
+    /// The interrupt that waits, if any.
     pub interrupt: Option<Interrupt>,
-    /// The run that the waiting interrupt was handed to.
+    /// The run to which the waiting interrupt was handed.
     pub interrupt_handed_to: Option<Epoch>,
-    /// The newest interrupt that waits no more: if it is asked for again, it stops nothing.
+    /// The newest interrupt that no longer waits. If it is requested again, it stops nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_interrupt: Option<InterruptId>,
-    /// The stream whose deltas are kept, or were last.
+    /// The stream whose deltas are kept, or were kept last.
     pub stream: Stream,
     /// The newest message.
     pub last_message: MessageSeq,
@@ -90,15 +90,15 @@ pub struct SessionRow {
     pub last_event: EventSeq,
     /// The newest inbox item.
     pub last_item: InboxSeq,
-    /// How many inbox items are not consumed.
+    /// The number of inbox items that are not consumed.
     pub unread: u64,
     /// Items up to here wake nobody.
     pub inbox_seen: InboxSeq,
-    /// What lies after `inbox_seen`.
+    /// The items after `inbox_seen`.
     pub unseen: Unseen,
-    /// How many unseen counted items wake it while it is suspended; 0 = none do.
+    /// The number of unseen counted items that wake the session while it is suspended; 0 = none do.
     pub wake_on: u32,
-    /// When it was created.
+    /// When the session was created.
     pub created_at: Timestamp,
     /// When this row last changed.
     pub updated_at: Timestamp,
@@ -107,11 +107,11 @@ pub struct SessionRow {
 /// The newest commit, kept so that a repeat answers the first outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCommit {
-    /// Its operation id.
+    /// The operation id of the commit.
     pub operation: OperationId,
-    /// The run that made it.
+    /// The run that made the commit.
     pub epoch: Epoch,
-    /// What it answered.
+    /// The receipt that the commit answered.
     pub receipt: Receipt,
 }
 
@@ -151,7 +151,7 @@ impl SessionRow {
         }
     }
 
-    /// Sets the alarm that the creation named, over what its items asked for.
+    /// Sets the alarm that the creation named, in place of the one that its items asked for.
     pub fn set_start(&mut self, start: &Start) {
         match start {
             Start::At(at) => self.alarm = Some(*at),
@@ -164,8 +164,8 @@ impl SessionRow {
         Fence { key: self.key.clone(), incarnation: self.incarnation, epoch: self.epoch }
     }
 
-    /// Whether `fence` may write: its incarnation, the newest epoch, not released (INV-22). Whether the
-    /// lease still runs does not matter.
+    /// Whether `fence` may write: it has the session's incarnation and the newest epoch, and was not released
+    /// (INV-22). Whether the lease still runs does not matter.
     pub fn admits(&self, fence: &Fence) -> bool {
         self.incarnation == fence.incarnation
             && self.epoch == fence.epoch
@@ -173,8 +173,8 @@ impl SessionRow {
             && self.lease.is_some()
     }
 
-    /// What is known of `commit` under a fence that may not write any more. Only the newest commit of the
-    /// session is remembered.
+    /// Whether `commit` was applied, as far as that is known, under a fence that may not write any more. Only
+    /// the newest commit of the session is remembered.
     pub fn was_applied(&self, fence: &Fence, commit: &Commit) -> Applied {
         if self.incarnation != fence.incarnation {
             return Applied::Unknown;

@@ -8,19 +8,19 @@ use crate::ids::{Epoch, Fence, RunId, StateFormat, TenantId, WorkerId};
 use crate::time::Timestamp;
 use crate::{CasOutcome, ClaimOutcome, Lease, Queues, Receipt, SessionStatus, StatusCas};
 
-/// What a store must do beside writing the row back.
+/// The steps that a store must take beside writing the row back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimed {
-    /// A repeat: nothing was changed, answer the claim as it stands.
+    /// Whether the claim is a repeat: nothing was changed, and the answer is the claim as it is now.
     pub repeat: bool,
-    /// Close the record of this run as lost.
+    /// The run whose record is to be closed as lost.
     pub close_lost: Option<Epoch>,
     /// The parent to name in the record of the new run.
     pub parent: Option<Epoch>,
 }
 
 impl SessionRow {
-    /// Whether a repeat of the claim `run` finds it alive. None if `run` is no repeat.
+    /// Whether a repeat of the claim `run` finds that claim alive. None if `run` is no repeat.
     pub fn repeated_claim(&self, run: &RunId, now: Timestamp) -> Option<bool> {
         if self.last_claim.as_ref() != Some(run) {
             return None;
@@ -30,7 +30,7 @@ impl SessionRow {
         Some(alive)
     }
 
-    /// Whether a claim may be made now; else the answer.
+    /// Checks whether a claim may be made now. If not, returns the answer.
     pub fn claimable(&self, expected: Option<Version>, now: Timestamp) -> Result<(), ClaimOutcome> {
         if self.status == SessionStatus::Aborted {
             return Err(ClaimOutcome::Aborted);
@@ -51,7 +51,7 @@ impl SessionRow {
         }
     }
 
-    /// Moves the row to active for a new run. Only after [`claimable`](Self::claimable) said so.
+    /// Moves the row to active for a new run. Call it only if [`claimable`](Self::claimable) allows that.
     pub fn claim(&mut self, run: RunId, worker: WorkerId, lease: Duration, now: Timestamp) -> Claimed {
         let takeover = self.status == SessionStatus::Active;
         let continues = match self.status {
@@ -123,7 +123,7 @@ impl SessionRow {
         }
     }
 
-    /// Decides a compare-and-set of the status; its items are accepted by the store before.
+    /// Decides a compare-and-set of the status. The store must have accepted its items before.
     pub fn compare_and_set(&mut self, cas: &StatusCas, now: Timestamp) -> CasOutcome {
         if cas.incarnation.is_some_and(|named| named != self.incarnation) {
             return CasOutcome::NotFound;

@@ -7,8 +7,8 @@ use crate::{
     StoredItem, StoredMessage,
 };
 
-/// What still goes into a page: so many rows, so many bytes of payload. The first row always does, however
-/// large it is, so that a walk ends.
+/// The room that is left in a page: rows, and bytes of payload. The first row always fits, however large it
+/// is, so that a walk ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRoom {
     rows: usize,
@@ -22,8 +22,8 @@ impl PageRoom {
         Self { rows, bytes: PAGE_BYTES_MAX, empty: true }
     }
 
-    /// Whether a row with so many bytes of payload still goes in; then it is counted. Once one does not, the page is
-    /// over: no later row is smaller for its reader.
+    /// Whether a row with so many bytes of payload still fits; if so, it is counted. Once one does not fit,
+    /// the page is over, and no later row fits, however small.
     pub fn takes(&mut self, bytes: usize) -> bool {
         let fits = self.rows > 0 && (self.empty || bytes <= self.bytes);
         if fits {
@@ -36,13 +36,13 @@ impl PageRoom {
         fits
     }
 
-    /// How many rows still go in, if their payloads do.
+    /// The number of rows that still fit, if their payloads do.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Takes rows, each with so many `bytes` of payload, as long as they go in: these, and the first that does
-    /// not. No row is read after that one.
+    /// Takes rows, each with its `bytes` of payload, as long as they fit. Returns them, and the first that
+    /// does not fit. No row after that one is read.
     pub fn fill<T, E>(
         &mut self,
         rows: impl IntoIterator<Item = Result<T, E>>,
@@ -70,9 +70,9 @@ impl PageRequest {
 }
 
 impl<T> Page<T> {
-    /// The page that `request` asks for: the next of `rows`, which come in the order of the list from its
-    /// [`position`](PageRequest::position) on, each with the store's own bytes of its place. `bytes` counts the
-    /// payload of a row. No more than one row beyond the page is read.
+    /// The page that `request` asks for: the next of `rows`. They come in the order of the list from its
+    /// [`position`](PageRequest::position) on, each with the store's own bytes of its place. `bytes` counts
+    /// the payload of a row. No more than one row beyond the page is read.
     pub fn fill<E>(
         request: &PageRequest,
         query: Digest,
@@ -88,12 +88,12 @@ impl<T> Page<T> {
 }
 
 impl MessagePage {
-    /// A page that holds all that was asked for.
+    /// A page that holds everything that was asked for.
     pub fn whole(messages: Vec<StoredMessage>) -> Self {
         Self { messages, rest: Vec::new() }
     }
 
-    /// A page that ends before message `next` of the first of `ranges`: that range goes on there, the
+    /// A page that ends before message `next` of the first of `ranges`. That range continues there, and the
     /// others follow.
     pub fn cut(messages: Vec<StoredMessage>, ranges: &[MessageRange], next: MessageSeq) -> Self {
         let mut rest = ranges.to_vec();

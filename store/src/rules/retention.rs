@@ -4,13 +4,14 @@ use super::SessionRow;
 use crate::RetentionRule;
 
 impl SessionRow {
-    /// Whether it rests and nothing waits in it. A rule is about no other session: this is what an index for
-    /// `purge` holds, ordered by `updated_at` and key.
+    /// Whether the session rests and nothing waits in it. A retention rule applies only to such sessions. An
+    /// index for `purge` holds them, ordered by `updated_at` and key.
     pub fn quiet(&self) -> bool {
         self.status.at_rest() && self.alarm.is_none() && self.unread == 0 && self.interrupt.is_none()
     }
 
-    /// Whether `rule` is about this session: it is [`quiet`](Self::quiet), and nothing has changed.
+    /// Whether `rule` applies to this session: it is [`quiet`](Self::quiet), unchanged for long enough, and
+    /// has the tenant and status of the rule.
     pub fn purgeable(&self, rule: &RetentionRule) -> bool {
         self.quiet()
             && self.updated_at < rule.unchanged_since

@@ -8,7 +8,7 @@ impl SessionRow {
     /// Decides a staging. `there` are the results that are staged, at least those of the calls that it names.
     ///
     /// `Ok`: write these results and every start mark, and answer [`StageOutcome::Staged`] with a
-    /// [`receipt`](Self::receipt); the row stays as it is. `Err`: nothing is written; answer so.
+    /// [`receipt`](Self::receipt); the row stays as it is. `Err`: write nothing; answer with it.
     pub fn stage<'a>(
         &self,
         fence: &Fence,
@@ -33,8 +33,8 @@ impl SessionRow {
 }
 
 impl Commit {
-    /// Whether nothing is staged after this commit: it leaves the session idle, which owes nothing. What was not promoted by
-    /// then came again, too late.
+    /// Whether nothing is staged after this commit, because it leaves the session idle, and an idle session
+    /// owes nothing. A result that was not promoted by then was a late repeat.
     pub fn ends_staging(&self) -> bool {
         matches!(self.release, Some(Release::To { status: SessionStatus::Idle, .. }))
     }

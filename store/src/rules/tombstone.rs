@@ -5,16 +5,16 @@ use crate::ids::OperationId;
 use crate::time::Timestamp;
 use crate::{DeleteMode, DeleteOutcome, Deletion, SessionStatus, Tombstone};
 
-/// Whether a creation or a fork by `operation` answers that its session was deleted. `there` is the session
-/// of its key, if there is one; `named` says whether a tombstone of the key
-/// [names](super::super::Tombstone::names) the operation or its incarnation. If not, it goes on: with what
-/// is there, or by making the session.
+/// Whether a creation or a fork by `operation` must answer that its session was deleted. `there` is the
+/// session of its key, if there is one. `named` says whether a tombstone of the key
+/// [names](super::super::Tombstone::names) the operation or its incarnation. If not, the creation or fork
+/// continues: with the session that is there, or by making one.
 pub fn was_deleted(operation: &OperationId, there: Option<&SessionRow>, named: bool) -> bool {
     named && there.is_none_or(|row| row.created_by != *operation)
 }
 
 impl SessionRow {
-    /// Decides a deletion. `Err`: nothing is deleted; answer so.
+    /// Decides a deletion. `Err`: delete nothing; answer with it.
     pub fn delete(&self, deletion: Deletion, now: Timestamp) -> Result<Tombstone, DeleteOutcome> {
         if deletion.incarnation.is_some_and(|named| named != self.incarnation) {
             return Err(DeleteOutcome::NotFound);
@@ -25,7 +25,7 @@ impl SessionRow {
         }
     }
 
-    /// What is left of the session when its rows are removed.
+    /// The tombstone that is left when the session's rows are removed.
     pub fn tombstone(&self, now: Timestamp) -> Tombstone {
         Tombstone {
             key: self.key.clone(),

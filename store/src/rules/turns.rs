@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use crate::ids::{SessionKey, TenantId};
 use crate::time::Timestamp;
 
-/// Which of the sessions that are due are claimed, each named with its alarm, if at most `limit` are asked for and it was
-/// the turn of tenant `after` last; and whose turn it was last then.
+/// Chooses which due sessions are claimed, each named with its alarm, if at most `limit` are asked for and it
+/// was the turn of tenant `after` last. Also returns the tenant whose turn it was last after that.
 ///
-/// All of them, soonest alarm first, ties by key, if they are no more. Else the soonest of each tenant whose turn it
-/// is, and then the soonest of all that are left.
+/// If no more are due, all of them are chosen, soonest alarm first, ties by key. Otherwise the soonest of
+/// each tenant whose turn it is, and then the soonest of those that are left.
 pub fn in_turn(
     mut due: Vec<(Timestamp, SessionKey)>,
     after: Option<&TenantId>,

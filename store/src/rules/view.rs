@@ -10,7 +10,8 @@ use crate::{
 };
 
 impl SessionRow {
-    /// Whether `after` is the same session, whose run keeps it for longer or was handed its interrupt.
+    /// Whether `after` is the same session and differs only in a longer lease or in the handing out of its
+    /// interrupt.
     pub fn differs_only_in_its_lease(&self, after: &Self) -> bool {
         let same = Self {
             lease: after.lease.clone(),
@@ -74,8 +75,8 @@ impl SessionRow {
         }
     }
 
-    /// The newest claim, with all its news: its [`session`](Self::session), the open pending calls in the order
-    /// they were opened, the first page of the inbox. None: the session was never claimed.
+    /// The newest claim, with all its news: its [`session`](Self::session), the open pending calls in the
+    /// order in which they were opened, and the first page of the inbox. None: the session was never claimed.
     pub fn newest_claim(
         &self,
         session: Session,
@@ -95,7 +96,7 @@ impl SessionRow {
         })
     }
 
-    /// The record of the run that the claim has begun which answered `claimed`.
+    /// The record of the run that began with the claim that answered `claimed`.
     pub fn run_record(&self, run: RunId, worker: WorkerId, claimed: Claimed, now: Timestamp) -> RunRecord {
         RunRecord {
             epoch: self.epoch,
@@ -127,7 +128,7 @@ impl SessionRow {
 }
 
 impl Arrival {
-    /// The item that has arrived, as it is kept.
+    /// The item that has arrived, in the form in which it is stored.
     pub fn stored(&self, item: InboxItem, now: Timestamp) -> StoredItem {
         StoredItem { seq: self.seq, key: item.key, kind: item.kind, payload: item.payload, at: now }
     }
