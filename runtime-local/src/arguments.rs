@@ -10,15 +10,15 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// How deeply the arguments of a call may be nested.
+/// The deepest nesting of the arguments of a call.
 pub const JSON_DEPTH_MAX: usize = 64;
 
 /// The most digits of a number that an error shows.
 const NUMBER_SHOWN_MAX: usize = 40;
 
-/// Whether the engine would read this text as the arguments of a call: JSON, nested at most [`JSON_DEPTH_MAX`]
-/// deep, no object of which names a key twice and no whole number of which needs more than 64 bits. The schema of a
-/// tool is not asked. Errors are one line.
+/// Checks whether the engine would read this text as the arguments of a call. It must be JSON, nested at most
+/// [`JSON_DEPTH_MAX`] deep. No object may name a key twice, and no whole number may need more than 64 bits.
+/// The schema of a tool is not checked. Errors are one line.
 pub fn check_arguments(text: &str) -> Result<(), String> {
     parse_arguments(text).map(drop)
 }

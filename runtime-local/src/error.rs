@@ -15,116 +15,118 @@ use holdover_core::store::{
 };
 use holdover_core::time::Timestamp;
 
-/// What goes wrong for whoever asks the runtime.
+/// An error of the runtime, for its callers.
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
     /// There is no such session, or it was deleted meanwhile.
     #[error("session {key}: there is no such session")]
     NotFound {
-        /// Which.
+        /// The session.
         key: SessionKey,
     },
     /// The session is aborted, for ever.
     #[error("session {key}: it is aborted")]
     Aborted {
-        /// Which.
+        /// The session.
         key: SessionKey,
     },
     /// Another run holds the session.
     #[error("session {key}: run {epoch} of worker {worker} holds it until {lease_ends}")]
     Held {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Who holds it.
+        /// The worker that holds it.
         worker: WorkerId,
-        /// Which run.
+        /// The run that holds it.
         epoch: Epoch,
-        /// Until when.
+        /// When the lease of that run ends.
         lease_ends: Timestamp,
     },
-    /// The message is meant for a session at rest, and its turn runs, is parked, or is about to begin. Nothing was
-    /// stored.
+    /// The message is meant for a session at rest, but the session's turn runs, is parked, or is about to
+    /// begin. Nothing was stored.
     #[error("session {key}: it is {} and busy, so the message is rejected", phrases::status(*status))]
     Busy {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Its status.
+        /// The status of the session.
         status: SessionStatus,
     },
     /// No such message waits in the session: it was taken, withdrawn, or never there.
     #[error("session {key}: no message {item} waits to be taken")]
     NotQueued {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which place in its inbox.
+        /// The place in the session's inbox.
         item: InboxSeq,
     },
     /// No such call of the session is open: it has ended, is not durable yet, or was never asked for.
     #[error("session {key}: call {call}: it is not open")]
     NotOpen {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which call.
+        /// The call.
         call: CallId,
     },
     /// The message cannot be edited.
     #[error("session {key}: message {message}: {why}")]
     NotEditable {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which message.
+        /// The message.
         message: MessageSeq,
-        /// Why.
+        /// Why it cannot be edited.
         why: &'static str,
     },
     /// The idempotency key was used before for something else (INV-27).
     #[error("session {key}: idempotency key {item}: it was used before for something else")]
     KeyConflict {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which key.
+        /// The key.
         item: ItemKey,
     },
-    /// The message was to be the first of its session, which exists and began with another. Nothing was stored.
+    /// The message was to be the first of its session, but the session exists and began with another. Nothing
+    /// was stored.
     #[error(
         "session {key}: it exists already and began with another message; choose another session id, or send the \
          message without `first` to go on with this session"
     )]
     NotFirst {
-        /// Which session.
+        /// The session.
         key: SessionKey,
     },
-    /// The session belongs to another agent than the one it was asked for with.
+    /// The session belongs to another agent than the one that was asked for.
     #[error("session {key}: it belongs to agent {found}, not to {asked}")]
     OtherAgent {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Whose it is.
+        /// The queue label of its agent.
         found: QueueLabel,
-        /// Whose it was taken for.
+        /// The queue label of the agent that was asked for.
         asked: QueueLabel,
     },
     /// The agent of the session cannot be found in this process.
     #[error("session {key}: agent {queue}: {why}")]
     AgentUnknown {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Under which label.
+        /// The queue label of the agent.
         queue: QueueLabel,
-        /// Why.
+        /// Why the agent was not found.
         why: ErrorInfo,
     },
-    /// A session would begin whose agent nobody in this program serves: it would wait for ever, or for another program.
+    /// Nobody in this program serves the agent of the new session. The session would wait for ever, or for
+    /// another program.
     #[error(
         "session {key}: agent {queue} is served by nobody here: {why} (add it to the runtime's agents, or say \
          Execute::served_elsewhere if another program has it)"
     )]
     NotServed {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Under which label.
+        /// The queue label of the agent.
         queue: QueueLabel,
-        /// Why.
+        /// Why the agent is not served.
         why: ErrorInfo,
     },
     /// The agent has a tool with effects that this store cannot protect.
@@ -133,80 +135,80 @@ pub enum RuntimeError {
          {backend} survives {survives:?} (to accept that, name it in RuntimeOptions::effects_override)"
     )]
     EffectsRefused {
-        /// Which agent.
+        /// The agent.
         agent: QueueLabel,
-        /// Which tool.
+        /// The tool.
         tool: ToolName,
-        /// Which store.
+        /// The store.
         backend: String,
-        /// What it survives.
+        /// The worst fault that the store's commits survive.
         survives: CommitSurvives,
     },
-    /// The session is in no state to be taken up again.
+    /// The session is in a state from which it cannot be resumed.
     #[error("session {key}: it is {}, so it does not take {signal:?}", phrases::status(*status))]
     NotResumable {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Its status.
+        /// The status of the session.
         status: SessionStatus,
-        /// What it was asked for.
+        /// The signal that was asked for.
         signal: SignalBody,
     },
-    /// A session of that name exists already; it was not touched.
+    /// A session of that name exists already. It was not touched.
     #[error("session {key}: it exists already and is {}; choose another session id", phrases::status(*status))]
     Exists {
-        /// Which.
+        /// The session.
         key: SessionKey,
-        /// Its status.
+        /// The status of the session.
         status: SessionStatus,
     },
     /// The session has no such checkpoint, or none at all.
     #[error("session {key}: there is no checkpoint{}", at.map(|at| format!(" {at}")).unwrap_or_default())]
     NoCheckpoint {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which was asked for; the newest if none.
+        /// The checkpoint that was asked for; the newest if none.
         at: Option<CheckpointId>,
     },
     /// The session cannot be handed over for this goal. Nothing was made.
     #[error("session {key}: {why}")]
     Goal {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Why.
+        /// Why the goal is refused.
         why: InvalidGoal,
     },
     /// No fork can begin from the checkpoint.
     #[error(transparent)]
     Fork(#[from] ForkError),
-    /// The pending call waits for an answer of the other kind.
+    /// The pending call waits for an answer of another kind.
     #[error(
         "session {key}: call {call}: waits for {}, not for {}",
         phrases::pending(found),
         phrases::pending(asked)
     )]
     OtherAnswer {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// What it waits for.
+        /// The kind of answer that the call waits for.
         found: PendingKind,
-        /// What was given.
+        /// The kind of answer that was given.
         asked: PendingKind,
     },
-    /// The answer is longer than the engine would take; it was not delivered, and the call waits as before.
+    /// The answer is longer than the engine accepts. It was not delivered, and the call waits as before.
     #[error("session {key}: pending call {pending}: {what}: {bytes} bytes, at most {bytes_max} are allowed")]
     TooLong {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which pending call.
+        /// The pending call.
         pending: PendingId,
-        /// Which part of the answer.
+        /// The part of the answer.
         what: &'static str,
-        /// How long it is.
+        /// The length of that part.
         bytes: usize,
-        /// How long it may be.
+        /// The longest length.
         bytes_max: usize,
     },
     /// Others must decide on the pending call. It waits as before.
@@ -216,25 +218,25 @@ pub enum RuntimeError {
         only(may)
     )]
     NotApprover {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which pending call.
+        /// The pending call.
         pending: PendingId,
-        /// Who wanted to.
+        /// The person who wanted to decide.
         by: Option<String>,
-        /// Who may now; empty: anyone with a name.
+        /// The people who may decide now; empty: anyone with a name.
         may: Vec<String>,
     },
-    /// The decision would not be carried out as it is said: edited arguments that do not fit the tool's schema or that the
-    /// policy denies, or a word for the rest of the session that could not stand. Nothing was delivered, and the call
+    /// The decision could not be carried out as given: the edited arguments do not fit the tool's schema, the
+    /// policy denies them, or a standing approval could never apply. Nothing was delivered, and the call
     /// waits as before.
     #[error("session {key}: call {call}: {why}")]
     Unfit {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which pending call.
+        /// The pending call.
         pending: PendingId,
-        /// The call that it is about.
+        /// The call to which the pending call belongs.
         call: CallId,
         /// Why, in one line.
         why: String,
@@ -242,81 +244,81 @@ pub enum RuntimeError {
     /// The pending call has all the answers it needs: somebody was faster.
     #[error("session {key}: pending call {pending}: it was answered before")]
     AlreadyAnswered {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which pending call.
+        /// The pending call.
         pending: PendingId,
     },
     /// The pending call was closed, or its deadline has passed.
     #[error("session {key}: pending call {pending}: it is closed and takes no answer")]
     NotPending {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which pending call.
+        /// The pending call.
         pending: PendingId,
     },
-    /// The session, in this life of it, never asked under this id.
+    /// The session never asked under this id, in its present life.
     #[error("session {key}: pending call {pending}: there is no such pending call")]
     NotAsked {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Under which id.
+        /// The id that was given.
         pending: PendingId,
     },
     /// The turn did not end with an answer.
     #[error("session {key}: it has not answered: {}{}", phrases::outcome(*outcome), failed_in(*step, error.as_ref()))]
     Unanswered {
-        /// Which session.
+        /// The session.
         key: SessionKey,
         /// How the turn ended, or what it waits for.
         outcome: OutcomeKind,
-        /// In which step that was, if it failed.
+        /// The step that failed, if the turn failed.
         step: Option<StepNumber>,
-        /// Why, if it failed.
+        /// The reason, if the turn failed.
         error: Option<ErrorInfo>,
     },
     /// A run holds the session.
     #[error("session {key}: a run holds it")]
     Running {
-        /// Which.
+        /// The session.
         key: SessionKey,
     },
-    /// The session changed under our hands, over and over.
+    /// The session kept changing while the runtime worked on it.
     #[error("session {key}: it changed {tries} times while it was being claimed")]
     Contended {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// How often it was tried.
+        /// The number of tries.
         tries: u32,
     },
-    /// The cursor belongs to no life of this session that is there: to another session, or to one of this name
-    /// that was deleted, perhaps while its events were followed.
+    /// The cursor belongs to no present life of this session. It belongs to another session, or to one of
+    /// this name that was deleted, perhaps while its events were followed.
     #[error(
         "session {key}: events: the cursor belongs to another session, or to a deleted session of this name"
     )]
     Gone {
-        /// Which session.
+        /// The session.
         key: SessionKey,
     },
-    /// What is stored is not what this version writes.
+    /// The stored data is not what this version writes.
     #[error("session {key}: {what}: {detail}")]
     Unreadable {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// Which part.
+        /// The part that cannot be read.
         what: String,
-        /// Why.
+        /// Why it cannot be read.
         detail: String,
     },
-    /// Core cannot take the session up.
+    /// The core cannot start a run of the session.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The run broke down by a fault of the engine; another will take the session over.
+    /// The run failed by a fault of the engine. Another run will take the session over.
     #[error("session {key}: the run panicked: {detail}")]
     Panicked {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// In which words.
+        /// The words of the panic.
         detail: String,
     },
     /// A text that cannot be an id.
@@ -327,27 +329,27 @@ pub enum RuntimeError {
     Store(#[from] StoreError),
 }
 
-/// What kind of thing went wrong: a small closed set for a front that must answer something.
+/// The kind of an error: a small closed set, for a front end that must answer something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RuntimeErrorKind {
-    /// What was named does not exist.
+    /// The named thing does not exist.
     NotFound,
-    /// What was named existed and was deleted.
+    /// The named thing existed and was deleted.
     Gone,
-    /// It exists, and is not in a state for that; or somebody was faster.
+    /// The named thing exists, but its state does not allow the request, or somebody was faster.
     Conflict,
-    /// What was given has no meaning.
+    /// The given value has no meaning.
     Invalid,
-    /// What was given is larger than the store, or the engine, takes.
+    /// The given value is larger than the store or the engine accepts.
     TooLarge,
-    /// The same may succeed later.
+    /// The same request may succeed later.
     Unavailable,
     /// A fault of the program, its settings, or its store. The caller cannot help it.
     Fault,
 }
 
 impl RuntimeErrorKind {
-    /// The HTTP status that says the same.
+    /// The HTTP status for this kind.
     pub fn http_status(self) -> u16 {
         match self {
             Self::NotFound => 404,
@@ -362,7 +364,7 @@ impl RuntimeErrorKind {
 }
 
 impl RuntimeError {
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> RuntimeErrorKind {
         match self {
             Self::NotFound { .. }

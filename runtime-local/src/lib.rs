@@ -42,5 +42,5 @@ pub use runtime::{
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};
 
-/// What [`Worker::run`] is stopped by.
+/// The token that stops [`Worker::run`].
 pub use tokio_util::sync::CancellationToken;

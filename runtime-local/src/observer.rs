@@ -6,22 +6,22 @@ use holdover_core::model::TokenUsage;
 
 use crate::outage::StoreOutage;
 
-/// Which model call something provisional comes from. Only the commit of the message makes it true: the
-/// next attempt may say something else.
+/// The model call from which something provisional comes. It becomes final only with the commit of the
+/// message; the next attempt may say something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provisional {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Which step.
+    /// The step.
     pub step: StepNumber,
-    /// Which attempt at it, from 0.
+    /// The number of the attempt, from 0.
     pub attempt: u32,
-    /// The newest message that the model is shown; 0 for none. What it says comes after that one.
+    /// The newest message that the model is shown; 0 for none. The answer comes after that message.
     pub after: MessageSeq,
 }
 
-/// Told of what happens in this process: what models say before it is durable, so that a person may read
-/// along, and how runs end. It must return at once: whoever calls it waits.
+/// Observes runs in this process: the model's words before they are durable, so that a person may read along,
+/// and the ends of runs. Its methods must return at once, because the run waits for them.
 pub trait RunObserver: Send + Sync + 'static {
     /// A model call begins.
     fn on_model_call(&self, _of: &Provisional) {}
@@ -38,19 +38,19 @@ pub trait RunObserver: Send + Sync + 'static {
     /// A model call was answered.
     fn on_model_answered(&self, _of: &Provisional, _used: TokenUsage) {}
 
-    /// A tool call is out.
+    /// A tool call was sent.
     fn on_call_sent(&self, _session: &SessionKey, _call: &CallId, _tool: &ToolName) {}
 
-    /// A tool call that was out is not any more, whatever became of it.
+    /// A tool call is no longer out, whatever its result.
     fn on_call_over(&self, _session: &SessionKey, _call: &CallId) {}
 
-    /// The store fails, and a run waits for it. Told at the first failure, then every 30 seconds until the store answers
-    /// or the run gives up.
+    /// The store fails, and a run waits for it. Called at the first failure, then every 30 seconds until the
+    /// store answers or the run gives up.
     fn on_store_outage(&self, _outage: &StoreOutage) {}
 
-    /// The store answers again what a run waited for.
+    /// The store, for which a run waited, answers again.
     fn on_store_outage_over(&self, _outage: &StoreOutage) {}
 
-    /// A run is over; what it left is durable.
+    /// A run is over. Everything that it left is durable.
     fn on_run_over(&self, _session: &SessionKey, _outcome: &RunOutcome) {}
 }

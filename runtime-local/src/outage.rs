@@ -14,11 +14,11 @@ use crate::observer::RunObserver;
 /// While an outage lasts, it is told this often.
 const TELL_EVERY: Duration = Duration::from_secs(30);
 
-/// A store fails, and a run waits until it works again. The run keeps its session as long as its lease can be renewed;
-/// nothing is lost meanwhile.
+/// An outage of the store. A run waits until the store works again. It keeps its session as long as its lease
+/// can be renewed; nothing is lost meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreOutage {
-    /// Which run of which session waits.
+    /// The run that waits, and its session.
     pub run: Fence,
     /// The kind of the newest failure: [`Full`](StoreErrorKind::Full) if there is no room.
     pub kind: StoreErrorKind,

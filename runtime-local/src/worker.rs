@@ -32,25 +32,26 @@ const ASIDE_UNHINTED_MAX: Duration = Duration::from_secs(5);
 /// How long a claim that is on its way at shutdown is waited for.
 const LAST_ANSWER: Duration = Duration::from_secs(2);
 
-/// What a [`Worker`] serves, and how much of it.
+/// The sessions that a [`Worker`] serves, and how many.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
-    /// How many sessions run at once.
+    /// The number of sessions that run at once.
     pub max_running: NonZeroUsize,
-    /// Which queues are served. All: those of the agents that are found here
+    /// The queues that are served. All: those of the agents that are found here
     /// ([`AgentSource::queues`](crate::AgentSource::queues)).
     pub queues: Queues,
-    /// Sessions whose state has a newer format are left alone.
+    /// The newest format that is read. Sessions whose state has a newer one are not claimed.
     pub newest_format: StateFormat,
-    /// The store is asked this often when it gives no hints. At least a second keeps an idle worker silent.
+    /// How often the store is asked when it gives no hints. At least a second keeps an idle worker silent.
     pub poll: Duration,
-    /// Only sessions of this tenant.
+    /// Only sessions of this tenant, if set.
     pub tenant: Option<TenantId>,
-    /// How far runs go on after the shutdown was asked for: then they leave their sessions due at once, and other
-    /// workers go on with them. Calls: nothing more starts, and what is out is waited for.
+    /// How far runs go on after a shutdown was requested. Then they leave their sessions due at once, and
+    /// other workers go on with them. With `Calls`, nothing more starts, and calls that are out are waited
+    /// for.
     pub drain: Drain,
-    /// How long that may take. Then runs are dropped where they are, and other workers take their sessions over once
-    /// the leases have ended: a call that was out and is sent at most once is in doubt then.
+    /// The time for that. Then runs are dropped where they are, and other workers take their sessions over
+    /// once the leases have ended. An at-most-once call that was out is then in doubt.
     pub shutdown_grace: Duration,
 }
 
@@ -68,7 +69,7 @@ impl Default for WorkerOptions {
     }
 }
 
-/// Keeps claiming sessions that are due. Any number of them may serve one store.
+/// A worker: it keeps claiming sessions that are due. Any number of workers may serve one store.
 #[derive(Debug, Clone)]
 pub struct Worker {
     runtime: Runtime,
@@ -85,17 +86,18 @@ impl Worker {
         Self { runtime, options }
     }
 
-    /// Works in a task of its own, as [`run`](Self::run) does. Await it after the shutdown was asked for.
+    /// Works in a task of its own, as [`run`](Self::run) does. Await it after the shutdown was requested.
     pub fn spawn(self, shutdown: CancellationToken) -> JoinHandle<usize> {
         tokio::spawn(async move { self.run(shutdown).await })
     }
 
-    /// Works until `shutdown` is cancelled, or its runtime [drains](Runtime::drain). From then on nothing is claimed, and
-    /// what runs goes on as far as [`drain`](WorkerOptions::drain) says. Then its session is left to other workers,
-    /// suspended and due at once. Store errors are logged and waited out: a worker outlives its store's restarts.
+    /// Works until `shutdown` is cancelled, or its runtime [drains](Runtime::drain). From then on it claims
+    /// nothing, and its runs go on as far as [`drain`](WorkerOptions::drain) says. Then their sessions are
+    /// left to other workers, suspended and due at once. Store errors are logged and waited out, so a worker
+    /// survives restarts of its store.
     ///
-    /// Answers how many runs were dropped because they did not end within
-    /// [`shutdown_grace`](WorkerOptions::shutdown_grace): others take their sessions over.
+    /// Returns the number of runs that were dropped because they did not end within
+    /// [`shutdown_grace`](WorkerOptions::shutdown_grace). Others take their sessions over.
     pub async fn run(&self, shutdown: CancellationToken) -> usize {
         // Its runtime stops it, too.
         let stop = shutdown.child_token();

@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
 use crate::hooks::Hooks;
 
-/// Puts an [`Agent`] together.
+/// Builds an [`Agent`].
 #[must_use]
 pub struct AgentBuilder {
     pub(super) spec: AgentSpec,
@@ -63,90 +63,94 @@ impl AgentBuilder {
         }
     }
 
-    /// Its version; part of its [label](Agent::label), so that sessions stay with the version they began with.
+    /// Sets the version. It is part of the agent's [label](Agent::label), so sessions stay with the version
+    /// that they began with.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// The queue under which its sessions wait, instead of its label: for programs that keep all their agents in one
-    /// queue, and whose [`AgentSource`](crate::AgentSource) tells them apart by their definitions.
-    /// [`Agents`](crate::Agents) has one agent for each queue.
+    /// Sets the queue under which the agent's sessions wait, instead of its label. For programs that keep all
+    /// their agents in one queue, and whose [`AgentSource`](crate::AgentSource) tells them apart by their
+    /// definitions. [`Agents`](crate::Agents) has one agent for each queue.
     pub fn queue(mut self, queue: QueueLabel) -> Self {
         self.queue = Some(queue);
         self
     }
 
-    /// What it is told. Its system prompt says it last, after the paragraph of the mode, who it is, and its skills.
+    /// Sets the instructions. They are the last part of the system prompt, after the paragraph of the mode,
+    /// the identity, and the skills.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.spec.instructions = instructions.into();
         self
     }
 
-    /// Who it is told it is, instead of the agent of its name. Empty: nothing is said of it.
+    /// Sets the identity that the prompt gives the agent, instead of the agent of its name. Empty: the prompt
+    /// gives none.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.spec.identity = Some(identity.into());
         self
     }
 
-    /// The mode in which its sessions begin, instead of [`Mode::Agent`].
+    /// Sets the mode in which the agent's sessions begin, instead of [`Mode::Agent`].
     pub fn mode(mut self, mode: Mode) -> Self {
         self.spec.mode = mode;
         self
     }
 
-    /// Skills: its prompt lists them, and it reads them with the tool `read_skill`.
+    /// Adds skills: the prompt lists them, and the model reads them with the tool `read_skill`.
     pub fn skills(mut self, skills: impl SkillSet) -> Self {
         self.skills.extend(skills.index());
         self.provisioners.push(skills.provisioner());
         self.shared_tool(skills.tool())
     }
 
-    /// A tool it may ask for.
+    /// Adds a tool that the model may call.
     pub fn tool(self, tool: impl Tool) -> Self {
         self.shared_tool(Arc::new(tool))
     }
 
-    /// A tool it may ask for, shared with others.
+    /// Adds a tool that the model may call, shared with others.
     pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// A tool that whoever follows the session runs: see [`ClientTool`].
+    /// Adds a tool that is run by a client that follows the session: see [`ClientTool`].
     pub fn client_tool(self, spec: ToolSpec) -> Self {
         self.tool(ClientTool::new(spec))
     }
 
-    /// Tools it may ask for, shared with others.
+    /// Adds tools that the model may call, shared with others.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
         self
     }
 
-    /// Who rules on its calls. Without one: dangerous calls ask a person, all others run.
+    /// Sets the gate that decides on the agent's calls. Without one, dangerous calls ask a person and all
+    /// others run.
     pub fn gate(self, gate: impl PolicyGate) -> Self {
         self.shared_gate(Arc::new(gate))
     }
 
-    /// Who rules on its calls, shared with others.
+    /// Sets the gate that decides on the agent's calls, shared with others.
     pub fn shared_gate(mut self, gate: Arc<dyn PolicyGate>) -> Self {
         self.gate = Some(gate);
         self
     }
 
-    /// Code that is asked at points of its turns: see [`Hook`].
+    /// Adds code that is asked at points of the agent's turns: see [`Hook`].
     pub fn hook(self, hook: impl Hook) -> Self {
         self.shared_hook(Arc::new(hook))
     }
 
-    /// Code that is asked at points of its turns, shared with others.
+    /// Adds code that is asked at points of the agent's turns, shared with others.
     pub fn shared_hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.hooks.push(hook);
         self
     }
 
-    /// Ends a turn after a step of which `condition` says why: a hook called `name`.
+    /// Ends a turn after a step for which `condition` returns a reason. This adds a hook called `name`.
     pub fn stop_if(
         self,
         name: impl Into<String>,
@@ -155,64 +159,65 @@ impl AgentBuilder {
         self.hook(StopIf::new(name, condition))
     }
 
-    /// What makes its turns' surroundings ready, and frees them. Several are asked one after another, and free in
-    /// the reverse order.
+    /// Adds code that prepares the surroundings of the agent's turns, and frees them. Several are asked one
+    /// after another, and free in the reverse order.
     pub fn provisioner(mut self, provisioner: Arc<dyn Provisioner>) -> Self {
         self.provisioners.push(provisioner);
         self
     }
 
-    /// What bounds its turns.
+    /// Sets the limits of the agent's turns.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.spec.limits = limits;
         self
     }
 
-    /// A tool that only people may use: its model is not told of it, and what it asks of it is refused.
+    /// Names a tool that only people may use. The model is not told of it, and the model's calls of it are
+    /// refused.
     pub fn human_only(mut self, tool: ToolName) -> Self {
         self.spec.human_only.insert(tool);
         self
     }
 
-    /// What happens when a person refuses one of its calls and says nothing more.
+    /// Sets what happens when a person refuses a call and says nothing more.
     pub fn on_denial(mut self, on_denial: OnDenial) -> Self {
         self.spec.on_denial = on_denial;
         self
     }
 
-    /// What becomes of a message that comes while a turn runs or is parked and does not say it itself.
+    /// Sets what happens to a message that comes while a turn runs or is parked and has no policy of its own.
     pub fn on_message(mut self, policy: MessagePolicy) -> Self {
         self.spec.on_message = Some(policy);
         self
     }
 
-    /// What a steering message means for approvals that are open when it comes.
+    /// Sets what a steering message means for approvals that are open when it comes.
     pub fn on_message_while_asking(mut self, asking: WhileAsking) -> Self {
         self.spec.on_message_while_asking = asking;
         self
     }
 
-    /// What is done when its model asks for the same again and again.
+    /// Sets what happens when the model makes the same call again and again.
     pub fn loops(mut self, loops: LoopDetection) -> Self {
         self.spec.loops = loops;
         self
     }
 
-    /// What is done when a transcript grows beyond what its model can read.
+    /// Sets what happens when a transcript grows beyond what the model can read.
     pub fn compaction(mut self, compaction: Compaction) -> Self {
         self.spec.compaction = compaction;
         self
     }
 
-    /// What becomes of its turns that have taken as many steps as they may: they end, unless this says that a person is
-    /// asked for more.
+    /// Sets what happens to a turn that has taken as many steps as it may: it ends, by default, or a person
+    /// is asked for more.
     pub fn at_max(mut self, at_max: AtMax) -> Self {
         self.spec.at_max = at_max;
         self
     }
 
-    /// Who puts old results in short before they are cleared, in place of its model. Implies
-    /// [`Compaction::summarise_results`].
+    /// Sets the summariser that shortens old results before they are cleared, in place of the agent's model.
+    /// Implies [`Compaction::summarise_results`].
     pub fn result_summariser(self, summariser: impl ResultSummariser) -> Self {
         self.shared_result_summariser(Arc::new(summariser))
     }
@@ -229,32 +234,33 @@ impl AgentBuilder {
         self
     }
 
-    /// How many results of a step must say that the turn should end. One, unless this is said.
+    /// Sets how many results of a step must say that the turn should end. By default one.
     pub fn stop_signals(mut self, stop_signals: StopSignals) -> Self {
         self.spec.stop_signals = stop_signals;
         self
     }
 
-    /// When its intents are made durable.
+    /// Sets when the agent's intents are made durable.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.spec.durability = durability;
         self
     }
 
-    /// Whether calls that only read begin while its model is still writing the answer that asks for them: see
-    /// [`AgentSpec::early_reads`]. They do not, unless this is said.
+    /// Sets whether calls that only read begin while the model is still writing the answer that asks for
+    /// them: see [`AgentSpec::early_reads`]. By default they do not.
     pub fn early_reads(mut self, early_reads: bool) -> Self {
         self.spec.early_reads = early_reads;
         self
     }
 
-    /// What a front needs to build this agent again in another process; stored with each session.
+    /// Stores what a front end needs to build this agent again in another process. It is stored with each
+    /// session.
     pub fn source(mut self, source: Value) -> Self {
         self.source = Some(source);
         self
     }
 
-    /// The agent, or what is wrong with it.
+    /// Builds the agent, or says what is wrong with it.
     pub fn build(self) -> Result<Agent, AgentError> {
         let name = self.spec.name.clone();
         let label = match &self.version {

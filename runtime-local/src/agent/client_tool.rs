@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use holdover_core::tool::{ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec};
 use serde_json::Value;
 
-/// A tool that whoever follows the session runs. The engine asks the gate and parks; it never calls it.
+/// A tool that is run by a client that follows the session. The engine asks the gate and parks; it never
+/// calls the tool.
 #[derive(Debug, Clone)]
 pub struct ClientTool {
     spec: ToolSpec,
@@ -12,13 +13,13 @@ pub struct ClientTool {
 }
 
 impl ClientTool {
-    /// A tool with this spec, whatever the spec says of who runs it. Its calls conflict with nothing.
+    /// A tool with this spec, run by a client whatever the spec says. Its calls conflict with nothing.
     pub fn new(spec: ToolSpec) -> Self {
         let spec = ToolSpec { runs_on: RunsOn::Client, ..spec };
         Self { spec, profile: ResourceProfile::Keys(Vec::new()) }
     }
 
-    /// Its calls touch this.
+    /// Sets the resources that the tool's calls touch.
     #[must_use]
     pub fn touches(self, profile: ResourceProfile) -> Self {
         Self { profile, ..self }

@@ -5,8 +5,8 @@ use holdover_core::custom::{StateCheck, StateRules};
 use super::{AgentBuilder, AgentError};
 
 impl AgentBuilder {
-    /// What is asked of the [custom state](holdover_core::custom) of its sessions, which its tools change. Its schema is
-    /// checked here, whatever [`StateRules::check`] says.
+    /// Sets the rules for the [custom state](holdover_core::custom) of the agent's sessions, which its tools
+    /// change. The schema is checked here, whatever [`StateRules::check`] says.
     pub fn state(mut self, rules: StateRules) -> Self {
         self.spec.state = rules;
         self

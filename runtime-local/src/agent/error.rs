@@ -2,111 +2,111 @@
 
 use holdover_core::ids::{InvalidId, ToolName};
 
-/// What is wrong with an agent.
+/// An error in the definition of an agent.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentError {
-    /// Name and version make no queue label.
+    /// Name and version make no valid queue label.
     #[error("agent {agent:?}: name and version: {source}")]
     Name {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Why.
+        /// Why they do not.
         source: InvalidId,
     },
-    /// An agent thinks with a model.
+    /// The agent has no model.
     #[error("agent {agent:?}: model: none was given")]
     NoModel {
-        /// Which agent.
+        /// The agent.
         agent: String,
     },
-    /// Tools are told apart by their names.
+    /// Two tools have the same name.
     #[error("agent {agent:?}: tool {tool}: two tools have this name")]
     DuplicateTool {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Which name.
+        /// The name.
         tool: ToolName,
     },
-    /// A tool is named that the agent does not have: as one for people alone, or as one that ends a turn.
+    /// A tool is named that the agent does not have, as one for people only or as one that ends a turn.
     #[error("agent {agent:?}: {field}: there is no tool {tool}")]
     UnknownTool {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Where it is named.
+        /// The field that names it.
         field: &'static str,
-        /// Which name.
+        /// The name.
         tool: ToolName,
     },
-    /// Hooks are told apart by their names.
+    /// Two hooks have the same name.
     #[error("agent {agent:?}: hook {hook}: two hooks have this name")]
     DuplicateHook {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Which name.
+        /// The name.
         hook: String,
     },
-    /// What a client answers passes no hook; so a hook that would withhold it cannot keep its word.
+    /// A hook would withhold results of a client tool. It cannot, because a client's answer passes no hook.
     #[error(
         "agent {agent:?}: hook {hook}: it may withhold results of {tool}, which a client runs; it must not concern it"
     )]
     HookOfClientTool {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Which hook.
+        /// The hook.
         hook: String,
-        /// Which tool.
+        /// The tool.
         tool: ToolName,
     },
     /// The schema of a tool's arguments is no JSON Schema.
     #[error("agent {agent:?}: tool {tool}: parameters: {detail}")]
     Schema {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Which tool.
+        /// The tool.
         tool: ToolName,
-        /// Why.
+        /// Why the schema is refused.
         detail: String,
     },
-    /// The schema of the value that its turns owe is none, or not one of an object.
+    /// The schema of the value that the agent's turns owe is no JSON Schema, or not one of an object.
     #[error("agent {agent:?}: output: {detail}")]
     Output {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Why.
+        /// Why the schema is refused.
         detail: String,
     },
-    /// The schema of its sessions' custom state is none.
+    /// The schema of the custom state is no JSON Schema.
     #[error("agent {agent:?}: state.schema: {detail}")]
     State {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Why.
+        /// Why the schema is refused.
         detail: String,
     },
-    /// A number with which nothing would happen, or never what it is for.
+    /// With this number nothing would happen, or the setting could never take effect.
     #[error("agent {agent:?}: {field}: {why}")]
     Bound {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Which number.
+        /// The field of the number.
         field: String,
         /// Why it is refused.
         why: String,
     },
-    /// What is tried again would be tried too often, or too late.
+    /// Something would be retried too often, or too late.
     #[error("agent {agent:?}: retries.{detail}")]
     Retries {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Which list, and why.
+        /// The list of waits, and what is wrong with it.
         detail: String,
     },
     /// The definition cannot be written as JSON.
     #[error("agent {agent:?}: definition: {source}")]
     Definition {
-        /// Which agent.
+        /// The agent.
         agent: String,
-        /// Why.
+        /// Why it cannot be written.
         source: serde_json::Error,
     },
 }

@@ -30,7 +30,7 @@ use serde_json::Value;
 
 use crate::hooks::Hooks;
 
-/// An agent as the runtime runs it: what core decides by, and the code behind it.
+/// An agent as the runtime runs it: the spec by which the core decides, and the code behind it.
 pub struct Agent {
     spec: Arc<AgentSpec>,
     version: Option<String>,
@@ -64,12 +64,12 @@ pub(crate) struct ToldToModel {
     pub(crate) max_output_tokens: u32,
 }
 
-/// What is stored with each session: enough to build its agent again in another process.
+/// The definition that is stored with each session: enough to build its agent again in another process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
-    /// What core decides by.
+    /// The spec by which the core decides.
     pub spec: AgentSpec,
-    /// Whatever the front needs to build the agent again; opaque to the engine.
+    /// Data that the front end needs to build the agent again; opaque to the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Value>,
 }
@@ -82,33 +82,33 @@ impl Definition {
 }
 
 impl Agent {
-    /// Begins an agent called `name`.
+    /// Begins to build an agent called `name`.
     pub fn builder(name: impl Into<String>) -> AgentBuilder {
         AgentBuilder::new(name.into())
     }
 
-    /// What core decides by.
+    /// The spec by which the core decides.
     pub fn spec(&self) -> &Arc<AgentSpec> {
         &self.spec
     }
 
-    /// How it is called: its name, and `@version` if it has one.
+    /// The label of the agent: its name, and `@version` if it has one.
     pub fn label(&self) -> &QueueLabel {
         &self.label
     }
 
-    /// Its version, if it has one.
+    /// The version of the agent, if it has one.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The queue under which its sessions wait: its label, unless it was built with
+    /// The queue under which the agent's sessions wait: its label, unless it was built with
     /// [another](AgentBuilder::queue).
     pub fn queue(&self) -> &QueueLabel {
         &self.queue
     }
 
-    /// What is stored with its sessions: a [`Definition`] as JSON.
+    /// The definition that is stored with the agent's sessions: a [`Definition`] as JSON.
     pub fn definition(&self) -> &Payload {
         &self.definition
     }

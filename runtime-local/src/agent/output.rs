@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::{AgentBuilder, AgentError};
 
 impl AgentBuilder {
-    /// Every turn owes a value of this type: see [`output_schema`](Self::output_schema). The type is a struct, or
-    /// else the agent is not built.
+    /// Every turn must return a value of this type: see [`output_schema`](Self::output_schema). The type must
+    /// be a struct, or the agent is not built.
     ///
-    /// [`RunHandle::output`](crate::RunHandle::output) gives it back.
+    /// [`RunHandle::output`](crate::RunHandle::output) returns the value.
     pub fn output<T: JsonSchema>(self) -> Self {
         let settings = SchemaSettings::draft2020_12().with(|settings| {
             settings.inline_subschemas = true;
@@ -25,12 +25,12 @@ impl AgentBuilder {
         self.output_schema(Value::from(settings.into_generator().into_root_schema_for::<T>()))
     }
 
-    /// Every turn owes a value that fits this JSON Schema, which says `"type": "object"`. Its model is offered a tool
-    /// more, called `finish`; a call of it whose arguments fit ends the turn, and they are the value. A model that
-    /// says something that does not fit, or nothing but words, is told so twice; then the turn ends on the error
-    /// `model.no_output`.
+    /// Every turn must return a value that fits this JSON Schema, which says `"type": "object"`. The model
+    /// gets an additional tool, called `finish`. A call of it with valid arguments ends the turn, and the
+    /// arguments are the value. If the model answers with a value that does not fit, or with words only, it
+    /// is corrected twice. Then the turn ends with the error `model.no_output`.
     ///
-    /// No gate is asked about that call: it acts on nothing.
+    /// No gate is asked about that call, because it has no effect.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output = Some(schema);
         self

@@ -19,11 +19,12 @@ use uuid::Uuid;
 
 use crate::runtime::{Runtime, draw_id, draw_run};
 
-/// The tenant of the sessions in which breakers are kept: `breaker CIRCUIT` is that of the model whose
-/// [circuit](holdover_core::model::Model::circuit) is so called. To close one by hand, delete its session.
+/// The tenant of the sessions in which breakers are kept. The session `breaker CIRCUIT` holds the breaker of
+/// the model with that [circuit](holdover_core::model::Model::circuit). To close a breaker by hand, delete
+/// its session.
 pub const BREAKER_TENANT: &str = "holdover";
 
-/// The queue of these sessions, which waits for nobody.
+/// The queue of these sessions. No worker serves it.
 pub const BREAKER_QUEUE: &str = "breaker";
 
 /// Newer than what any worker reads: else those that serve all queues would take up what a dead writer left.

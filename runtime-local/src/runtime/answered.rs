@@ -9,18 +9,19 @@ use serde::Serialize;
 use super::Runtime;
 use crate::error::RuntimeError;
 
-/// All answers that a pending call needs are in: the next run takes them up, and nobody has to act on it any more. What
-/// is known of the newest of them.
+/// Facts about the newest answer to a pending call that has all the answers it needs. The next run takes them
+/// up, and nobody has to act on the call any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Answered {
-    /// Whose it is, if it says so.
+    /// The person who answered, if the answer says so.
     pub by: Option<String>,
-    /// When it came. None: a run has taken it up in this moment, or it is encrypted under a key that is not here.
+    /// When the answer came. None: a run has taken it up in this moment, or it is encrypted under a key that
+    /// is missing here.
     pub at: Option<Timestamp>,
 }
 
 impl Runtime {
-    /// What is known of the answer to this open pending call; none while answers are missing.
+    /// Facts about the answer to this open pending call; none while answers are missing.
     pub async fn answered(&self, call: &PendingCall) -> Result<Option<Answered>, RuntimeError> {
         if call.answered < call.needed {
             return Ok(None);

@@ -17,7 +17,7 @@ use super::{Runtime, draw_id, draw_run};
 use crate::clock::Lease;
 use crate::error::RuntimeError;
 
-/// How long a claim is given back for at most when nobody here can run it.
+/// The longest time for which a claim is given back when nobody here can run it.
 pub const GIVE_BACK_FOR: Duration = Duration::from_secs(30);
 
 /// A claim with its lease on our own clock.

@@ -7,7 +7,7 @@ use super::{Runtime, machine_of};
 use crate::error::RuntimeError;
 
 impl Runtime {
-    /// The [custom state](holdover_core::custom) of a session, as the last step that is durable left it.
+    /// Returns the [custom state](holdover_core::custom) of a session, as the last durable step left it.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or its state cannot be
     /// [read](RuntimeError::Unreadable).

@@ -14,27 +14,27 @@ use super::Runtime;
 use super::standing::machine_of;
 use crate::error::RuntimeError;
 
-/// Who decides on a call, where its policy says more than that somebody must.
+/// The people who decide on a call, where its policy says more than that somebody must.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Deciders {
-    /// So many people must approve.
+    /// The number of people who must approve.
     pub needed: u32,
-    /// These have, of the bytes that are shown.
+    /// The people who have approved the bytes that are shown.
     pub approved: Vec<String>,
-    /// These may answer now; empty: anyone, by a name.
+    /// The people who may answer now; empty: anyone, by a name.
     pub may: Vec<String>,
-    /// These may answer too, from an instant on.
+    /// The people who may answer, too, from an instant on.
     pub later: Vec<Later>,
-    /// What happens when they have not decided at the deadline.
+    /// The outcome if they have not decided at the deadline.
     pub at_expiry: AtExpiry,
 }
 
 /// People who may answer from an instant on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Later {
-    /// From when on.
+    /// The instant.
     pub at: Timestamp,
-    /// Who.
+    /// The people.
     pub to: Vec<String>,
 }
 

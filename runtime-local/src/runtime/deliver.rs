@@ -16,21 +16,21 @@ use super::pending::Bound;
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 
-/// The longest arguments that a person may let a call run with instead, in bytes: well beyond what a built-in
+/// The longest arguments, in bytes, that a person may give a call by editing: well beyond what a built-in
 /// tool takes.
 pub const EDIT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// What became of a delivery that was not refused: it lies in the inbox and is consumed exactly once.
+/// The result of a delivery that was not refused: it is in the inbox and will be consumed exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivered {
-    /// By this delivery.
+    /// Accepted by this delivery.
     Accepted,
-    /// By an earlier one that said the same under the same key; nothing was changed.
+    /// Accepted by an earlier delivery that said the same under the same key; nothing was changed.
     Duplicate,
 }
 
-/// Something for a session's inbox.
+/// A delivery for a session's inbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deliver {
     once: Once,
@@ -49,26 +49,26 @@ enum What {
 }
 
 impl Deliver {
-    /// Something said to the agent; wakes the session.
+    /// A message to the agent. It wakes the session.
     pub fn message(text: impl Into<String>) -> Self {
         Self::message_that(text, Wake::Now)
     }
 
-    /// Something said to the agent that counts as `wake` says.
+    /// A message to the agent that counts as `wake` says.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
         Self { once: Once::Never, incarnation: None, what: What::Message { said: Said::new(text), wake } }
     }
 
-    /// Something said in place of an earlier message: all that was said from there on is taken back, as far as the
-    /// model is shown it, and a turn that runs is stopped. Modes and system prompts that came with it are taken back,
-    /// too. Nothing stored is removed.
+    /// A message in place of an earlier one. Everything that was said from the earlier message on is hidden
+    /// from the model, and a turn that runs is stopped. Modes and system prompts that came with those
+    /// messages are taken back, too. Nothing stored is removed.
     pub fn instead_of(message: MessageSeq, text: impl Into<String>) -> Self {
         let said = Said { edits: Some(message), ..Said::new(text) };
         Self { once: Once::Never, incarnation: None, what: What::Message { said, wake: Wake::Now } }
     }
 
-    /// What becomes of a message while a turn runs or is parked; what its agent says if none. Means nothing for
-    /// other deliveries, nor for a message in place of an earlier one.
+    /// Sets what happens to a message while a turn runs or is parked; if none, its agent's policy counts. Has
+    /// no meaning for other deliveries, nor for a message in place of an earlier one.
     #[must_use]
     pub fn under(mut self, policy: impl Into<Option<MessagePolicy>>) -> Self {
         if let What::Message { said, .. } = &mut self.what {
@@ -77,7 +77,7 @@ impl Deliver {
         self
     }
 
-    /// With how the agent is to work from this message on. Means nothing for other deliveries.
+    /// Sets how the agent works from this message on. Has no meaning for other deliveries.
     #[must_use]
     pub fn briefed(mut self, briefing: Briefing) -> Self {
         if let What::Message { said, .. } = &mut self.what {
@@ -86,7 +86,7 @@ impl Deliver {
         self
     }
 
-    /// With these pictures. Means nothing for other deliveries than messages.
+    /// Adds pictures to a message. Has no meaning for other deliveries.
     #[must_use]
     pub fn showing(mut self, images: Images) -> Self {
         if let What::Message { said, .. } = &mut self.what {
@@ -95,8 +95,8 @@ impl Deliver {
         self
     }
 
-    /// A word to the engine. A [mode](SignalBody::Mode) wakes nobody: it counts from the next step on, whenever
-    /// that comes.
+    /// A command to the engine. A [mode](SignalBody::Mode) wakes nobody: it counts from the next step on,
+    /// whenever that comes.
     pub fn signal(signal: SignalBody) -> Self {
         Self { once: Once::Never, incarnation: None, what: What::Signal(signal) }
     }
@@ -123,10 +123,10 @@ impl Deliver {
         Self { once: Once::Never, incarnation: Some(to.incarnation), what }
     }
 
-    /// At most once under this key; without one, each call is a delivery of its own.
+    /// Delivers at most once under this key. Without one, each call is a separate delivery.
     ///
-    /// Messages, signals and answers have keys of their own, each kind of each session. So a key may come
-    /// from whoever sends a message: it takes no key from an answer, whatever it is.
+    /// Messages, signals and answers have separate keys in each session. So a key may come from the sender of
+    /// a message: it cannot use up the key of an answer.
     #[must_use]
     pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
         Self { once: key.into().map_or(Once::Never, Once::Key), ..self }
@@ -172,18 +172,19 @@ impl Deliver {
     }
 }
 
-/// A yes to a call.
+/// An approval of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Approval {
-    /// Who says so; not empty. Where a call needs several approvals, people are told apart by it.
+    /// The person who approves; not empty. Where a call needs several approvals, this name tells people
+    /// apart.
     pub by: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// Arguments to run with instead, as JSON text; checked again by schema and policy.
+    /// Arguments to run with instead, as JSON text. Schema and policy check them again.
     pub arguments: Option<String>,
     /// Whether later calls of this tool in this session need no approval any more.
     pub always: bool,
-    /// Then only those whose arguments fit.
+    /// With `always`: only calls whose arguments match these patterns.
     pub only: ArgumentPatterns,
 }
 
@@ -202,25 +203,25 @@ impl Approval {
         Self { by: Some(name.into()), ..Self::default() }
     }
 
-    /// For this reason.
+    /// Adds a reason.
     #[must_use]
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..self }
     }
 
-    /// With these arguments instead, as JSON text; checked again by schema and policy.
+    /// Runs the call with these arguments instead, as JSON text. Schema and policy check them again.
     #[must_use]
     pub fn editing(self, arguments: impl Into<String>) -> Self {
         Self { arguments: Some(arguments.into()), ..self }
     }
 
-    /// And later calls of this tool in this session need no approval any more.
+    /// Approves later calls of this tool in this session, too.
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
     }
 
-    /// And later calls of this tool in this session need no approval any more, where their arguments fit.
+    /// Approves later calls of this tool in this session, too, where their arguments match.
     #[must_use]
     pub fn always_where(self, only: ArgumentPatterns) -> Self {
         Self { always: true, only, ..self }
@@ -233,12 +234,12 @@ impl Approval {
     }
 }
 
-/// A no to a call.
+/// A denial of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Denial {
-    /// Who says so; not empty.
+    /// The person who denies; not empty.
     pub by: Option<String>,
-    /// Why; the model is told.
+    /// The reason; the model is told.
     pub reason: Option<String>,
 }
 
@@ -255,7 +256,7 @@ impl Denial {
         Self { by: Some(name.into()), ..Self::default() }
     }
 
-    /// For this reason; the model is told.
+    /// Adds a reason; the model is told.
     #[must_use]
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..self }
@@ -263,20 +264,21 @@ impl Denial {
 }
 
 impl Runtime {
-    /// Puts something into a session's inbox. Wakes the session if nobody runs it; a worker, or whoever
-    /// waits for it, takes it up.
+    /// Puts a delivery into a session's inbox. Wakes the session if nobody runs it; a worker, or a caller
+    /// that waits for it, takes the delivery up.
     ///
-    /// An answer that the engine would have to refuse for its length alone is not delivered
-    /// ([`RuntimeError::TooLong`]): delivered, it would use up the one answer of its call.
+    /// An answer that the engine would refuse for its length alone is not delivered
+    /// ([`RuntimeError::TooLong`]), because it would use up the one answer of its call.
     ///
-    /// A message under the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests. A message that
-    /// was accepted before under its key is a [`Duplicate`](Delivered::Duplicate) whatever the session does, also if it
-    /// edited an earlier one, which is shown no more since.
+    /// A message under the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests.
+    /// A message that was accepted before under its key is a [`Duplicate`](Delivered::Duplicate) whatever the
+    /// session does. This also holds for a message that edited an earlier one which is no longer shown.
     ///
     /// Errors: the session is [busy](RuntimeError::Busy), the earlier message cannot be
-    /// [edited](RuntimeError::NotEditable), the key was used before for [something else](RuntimeError::KeyConflict),
-    /// the session is [aborted](RuntimeError::Aborted) or [not there](RuntimeError::NotFound); of an answer, others
-    /// were [faster](RuntimeError::AlreadyAnswered), or it is [not waited for](RuntimeError::NotPending).
+    /// [edited](RuntimeError::NotEditable), the key was used before for [something
+    /// else](RuntimeError::KeyConflict), the session is [aborted](RuntimeError::Aborted) or [not
+    /// there](RuntimeError::NotFound); for an answer, others were [faster](RuntimeError::AlreadyAnswered), or
+    /// it is [not waited for](RuntimeError::NotPending).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
         let (named, may_be_known) = (deliver.once.named(), deliver.once != Once::Never);
@@ -332,15 +334,15 @@ impl Runtime {
         self.deliver(key, Deliver::signal(SignalBody::Mode { mode })).await
     }
 
-    /// Lets a call run that waits for a person, or for the approvals of several: then this is one of them, and it is
-    /// counted once for each name.
+    /// Approves a call that waits for a person, or adds one of several approvals that it needs; each name
+    /// counts once.
     ///
-    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide; or it is
-    /// certain that it would not be carried out as it is [said](RuntimeError::Unfit).
+    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide;
+    /// or the approval certainly could not be carried out as [given](RuntimeError::Unfit).
     ///
-    /// `pending` names the asking that was shown: this call with these bytes in this life of the session.
-    /// What is asked there now, if it is anything else, has another id, and is not approved. Who says the
-    /// same again is told [`Duplicate`](Delivered::Duplicate), also when the call is long over.
+    /// `pending` names the call as it was shown, with these bytes in this life of the session. Anything else
+    /// that waits there now has another id, and is not approved. A caller that repeats an approval gets
+    /// [`Duplicate`](Delivered::Duplicate), also when the call is long over.
     pub async fn approve(
         &self,
         key: &SessionKey,
@@ -350,7 +352,7 @@ impl Runtime {
         self.decide(key, pending, |saw| approval.decision(saw)).await
     }
 
-    /// Refuses a call that waits for a person; `pending` as in [`approve`](Self::approve).
+    /// Denies a call that waits for a person; `pending` as in [`approve`](Self::approve).
     pub async fn deny(
         &self,
         key: &SessionKey,
@@ -370,7 +372,7 @@ impl Runtime {
         self.decide(key, pending, decide).await
     }
 
-    /// Hands in the result of a call that a client runs; `pending` as in [`approve`](Self::approve).
+    /// Delivers the result of a call that a client runs; `pending` as in [`approve`](Self::approve).
     pub async fn answer(
         &self,
         key: &SessionKey,

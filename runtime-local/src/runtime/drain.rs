@@ -39,16 +39,17 @@ impl Drop for OpenRun {
 }
 
 impl Runtime {
-    /// Tells all that this runtime runs to leave its sessions to others, suspended and due at once, and waits until that is
-    /// done: runs that were [begun](Self::execute) or [taken up](Self::resume) here, those of who [waits](Self::wait)
-    /// here, and those of its [workers](crate::Worker), which end. How far each goes on is said by `drain`, as by
-    /// [`WorkerOptions::drain`](crate::WorkerOptions::drain); told again, runs leave at the nearer place.
+    /// Tells all runs of this runtime to leave their sessions to others, suspended and due at once, and waits
+    /// until that is done. These are runs that were [begun](Self::execute) or [resumed](Self::resume) here,
+    /// those of callers that [wait](Self::wait) here, and those of its [workers](crate::Worker), which end.
+    /// `drain` says how far each goes on, as in [`WorkerOptions::drain`](crate::WorkerOptions::drain). If it
+    /// is called again, runs leave at the nearer place.
     ///
-    /// Runs that are still open after `grace` are dropped where they are, and taken over once their leases have ended: a
-    /// call that was out and is sent at most once is in doubt then. Answers how many were dropped.
+    /// Runs that are still open after `grace` are dropped where they are, and taken over once their leases
+    /// have ended. An at-most-once call that was out is then in doubt. Returns the number of dropped runs.
     ///
-    /// From then on this runtime runs nothing more. What is said to it is accepted and left to others, and whoever waits
-    /// here is told at once how the session stands.
+    /// From then on this runtime runs nothing more. Deliveries are accepted and left to others, and callers
+    /// that wait here are told at once how the session stands.
     ///
     /// ```no_run
     /// use std::time::Duration;

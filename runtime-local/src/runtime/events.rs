@@ -13,13 +13,13 @@ use super::Runtime;
 use super::tail::Tail;
 use crate::error::RuntimeError;
 
-/// An event with its place.
+/// An event with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventEntry {
-    /// Where to go on after it.
+    /// The cursor after the event.
     #[serde(skip)]
     pub cursor: EventCursor,
-    /// Its place.
+    /// The number of the event.
     pub seq: EventSeq,
     /// When it was appended.
     pub at: Timestamp,
@@ -27,43 +27,44 @@ pub struct EventEntry {
     pub event: Event,
 }
 
-/// A piece of an answer that is not whole yet.
+/// A piece of an answer that is not complete yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeltaEntry {
-    /// Where to go on after it.
+    /// The cursor after the delta.
     #[serde(skip)]
     pub cursor: EventCursor,
     /// The model call that it comes from.
     pub stream: StreamId,
-    /// Its place in that stream, from 1.
+    /// The place of the delta in that stream, from 1.
     pub place: u64,
-    /// What came.
+    /// The content of the delta.
     pub delta: Delta,
 }
 
-/// What whoever follows a session is shown. As JSON it is the content alone, without kind and cursor, which
-/// Server-Sent Events carry beside it.
+/// An item that a follower of a session is shown. As JSON it is the content alone, without kind and cursor,
+/// which Server-Sent Events carry beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Shown {
-    /// An event: committed, and true for ever. One that announces the message of a stream
-    /// ([`Event::Message`] with `stream`) takes the place of that stream's deltas.
+    /// An event: committed, and final. An event that announces the message of a stream ([`Event::Message`]
+    /// with `stream`) replaces that stream's deltas.
     Event(EventEntry),
-    /// A piece of an answer, or a call that is out: provisional.
+    /// A provisional item: a piece of an answer, or a call that is out.
     Delta(DeltaEntry),
-    /// The stream is over whose deltas were shown last, also to an earlier reader with the same cursor: they are void.
-    /// Of a model's answer, the attempt died, and no message follows; of calls, events say what became of them.
+    /// The stream whose deltas were shown last, also to an earlier reader with the same cursor, is over. Its
+    /// deltas are void. If it was a model's answer, the attempt died, and no message follows. If it was
+    /// calls, events report their results.
     Dropped {
-        /// Where to go on.
+        /// The cursor to go on from.
         #[serde(skip)]
         cursor: EventCursor,
-        /// Which stream.
+        /// The stream.
         stream: StreamId,
     },
 }
 
 impl Shown {
-    /// Where to go on after it.
+    /// The cursor to go on from after this item.
     pub fn cursor(&self) -> EventCursor {
         match self {
             Self::Event(EventEntry { cursor, .. })
@@ -72,7 +73,7 @@ impl Shown {
         }
     }
 
-    /// The wire name of its kind: `event`, `delta`, `dropped`.
+    /// The wire name of the kind: `event`, `delta`, `dropped`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Event(_) => "event",
@@ -81,8 +82,8 @@ impl Shown {
         }
     }
 
-    /// Whether it is a row of the engine's own history ([`Event::History`]): of use to whoever looks into the
-    /// engine, of none to whoever talks with the agent.
+    /// Whether this is a row of the engine's own history ([`Event::History`]). Such rows matter to people who
+    /// study the engine, not to those who talk with the agent.
     pub fn is_history(&self) -> bool {
         matches!(self, Self::Event(EventEntry { event: Event::History { .. }, .. }))
     }
@@ -91,21 +92,21 @@ impl Shown {
 /// How long a session is followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Follow {
-    /// For ever.
+    /// Never ends.
     #[default]
     Forever,
-    /// To the end of what there is once the turn is over: no run holds the session, and it is not
+    /// Ends after the available items once the turn is over: no run holds the session, and it is not
     /// suspended.
     UntilRest,
-    /// To the end of what there is once nobody runs the session: its turn is over, or it is suspended.
+    /// Ends after the available items once nobody runs the session: its turn is over, or it is suspended.
     UntilParked,
-    /// To the end of what there is.
+    /// Ends after the available items.
     Available,
 }
 
 impl Runtime {
-    /// The events of a session after `after`, without gap or repeat, as they are committed. Ends after the
-    /// first error.
+    /// Streams the events of a session after `after`, without gap or repeat, as they are committed. Ends
+    /// after the first error.
     pub fn events(
         &self,
         key: &SessionKey,
@@ -121,12 +122,13 @@ impl Runtime {
         events.boxed()
     }
 
-    /// What a session shows after `after`: its events and, between them, what its model says while it says
-    /// it, and which calls are out. A reader may be cut anywhere and go on with the cursor of what it was shown last:
-    /// then it misses nothing and is shown nothing twice. Ends after the first error.
+    /// Streams what a session shows after `after`: its events and, between them, the model's text as it
+    /// comes, and the calls that are out. A reader may be cut off anywhere and continue with the cursor of
+    /// the last item that it was shown. It then misses nothing and is shown nothing twice. Ends after the
+    /// first error.
     ///
-    /// Deltas are written every [`delta_interval`](super::RuntimeOptions::delta_interval) by the runtime that
-    /// runs the session, so an answer that comes faster has none.
+    /// The runtime that runs the session writes deltas every
+    /// [`delta_interval`](super::RuntimeOptions::delta_interval), so an answer that comes faster has none.
     pub fn follow(
         &self,
         key: &SessionKey,

@@ -24,38 +24,38 @@ use crate::error::RuntimeError;
 /// How often a session that others create, delete or move meanwhile is tried.
 const TRIES_MAX: u32 = 8;
 
-/// A message that starts a turn, in a new session or in one that exists.
+/// A message that starts a turn, in a new or an existing session.
 #[derive(Debug, Clone)]
 pub struct Execute {
-    /// Whose session.
+    /// The tenant of the session.
     pub tenant: TenantId,
-    /// Which session. None: a new one, or, with an idempotency key, the one that belongs to the key.
+    /// The session. None: a new one, or, with an idempotency key, the one that belongs to the key.
     pub session: Option<SessionId>,
-    /// Who answers. An existing session stays with the version of it that it was created with.
+    /// The agent that answers. An existing session keeps the version of the agent that it was created with.
     pub agent: Arc<Agent>,
-    /// What is said.
+    /// The text of the message.
     pub message: String,
-    /// Starts at most one turn, however often it comes (INV-27). A key of messages, as in
+    /// Starts at most one turn, however often it comes (INV-27). It is a key of messages, as in
     /// [`Deliver::once`](super::Deliver::once).
     pub idempotency_key: Option<ItemKey>,
-    /// Whether it is the first message of its session; then it needs no key.
+    /// Whether this is the first message of its session. Then it needs no key.
     pub first: bool,
-    /// What becomes of the message while a turn of the session runs or is parked. None: what its agent says; and if
-    /// that says nothing, a session that somebody runs is [refused](RuntimeError::Held), and a parked one is
-    /// taken up with the message.
+    /// The policy for the message while a turn of the session runs or is parked. None: the policy of its
+    /// agent counts. If the agent has none either, a session that somebody runs is
+    /// [refused](RuntimeError::Held), and a parked one is taken up with the message.
     pub policy: Option<MessagePolicy>,
-    /// By what a new session is listed.
+    /// The labels by which a new session is listed.
     pub labels: Labels,
     /// How the agent works from this message on.
     pub briefing: Briefing,
-    /// What the agent is shown with the message.
+    /// The pictures that the agent is shown with the message.
     pub images: Images,
-    /// Whether another program serves the agent, should none be found here.
+    /// Whether another program serves the agent, if it is not found here.
     pub served_elsewhere: bool,
 }
 
 impl Execute {
-    /// `message` to `agent`, in a new session of `tenant`.
+    /// A message to `agent`, in a new session of `tenant`.
     pub fn new(tenant: TenantId, agent: Arc<Agent>, message: impl Into<String>) -> Self {
         Self {
             tenant,
@@ -72,68 +72,70 @@ impl Execute {
         }
     }
 
-    /// A new session begins although its agent is not found in this program: another one serves it, with a source of
-    /// agents that has it. Else such a session is [refused](RuntimeError::NotServed).
+    /// Lets a new session begin although its agent is not found in this program, because another program
+    /// serves it with a source that has the agent. Otherwise such a session is
+    /// [refused](RuntimeError::NotServed).
     #[must_use]
     pub fn served_elsewhere(self) -> Self {
         Self { served_elsewhere: true, ..self }
     }
 
-    /// In this session, which is created if there is none.
+    /// Uses this session, which is created if there is none.
     #[must_use]
     pub fn in_session(self, session: impl Into<Option<SessionId>>) -> Self {
         Self { session: session.into(), ..self }
     }
 
-    /// At most once under this key.
+    /// Starts at most one turn under this key.
     #[must_use]
     pub fn once(self, idempotency_key: impl Into<Option<ItemKey>>) -> Self {
         Self { idempotency_key: idempotency_key.into(), ..self }
     }
 
-    /// As the first message of its session, of which there is one: who says it again starts nothing, and who
-    /// says something else is [refused](RuntimeError::NotFirst). For sessions whose id is chosen outside.
+    /// Sends the message as the first of its session. A repeat starts nothing, and another first message is
+    /// [refused](RuntimeError::NotFirst). For sessions whose id is chosen outside.
     #[must_use]
     pub fn first(self) -> Self {
         Self { first: true, ..self }
     }
 
-    /// Under this policy, should a turn of the session run or be parked.
+    /// Sets the policy for the case that a turn of the session runs or is parked.
     #[must_use]
     pub fn under(self, policy: impl Into<Option<MessagePolicy>>) -> Self {
         Self { policy: policy.into(), ..self }
     }
 
-    /// A new session is listed by these: user, tags, metadata. The name of its agent and its version are among them by
-    /// themselves ([`AGENT`](Labels::AGENT), [`AGENT_VERSION`](Labels::AGENT_VERSION)), and this
-    /// [program](Labels::PROGRAM).
+    /// Sets the labels by which a new session is listed: user, tags, metadata. The name of its agent and its
+    /// version ([`AGENT`](Labels::AGENT), [`AGENT_VERSION`](Labels::AGENT_VERSION)), and this
+    /// [program](Labels::PROGRAM), are added.
     #[must_use]
     pub fn labelled(self, labels: Labels) -> Self {
         Self { labels, ..self }
     }
 
-    /// With these pictures.
+    /// Adds pictures to the message.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }
     }
 
-    /// From this message on in this mode.
+    /// Sets the mode from this message on.
     #[must_use]
     pub fn in_mode(mut self, mode: Mode) -> Self {
         self.briefing.mode = Some(mode);
         self
     }
 
-    /// From this message on with this system prompt, which replaces the whole of the agent's: mode paragraph,
-    /// identity, index of skills and instructions. Tools and skills stay. Empty: with the agent's own again.
+    /// Sets a system prompt from this message on. It replaces the agent's whole prompt: mode paragraph,
+    /// identity, index of skills and instructions. Tools and skills stay. An empty prompt restores the
+    /// agent's own.
     #[must_use]
     pub fn system_prompt(mut self, prompt: impl Into<String>) -> Self {
         self.briefing.system_prompt = Some(prompt.into());
         self
     }
 
-    /// The session in which it is said; none: a new one, whose id is not drawn yet.
+    /// The session of the message; none: a new one, whose id is not drawn yet.
     pub fn session_key(&self) -> Result<Option<SessionKey>, RuntimeError> {
         let id = match (&self.session, &self.idempotency_key) {
             (Some(id), _) => id.clone(),
@@ -203,24 +205,26 @@ impl Prepared {
     }
 }
 
-/// What [`Runtime::start`] left behind.
+/// The result of [`Runtime::start`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
     /// Whether the message had been accepted before under this idempotency key.
     pub duplicate: bool,
 }
 
 impl Runtime {
-    /// Starts a turn and runs it here. A new session is created claimed; an existing one is claimed with
-    /// the message, or [`RuntimeError::Held`] says who holds it and nothing is delivered, unless the message or its
-    /// agent has a policy: then it is delivered to whoever runs it, or refused as [busy](RuntimeError::Busy). A message
-    /// that was accepted before under its key is refused for neither, nor because the session was aborted since, or nobody here
-    /// has its agent any more: what it began is followed.
+    /// Starts a turn and runs it here. A new session is created claimed. An existing one is claimed with the
+    /// message, or [`RuntimeError::Held`] says who holds it and nothing is delivered. But if the message or
+    /// its agent has a policy, the message is delivered to the run that holds the session, or refused as
+    /// [busy](RuntimeError::Busy).
     ///
-    /// A new session of an agent that the runtime's [source](crate::AgentSource) does not find is
-    /// [refused](RuntimeError::NotServed): after a restart nobody would go on with it.
+    /// A message that was accepted before under its key is never refused for these reasons, nor because the
+    /// session was aborted since, or nobody here has its agent any more. The turn that it began is followed.
+    ///
+    /// A new session whose agent the runtime's [source](crate::AgentSource) does not find is
+    /// [refused](RuntimeError::NotServed), because nobody would go on with it after a restart.
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;
@@ -255,9 +259,9 @@ impl Runtime {
         Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
     }
 
-    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to it. A new session of
-    /// an agent that the runtime's [source](crate::AgentSource) does not find is [refused](RuntimeError::NotServed),
-    /// unless another program [serves](Execute::served_elsewhere) it.
+    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to it. A new
+    /// session whose agent the runtime's [source](crate::AgentSource) does not find is
+    /// [refused](RuntimeError::NotServed), unless another program [serves](Execute::served_elsewhere) it.
     pub async fn start(&self, request: Execute) -> Result<Started, RuntimeError> {
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;

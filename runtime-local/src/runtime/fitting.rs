@@ -17,11 +17,11 @@ use crate::error::RuntimeError;
 use crate::gate;
 
 impl Runtime {
-    /// Whether [`approve`](Self::approve) would take this approval, as far as that is known here. Nothing is stored, and
-    /// somebody may decide in between.
+    /// Checks whether [`approve`](Self::approve) would accept this approval, as far as that is known here.
+    /// Nothing is stored, and somebody may decide in between.
     ///
-    /// Errors: those of [`approve`](Self::approve). Of a call that nobody is asked about any more none of what the asking
-    /// would say.
+    /// Errors: those of [`approve`](Self::approve). If nobody is asked about the call any more, the errors
+    /// that depend on what was asked are left out.
     pub async fn would_approve(
         &self,
         key: &SessionKey,

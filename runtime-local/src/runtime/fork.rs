@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{Runtime, draw_id};
 use crate::error::RuntimeError;
 
-/// The fork of a session: from where, and under which name. In JSON it has `at` and `to`, or neither.
+/// The fork of a session: the checkpoint, and the new name. In JSON it has `at` and `to`, or neither.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fork {
@@ -27,31 +27,31 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// From the newest checkpoint, under an id that is drawn.
+    /// A fork from the newest checkpoint, under an id that is drawn.
     pub fn newest() -> Self {
         Self::default()
     }
 
-    /// From this checkpoint.
+    /// A fork from this checkpoint.
     pub fn at(checkpoint: CheckpointId) -> Self {
         Self { at: Some(checkpoint), ..Self::default() }
     }
 
-    /// Under this id.
+    /// Sets the id of the new session.
     #[must_use]
     pub fn to(self, id: SessionId) -> Self {
         Self { to: Some(id), ..self }
     }
 
-    /// With this label beside those of the source, or in place of one.
+    /// Adds this label to those of the source, or replaces one.
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.0.insert(name.into(), value.into());
         self
     }
 
-    /// At most once under this operation id: a repeat with the same checkpoint and session id answers as the
-    /// first did.
+    /// Forks at most once under this operation id. A repeat with the same checkpoint and session id gets the
+    /// answer of the first.
     #[must_use]
     pub fn once(self, operation: OperationId) -> Self {
         Self { operation: Some(operation), ..self }
@@ -67,27 +67,28 @@ pub(super) struct Branch<'a> {
 /// A session that was forked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forked {
-    /// Its key.
+    /// The key of the fork.
     pub key: SessionKey,
-    /// The checkpoint it began from.
+    /// The checkpoint from which it began.
     pub at: CheckpointId,
-    /// The status that it was left with: at the end of a turn as that ended; in the middle of one, or if its
-    /// source was aborted, interrupted, so that it can be [resumed](Runtime::resume) from there.
+    /// The status of the fork. At the end of a turn, it is the status with which that turn ended. In the
+    /// middle of one, or if the source was aborted, it is interrupted, so that the fork can be
+    /// [resumed](Runtime::resume) from there.
     pub status: SessionStatus,
 }
 
-/// A checkpoint, read.
+/// A checkpoint, decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckpointEntry {
-    /// As it is stored.
+    /// The checkpoint, as it is stored.
     pub checkpoint: Checkpoint,
-    /// Where the session stood.
+    /// The machine of the session at that time.
     pub machine: Machine,
 }
 
 impl Runtime {
-    /// The checkpoints of a session, newest first: one after each step, and one wherever a run parked or
-    /// the turn ended.
+    /// Lists the checkpoints of a session, newest first: one after each step, and one wherever a run parked
+    /// or the turn ended.
     pub async fn checkpoints(
         &self,
         key: &SessionKey,
@@ -106,11 +107,12 @@ impl Runtime {
         Ok(Page { items, next })
     }
 
-    /// Begins a session as another one was at a checkpoint: with its transcript up to there, its agent and
-    /// its labels, at rest. What was out or owed there stays behind: a call that had ended keeps its result,
-    /// one that was out is in doubt, every other is cancelled (`system:forked`). The source is not touched.
+    /// Begins a new session from a checkpoint of another: with its transcript up to there, its agent and its
+    /// labels, at rest. What was out or owed there stays behind. In the fork, a call that had ended keeps its
+    /// result, one that was out is in doubt, every other is cancelled (`system:forked`). The source is not
+    /// touched.
     ///
-    /// Its label [`FORKED_FROM`](Labels::FORKED_FROM) names the source, by which its forks are
+    /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names the source, by which its forks are
     /// [listed](Self::list).
     pub async fn fork(&self, from: &SessionKey, fork: Fork) -> Result<Forked, RuntimeError> {
         self.branch(from, Branch { fork, handoff: None }).await

@@ -22,8 +22,8 @@ const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
-    /// How a session looks now, also while a run has it, here or in another process: its machine as the last commit
-    /// left it, and views of it. Computed from what is stored, and stored nowhere.
+    /// Describes the session as it is now, also while a run holds it, here or in another process: its machine
+    /// as the last commit left it, and views of it. Computed from stored data, and stored nowhere.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or its state cannot be
     /// [read](RuntimeError::Unreadable).
@@ -31,8 +31,9 @@ impl Runtime {
         glance_of(&self.existing(key).await?)
     }
 
-    /// How a session looks now, and again whenever that has changed: never the same twice in a row. What lasts only
-    /// until the next look is left out. Ends when the session rests, or with the first error.
+    /// Streams the glance of the session now, and again whenever it has changed: never the same twice in a
+    /// row. A change that lasts only until the next look is left out. Ends when the session rests, or with
+    /// the first error.
     pub fn glances(&self, key: &SessionKey) -> BoxStream<'static, Result<Glance, RuntimeError>> {
         let watched = Watched { runtime: self.clone(), key: key.clone(), shown: None, over: false };
         stream::unfold(watched, |mut watched| async move {
@@ -44,7 +45,7 @@ impl Runtime {
     }
 }
 
-/// How `session` looks.
+/// Returns the glance of `session`.
 ///
 /// Errors: as [`machine_of`].
 pub fn glance_of(session: &Session) -> Result<Glance, RuntimeError> {

@@ -13,8 +13,9 @@ use crate::drive::{self, Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::guard::{Guarded, Panicked, guarded};
 
-/// A run that was started here, and the session it works on. Dropping it stops the run where it is; another
-/// takes the session over when the lease has ended. [`RunHandle::detach`] lets it run on by itself.
+/// A run that was started here, and the session that it works on. Dropping the handle stops the run where it
+/// is, and another run takes the session over when the lease has ended. [`RunHandle::detach`] lets the run go
+/// on by itself.
 #[must_use = "dropping it stops the run"]
 pub struct RunHandle {
     runtime: Runtime,
@@ -38,23 +39,25 @@ impl RunHandle {
         Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None }
     }
 
-    /// Which session.
+    /// The session.
     pub fn key(&self) -> &SessionKey {
         &self.key
     }
 
-    /// The number of the run; none if it was not started here.
+    /// The number of the run; none if no run was started here.
     pub fn epoch(&self) -> Option<Epoch> {
         self.epoch
     }
 
-    /// Whether the message had been accepted before under this idempotency key: nothing was started now.
+    /// Whether the message had been accepted before under this idempotency key, so that nothing was started
+    /// now.
     pub fn is_duplicate(&self) -> bool {
         self.duplicate
     }
 
-    /// How the turn ended, or what it waits for. Follows the session through durable timers and back-offs
-    /// as a worker would, and through runs of others, unless the runtime [drains](Runtime::drain).
+    /// Waits for the outcome of the turn: how it ended, or what it waits for. Follows the session through
+    /// durable timers and back-offs as a worker would, and through runs of others, unless the runtime
+    /// [drains](Runtime::drain).
     pub async fn outcome(mut self) -> Result<RunOutcome, RuntimeError> {
         match self.first_outcome().await? {
             Some(outcome) if is_last_word(&outcome) || self.runtime.is_draining() => Ok(outcome),
@@ -62,9 +65,9 @@ impl RunHandle {
         }
     }
 
-    /// The same, if it is so within `at_most`; none if the session is still at work then. That changes nothing: the
-    /// run goes on as long as this handle is there, and may be waited for again. What comes after a timer or a
-    /// back-off is left to workers.
+    /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns none if the session is still
+    /// at work then. That changes nothing: the run goes on as long as this handle exists, and may be waited
+    /// for again. Whatever comes after a timer or a back-off is left to workers.
     pub async fn outcome_within(&mut self, at_most: Duration) -> Result<Option<RunOutcome>, RuntimeError> {
         let began = Instant::now();
         if let Some(run) = self.run.as_mut() {
@@ -78,7 +81,7 @@ impl RunHandle {
         self.runtime.wait_at_most(&self.key, at_most.saturating_sub(began.elapsed())).await
     }
 
-    /// What came of the turn, once it has ended: also if it failed, or was stopped.
+    /// Waits until the turn has ended, and returns the response, also if the turn failed or was stopped.
     ///
     /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it waits for somebody.
     pub async fn response(self) -> Result<Response, RuntimeError> {
@@ -88,7 +91,7 @@ impl RunHandle {
         response.ok_or_else(|| RuntimeError::unanswered(&key, &outcome))
     }
 
-    /// What the agent answered, once the turn has ended well.
+    /// Waits until the turn has ended well, and returns the agent's answer.
     ///
     /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it ended otherwise, or waits for somebody; then
     /// [`outcome`](Self::outcome) says more.
@@ -101,11 +104,12 @@ impl RunHandle {
         Ok(runtime.last_text(&key).await?.unwrap_or_default())
     }
 
-    /// The value that the turn gave, once it has ended with one: of an agent whose turns owe one
+    /// Waits until the turn has ended with a value, and returns the value. For an agent whose turns owe one
     /// ([`AgentBuilder::output`](crate::AgentBuilder::output)).
     ///
     /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it ended otherwise, or waits for somebody;
-    /// [`Unreadable`](RuntimeError::Unreadable) if the value is no `T`: its schema let more through than the type.
+    /// [`Unreadable`](RuntimeError::Unreadable) if the value is no `T`, because its schema let more through
+    /// than the type.
     pub async fn output<T: DeserializeOwned>(self) -> Result<T, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
         let outcome = self.outcome().await?;
@@ -114,8 +118,8 @@ impl RunHandle {
         serde_json::from_value(value).map_err(|error| RuntimeError::unreadable(&key, "output", error))
     }
 
-    /// How this one run ended, whatever comes after it. None if it was not started here, or was asked for
-    /// before.
+    /// Waits for the end of this one run, whatever comes after it. None if no run was started here, or its
+    /// end was asked for before.
     pub async fn first_outcome(&mut self) -> Result<Option<RunOutcome>, RuntimeError> {
         let Some(run) = self.run.as_mut() else { return Ok(None) };
         let ended = run.await;

@@ -13,7 +13,7 @@ use super::standing::machine_of;
 use super::{Runtime, draw_id};
 use crate::error::RuntimeError;
 
-/// The handoff of a session: for which goal, from where, and under which name.
+/// The handoff of a session: the goal, the checkpoint, and the new name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandOff {
     goal: String,
@@ -25,41 +25,42 @@ pub struct HandOff {
 }
 
 impl HandOff {
-    /// For this goal, from the newest checkpoint, under an id that is drawn. A goal says something, in at most
-    /// [`GOAL_BYTES_MAX`](holdover_core::handoff::GOAL_BYTES_MAX) bytes.
+    /// A handoff for this goal, from the newest checkpoint, under an id that is drawn. A goal is not empty,
+    /// and has at most [`GOAL_BYTES_MAX`](holdover_core::handoff::GOAL_BYTES_MAX) bytes.
     pub fn for_goal(goal: impl Into<String>) -> Self {
         Self { goal: goal.into(), draft: false, at: None, to: None, labels: Labels::default(), once: None }
     }
 
-    /// The new session does not go on by itself: once it is prepared it waits, until it is
-    /// [resumed](Runtime::resume), or something is said to it, or instead of its goal. What is said before it is prepared
-    /// is answered, too: then it does not wait.
+    /// Makes the new session wait once it is prepared. It waits until it is [resumed](Runtime::resume) or
+    /// gets a message, also one instead of its goal. If a message comes before it is prepared, it answers
+    /// that and does not wait.
     #[must_use]
     pub fn draft(self) -> Self {
         Self { draft: true, ..self }
     }
 
-    /// From this checkpoint.
+    /// Begins from this checkpoint.
     #[must_use]
     pub fn at(self, checkpoint: CheckpointId) -> Self {
         Self { at: Some(checkpoint), ..self }
     }
 
-    /// Under this id.
+    /// Sets the id of the new session.
     #[must_use]
     pub fn to(self, id: SessionId) -> Self {
         Self { to: Some(id), ..self }
     }
 
-    /// With this label beside those of the source, or in place of one.
+    /// Adds this label to those of the source, or replaces one.
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.0.insert(name.into(), value.into());
         self
     }
 
-    /// At most once under this key: a repeat with the same goal finds the session that the first has made, also when the
-    /// source has gone on meanwhile. The id, if none is given, is derived from the key.
+    /// Hands over at most once under this key. A repeat with the same goal finds the session that the first
+    /// has made, also when the source has gone on meanwhile. If no id is given, the id is derived from the
+    /// key.
     #[must_use]
     pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
         Self { once: key.into(), ..self }
@@ -69,25 +70,27 @@ impl HandOff {
 /// A session that was handed a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandedOff {
-    /// Its key.
+    /// The key of the new session.
     pub key: SessionKey,
 }
 
 impl Runtime {
-    /// Begins a session that works on a goal, with what of another one matters for it. It is a [fork](Self::fork), also
-    /// of a session that runs or waits, from its newest checkpoint: same agent, labels, mode and custom state; approvals
-    /// for the rest of the session are asked for again; the source is not touched.
+    /// Begins a new session that works on a goal, with an extract of another session. It is a
+    /// [fork](Self::fork) from the newest checkpoint, also of a session that runs or waits. It has the same
+    /// agent, labels, mode and custom state. Approvals for the rest of the session are asked for again. The
+    /// source is not touched.
     ///
-    /// Before its first step its model makes an extract of the old conversation for the goal. From then on the model is
-    /// shown the extract, the goal and what comes after; the old messages stay in the transcript. Until the extract
-    /// exists the session looks like [`Handoff`](holdover_core::machine::glance::Interaction::Handoff). If none can be
-    /// made the turn fails, and [`retry`](Self::retry) tries it again.
+    /// Before the first step, the model makes an extract of the old conversation for the goal. From then on
+    /// the model is shown the extract, the goal and what comes after. The old messages stay in the
+    /// transcript. Until the extract exists, the session looks like
+    /// [`Handoff`](holdover_core::machine::glance::Interaction::Handoff). If the extract cannot be made, the
+    /// turn fails, and [`retry`](Self::retry) tries again.
     ///
-    /// The new session is durable with its goal when this returns, and wakes: a worker takes it up, or whoever
-    /// [waits](Self::wait) for it. If the process dies between, it rests interrupted, and a repeat
-    /// [once](HandOff::once) or [`resume`](Self::resume) sets it going.
+    /// When this returns, the new session is durable with its goal, and awake: a worker takes it up, or a
+    /// caller that [waits](Self::wait) for it. If the process dies in between, the session rests interrupted,
+    /// and a repeat [once](HandOff::once) or [`resume`](Self::resume) starts it.
     ///
-    /// Errors, besides those of [`fork`](Self::fork): the goal is [none](RuntimeError::Goal).
+    /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal).
     pub async fn hand_off(&self, from: &SessionKey, handoff: HandOff) -> Result<HandedOff, RuntimeError> {
         let HandOff { goal, draft, at, to, labels, once } = handoff;
         let goal = Goal::new(goal).map_err(|why| RuntimeError::Goal { key: from.clone(), why })?;

@@ -13,23 +13,23 @@ use serde::Serialize;
 use super::{Follow, Runtime};
 use crate::error::RuntimeError;
 
-/// A move of a session's machine. Its number is the reference to what the machine was after it
+/// A move of a session's machine. Its number refers to the machine after the move
 /// ([`Runtime::machine_after`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Move {
-    /// Which move of the session, from 1.
+    /// The number of the move, from 1.
     pub number: usize,
     /// The event that holds it.
     pub seq: EventSeq,
-    /// Where to go on after that event.
+    /// The cursor after that event.
     pub cursor: EventCursor,
     /// The state before.
     pub from: StateKind,
-    /// What happened.
+    /// The input that caused the move.
     pub on: Input,
-    /// Where it led.
+    /// The state after.
     pub to: StateKind,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
 }
 
@@ -49,8 +49,8 @@ impl Runtime {
         Ok(moves)
     }
 
-    /// A session's machine as it was after its move `number`; before its first after number 0. None if there are
-    /// not so many.
+    /// Returns a session's machine as it was after its move `number`; after number 0, as it was before the
+    /// first. None if there are not so many moves.
     ///
     /// Errors: as [`moves`](Self::moves).
     pub async fn machine_after(

@@ -22,22 +22,22 @@ const TRIES_MAX: u32 = 8;
 /// A message that no turn has taken yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QueuedMessage {
-    /// Its place in the inbox, by which it is withdrawn or replaced.
+    /// The place in the inbox, by which the message is withdrawn or replaced.
     pub item: InboxSeq,
-    /// Its key.
+    /// The key of the message.
     pub key: ItemKey,
-    /// When it came.
+    /// When the message came.
     pub at: Timestamp,
-    /// What it says.
+    /// The text of the message.
     pub text: String,
-    /// What becomes of it while a turn runs or is parked; what its agent says if none.
+    /// The policy for the message while a turn runs or is parked; if none, its agent's policy counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
 }
 
 impl Runtime {
-    /// The messages of a session that no turn has taken yet, in the order in which they came, as they were
-    /// changed since.
+    /// Lists the messages of a session that no turn has taken yet, in the order in which they came, with
+    /// later changes applied.
     pub async fn queued(&self, key: &SessionKey) -> Result<Vec<QueuedMessage>, RuntimeError> {
         self.existing(key).await?;
         let mut items = Vec::new();
@@ -57,15 +57,15 @@ impl Runtime {
         Ok(queued.collect())
     }
 
-    /// Takes back a message that no turn has taken yet. A run that takes it at this very moment wins: then it stands
-    /// in the transcript, and nothing else is changed.
+    /// Withdraws a message that no turn has taken yet. A run that takes it at this very moment wins: then the
+    /// message is in the transcript, and nothing else is changed.
     ///
     /// Errors: no such message [waits](RuntimeError::NotQueued).
     pub async fn withdraw(&self, key: &SessionKey, item: InboxSeq) -> Result<(), RuntimeError> {
         self.change(key, item, QueueChange::Withdrawn { of: item }).await
     }
 
-    /// Lets a message that no turn has taken yet say something else; as [`withdraw`](Self::withdraw).
+    /// Replaces the text of a message that no turn has taken yet. Otherwise as [`withdraw`](Self::withdraw).
     pub async fn replace(
         &self,
         key: &SessionKey,

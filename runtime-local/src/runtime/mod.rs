@@ -91,35 +91,38 @@ const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// How many agents are remembered by definition, so that their schemas are compiled once.
 const AGENTS_KEPT: usize = 256;
 
-/// How a [`Runtime`] behaves.
+/// Options of a [`Runtime`].
 #[derive(Clone)]
 pub struct RuntimeOptions {
-    /// Who we are in leases and run records; drawn if none.
+    /// The name of this worker in leases and run records; drawn if none.
     pub worker: Option<WorkerId>,
-    /// How long a claim holds before others may try; a second at least, a day at most: what lies outside is brought there.
-    /// Renewed while a run lives.
+    /// How long a claim holds before others may try: at least a second, at most a day. A value outside is
+    /// moved to the nearer limit. Renewed while a run lives.
     pub lease: Duration,
-    /// A model that says nothing for longer is given up ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)),
-    /// unless it has a bound of its own ([`stall_timeout`](holdover_core::model::Model::stall_timeout)).
+    /// The longest silence of a model before it is given up
+    /// ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)), unless it has a limit of its own
+    /// ([`stall_timeout`](holdover_core::model::Model::stall_timeout)).
     pub model_stall: Duration,
-    /// A model call that takes longer is given up (`Stalled`), whatever comes meanwhile.
+    /// The longest time of a model call before it is given up (`Stalled`), whatever comes meanwhile.
     pub model_timeout: Duration,
-    /// How long what a model says is gathered before it is written for those who follow the session from
-    /// elsewhere; an answer that comes faster is written once, as a message. None: only as a message.
+    /// How long the model's text is gathered before it is written for those who follow the session from
+    /// elsewhere. An answer that comes faster is written once, as a message. None: only as a message.
     pub delta_interval: Option<Duration>,
-    /// Making a turn's surroundings ready, or freeing them, may take this long.
+    /// The longest time for preparing a turn's surroundings, or freeing them.
     pub provision_timeout: Duration,
-    /// A request from outside, such as a new session or a message, may take this long with all its repeats, where a
-    /// store does not answer. The store's own bound, `operation_timeout` of its options, is that of the first try.
+    /// The longest time for a request from outside, such as a new session or a message, with all its repeats,
+    /// while a store does not answer. The first try has the store's own limit, `operation_timeout` in its
+    /// options.
     pub operation_timeout: Duration,
-    /// The name of a store, as its capabilities say it (`memory`), on which effects are accepted although
-    /// its commits do not survive a killed process. They may then happen twice, or be forgotten.
+    /// The name of a store, as its capabilities give it (`memory`), on which effects are accepted although
+    /// its commits do not survive a killed process. Effects may then happen twice, or be forgotten.
     pub effects_override: Option<String>,
-    /// How this program is called: the sessions that it creates are labelled with it
-    /// ([`PROGRAM`](holdover_core::store::Labels::PROGRAM)), so that others can say who has their agent. None: as its
-    /// executable. At most [`TEXT_BYTES_MAX`](holdover_core::store::Labels::TEXT_BYTES_MAX) bytes of it are taken.
+    /// The name of this program. The sessions that it creates are labelled with it
+    /// ([`PROGRAM`](holdover_core::store::Labels::PROGRAM)), so that others can say which program has their
+    /// agent. None: the name of the executable. Longer names are cut to
+    /// [`TEXT_BYTES_MAX`](holdover_core::store::Labels::TEXT_BYTES_MAX) bytes.
     pub program: Option<String>,
-    /// Told of what models say before it is durable.
+    /// An observer of the models' words before they are durable.
     pub observer: Option<Arc<dyn RunObserver>>,
 }
 
@@ -143,7 +146,7 @@ impl Default for RuntimeOptions {
 /// An agent that was asked for: however many sessions ask at once, it is made once.
 type Known = Arc<OnceCell<Arc<Agent>>>;
 
-/// The runtime: a store, a source of agents, and what to do with them. Cheap to clone.
+/// The runtime: a store, a source of agents, and the operations on sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct Runtime {
     shared: Arc<Shared>,
@@ -163,7 +166,7 @@ struct Shared {
 }
 
 impl Runtime {
-    /// A runtime on `store`, with the agents of `source`. Either may be shared: an `Arc` of it will do.
+    /// A runtime on `store`, with the agents of `source`. Either may be shared by an `Arc`.
     pub fn new(store: impl StateStore, source: impl AgentSource, mut options: RuntimeOptions) -> Self {
         options.lease = options.lease.clamp(LEASE_MIN, LEASE_MAX);
         let worker = options.worker.clone().unwrap_or_else(draw_worker);
@@ -188,7 +191,7 @@ impl Runtime {
         &self.shared.store
     }
 
-    /// Who we are in leases and run records.
+    /// The name of this worker in leases and run records.
     pub fn worker_id(&self) -> &WorkerId {
         &self.shared.worker
     }
@@ -201,17 +204,17 @@ impl Runtime {
         self.shared.source.queues()
     }
 
-    /// How it behaves.
+    /// The options of the runtime.
     pub fn options(&self) -> &RuntimeOptions {
         &self.shared.options
     }
 
-    /// How this program is called in the labels of the sessions that it creates.
+    /// The name of this program in the labels of the sessions that it creates.
     pub fn program(&self) -> &str {
         &self.shared.program
     }
 
-    /// The store's clock as far as it is known here; before its first answer, this machine's.
+    /// The store's clock, as far as it is known here; before the store's first answer, this machine's clock.
     pub fn now(&self) -> Timestamp {
         match *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(clock) => clock.now(),

@@ -8,8 +8,8 @@ use holdover_core::store::{Labels, Session};
 
 use crate::agent::{Agent, Definition};
 
-/// How the agent of a session is called: its name, and `@version` if it has one. A queue that is not named after the
-/// agent says nothing of it, its labels do.
+/// The label of a session's agent: its name, and `@version` if it has one. If the queue is not named after
+/// the agent, the session's labels are used.
 pub fn agent_label(queue: &QueueLabel, labels: &Labels) -> String {
     let Some(name) = labels.0.get(Labels::AGENT) else { return queue.to_string() };
     match (is_version_of(queue.as_str(), name), labels.0.get(Labels::AGENT_VERSION)) {

@@ -13,23 +13,25 @@ use super::answered::Answered;
 use super::deciders::Deciders;
 use crate::error::RuntimeError;
 
-/// An open pending call, read. As JSON it is what whoever owes the answer must be shown: the `id` to answer
-/// under, `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at`, `deadline`; `deciders` where it is
-/// laid down who decides, and `answered` once nobody has to act on it any more.
+/// An open pending call, decoded. As JSON it has everything that must be shown to whoever owes the answer:
+/// the `id` to answer under, `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at`,
+/// `deadline`; `deciders` where the terms say who decides, and `answered` once nobody has to act on it any
+/// more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingEntry {
-    /// As it is stored.
+    /// The pending call, as it is stored.
     pub call: PendingCall,
-    /// What is shown to whoever owes the answer.
+    /// The content that is shown to whoever owes the answer.
     pub body: PendingBody,
-    /// Who decides, and who has approved so far; none where any one person may.
+    /// Who decides, and who has approved so far; none where any one person may decide.
     pub deciders: Option<Deciders>,
-    /// Set once it has all the answers it needs and waits for a run to take them up; none while somebody owes one.
+    /// Set once the call has all the answers it needs and waits for a run to take them; none while somebody
+    /// owes one.
     pub answered: Option<Answered>,
 }
 
 impl PendingEntry {
-    /// What it is answered under: names this call with these bytes in this life of the session.
+    /// The id to answer under. It names this call with these bytes in this life of the session.
     pub fn id(&self) -> &PendingId {
         &self.call.id
     }
@@ -61,12 +63,13 @@ impl Serialize for PendingEntry {
     }
 }
 
-/// An open pending call that this version cannot read: a newer one asked it, perhaps. It is listed, and whoever can read it
-/// takes the answer. As JSON it has all of a [`PendingEntry`] that is known without: `id`, `session`, `call`, `kind`,
-/// `opened_at`, `deadline`; and `unreadable`, which says why.
+/// An open pending call that this version cannot read, perhaps because a newer version opened it. It is
+/// listed, and a process that can read it takes the answer. As JSON it has the fields of a [`PendingEntry`]
+/// that are known without reading it: `id`, `session`, `call`, `kind`, `opened_at`, `deadline`. `unreadable`
+/// says why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadablePending {
-    /// As it is stored.
+    /// The pending call, as it is stored.
     pub call: PendingCall,
     /// Why it cannot be read, in one line.
     pub why: String,
@@ -93,14 +96,14 @@ impl Serialize for UnreadablePending {
     }
 }
 
-/// A page of what somebody owes an answer.
+/// A page of pending calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingPage {
-    /// What can be read, soonest deadline first.
+    /// The calls that can be read, soonest deadline first.
     pub items: Vec<PendingEntry>,
-    /// What stands among them and cannot be read by this version.
+    /// The calls among them that this version cannot read.
     pub unreadable: Vec<UnreadablePending>,
-    /// Where to go on; none at the end.
+    /// The cursor of the next page; none at the end.
     pub next: Option<PageCursor>,
 }
 
@@ -115,9 +118,10 @@ pub(super) struct Bound {
 }
 
 impl Runtime {
-    /// All calls of a session that somebody owes an answer.
+    /// Lists all pending calls of a session.
     ///
-    /// Errors: one of them cannot be [read](RuntimeError::Unreadable); [`list_pending`](Self::list_pending) has the others.
+    /// Errors: one of them cannot be [read](RuntimeError::Unreadable); [`list_pending`](Self::list_pending)
+    /// has the others.
     pub async fn pending(&self, key: &SessionKey) -> Result<Vec<PendingEntry>, RuntimeError> {
         let PendingPage { items, unreadable, .. } = self.all_pending(key).await?;
         match unreadable.into_iter().next() {
@@ -142,8 +146,8 @@ impl Runtime {
         }
     }
 
-    /// A page of the calls that somebody owes an answer, across sessions: soonest deadline first, those
-    /// without one last. What this version cannot read is told beside the others, and holds none of them up.
+    /// Lists pending calls across sessions, a page at a time: soonest deadline first, those without one last.
+    /// Calls that this version cannot read are listed separately, and delay none of the others.
     pub async fn list_pending(&self, query: &PendingQuery) -> Result<PendingPage, RuntimeError> {
         let Page { items, next } = self.shared.store.list_pending(query).await?;
         let mut page = PendingPage { next, ..PendingPage::default() };
@@ -187,10 +191,10 @@ impl Runtime {
         }
     }
 
-    /// The open pending call of a session with this id. None if nobody owes it an answer any more.
+    /// Returns the open pending call of a session with this id. None if nobody owes it an answer any more.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it never
-    /// [asked](RuntimeError::NotAsked) under this id, or what it asked cannot be [read](RuntimeError::Unreadable).
+    /// [asked](RuntimeError::NotAsked) under this id, or the call cannot be [read](RuntimeError::Unreadable).
     pub async fn pending_call(
         &self,
         key: &SessionKey,

@@ -17,11 +17,12 @@ const PROBE_BYTES: usize = 64 * 1024;
 const PROBE: &str = "write-probe";
 
 impl Runtime {
-    /// Writes 64 KiB to the store and removes them again. Fails if the store takes no writes now, for example because the
-    /// disk is full.
+    /// Writes 64 KiB to the store and removes them again. Fails if the store takes no writes now, for example
+    /// because the disk is full.
     ///
-    /// A front that has waited in vain for a session that another process runs says so with the reason: that process may
-    /// wait for the store. The write is one session of the tenant [`BREAKER_TENANT`], which nobody runs.
+    /// A front end can use it to explain a wait: if it waits in vain for a session that another process runs,
+    /// that process may be waiting for the store. The write is one session of the tenant [`BREAKER_TENANT`],
+    /// which nobody runs.
     pub async fn check_writes(&self) -> Result<(), RuntimeError> {
         let store = &self.shared.store;
         let bytes = PROBE_BYTES.min(store.capabilities().payload_bytes_max);

@@ -16,10 +16,10 @@ use crate::error::RuntimeError;
 /// How many messages are read at once, newest first, to find one.
 pub(super) const MESSAGES_AT_ONCE: u64 = 256;
 
-/// A message with its place.
+/// A message with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MessageEntry {
-    /// Its place.
+    /// The place of the message.
     pub seq: MessageSeq,
     /// When it was appended.
     pub at: Timestamp,
@@ -28,13 +28,13 @@ pub struct MessageEntry {
 }
 
 impl Runtime {
-    /// A session as it stands. None if there is no such session.
+    /// Returns a session as it is now. None if there is no such session.
     pub async fn session(&self, key: &SessionKey) -> Result<Option<Session>, RuntimeError> {
         Ok(self.shared.store.load_session(key).await?)
     }
 
     /// How the last turn of `session` ended, or what it waits for. None before its first turn, and while a
-    /// run holds it. What has arrived since, and no run has taken up, changes nothing here.
+    /// run holds it. Items that arrived since, and that no run has taken, change nothing here.
     pub fn outcome(&self, session: &Session) -> Result<Option<RunOutcome>, RuntimeError> {
         match session.status {
             SessionStatus::Active => Ok(None),
@@ -53,13 +53,13 @@ impl Runtime {
         Ok(session)
     }
 
-    /// The whole transcript of a session, oldest first, decisions and notices included.
+    /// Returns the whole transcript of a session, oldest first, including decisions and notices.
     pub async fn messages(&self, key: &SessionKey) -> Result<Vec<MessageEntry>, RuntimeError> {
         self.messages_after(key, MessageSeq(0), u32::MAX).await
     }
 
-    /// The messages of a session that come after `after`, oldest first, at most `limit`. After
-    /// [`MessageSeq`] 0 they begin with the first; the place of the last one leads to the next ones.
+    /// Returns the messages of a session after `after`, oldest first, at most `limit`. After [`MessageSeq`] 0
+    /// they begin with the first. For the next messages, pass the place of the last one.
     pub async fn messages_after(
         &self,
         key: &SessionKey,
@@ -71,7 +71,7 @@ impl Runtime {
         self.read_range(key, MessageSeq(after.0.saturating_add(1)), last).await
     }
 
-    /// What the agent said last in a session. None if it said nothing yet.
+    /// Returns the agent's last text in a session. None if it said nothing yet.
     pub async fn last_text(&self, key: &SessionKey) -> Result<Option<String>, RuntimeError> {
         let mut to = self.existing(key).await?.last_message;
         while to > MessageSeq(0) {
@@ -92,8 +92,9 @@ impl Runtime {
         Ok(None)
     }
 
-    /// The value that the last turn of a session gave: that of an agent whose turns owe one, once such a turn has
-    /// ended with it. None before, and after a turn that ended otherwise. Any process that opens the store reads it.
+    /// Returns the value of the last turn of a session, for an agent whose turns owe one, once such a turn
+    /// has ended with it. None before, and after a turn that ended otherwise. Any process that opens the
+    /// store can read it.
     pub async fn last_output(&self, key: &SessionKey) -> Result<Option<Value>, RuntimeError> {
         let session = self.existing(key).await?;
         match self.outcome(&session)? {
@@ -102,7 +103,7 @@ impl Runtime {
         }
     }
 
-    /// The value that a turn of this session gave which ended so.
+    /// Returns the value of the turn of this session that ended with this outcome.
     pub async fn output_of(
         &self,
         key: &SessionKey,

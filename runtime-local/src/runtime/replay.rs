@@ -15,35 +15,36 @@ use crate::error::RuntimeError;
 /// How often a session is read anew that moves on while it is read.
 const TRIES_MAX: u32 = 8;
 
-/// What folding the rows of a session from the start comes to.
+/// The result of rebuilding a session from its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: usize,
-    /// The machine that they make; or why they make none.
+    /// The rebuilt machine, or why the rows make none.
     pub rebuilt: Result<Machine, Broken>,
-    /// Where that differs from the state that is stored. Nothing, if the rows make none.
+    /// The differences between the rebuilt machine and the stored state. Empty if the rows make no machine.
     pub differences: Vec<Difference>,
 }
 
 impl Replay {
-    /// Whether the rows alone make the state that is stored.
+    /// Whether the rows alone make the stored state.
     pub fn agrees(&self) -> bool {
         self.rebuilt.is_ok() && self.differences.is_empty()
     }
 
-    /// Where the rows lead.
+    /// The state to which the rows lead.
     pub fn ends_in(&self) -> Option<StateKind> {
         self.rebuilt.as_ref().ok().map(|machine| machine.state.kind())
     }
 }
 
 impl Runtime {
-    /// Rebuilds a session from its history rows alone, and holds that against the state that is stored. Changes
+    /// Rebuilds a session from its history rows alone, and compares the result with the stored state. Changes
     /// nothing.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be [read](RuntimeError::Unreadable), or
-    /// it [moved on](RuntimeError::Contended) each time while it was read.
+    /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be
+    /// [read](RuntimeError::Unreadable), or it [changed](RuntimeError::Contended) each time while it was
+    /// read.
     pub async fn replay(&self, key: &SessionKey) -> Result<Replay, RuntimeError> {
         for _ in 0..TRIES_MAX {
             let before = self.existing(key).await?;

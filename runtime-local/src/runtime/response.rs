@@ -12,33 +12,34 @@ use super::read::MESSAGES_AT_ONCE;
 use super::{Runtime, machine_of, outcome_of};
 use crate::error::RuntimeError;
 
-/// What came of the last turn of a session.
+/// The result of the last turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Response {
-    /// Which turn.
+    /// The number of the turn.
     pub turn: TurnNumber,
-    /// How it ended, in one of two words: `stopped`, `error`.
+    /// How the turn ended, in one of two words: `stopped`, `error`.
     pub stop_reason: Ended,
-    /// Why it ended.
+    /// Why the turn ended.
     pub reason: DoneReason,
-    /// What the agent said last in it, also what it was stopped in the middle of; none if it said nothing.
+    /// The agent's last text in the turn, also one in the middle of which it was stopped; none if it said
+    /// nothing.
     pub text: Option<String>,
-    /// How many steps it had: finished model calls.
+    /// The number of steps: finished model calls.
     pub steps: u32,
-    /// What the turn used, and what has been used for the session since: a summary that somebody asked for. None: an older
+    /// The usage of the turn, and of the session since: a summary that somebody asked for. None: an older
     /// version began the turn.
     pub usage: Option<Usage>,
-    /// What the whole session has used.
+    /// The usage of the whole session.
     pub session_usage: Usage,
-    /// What went wrong, if it failed.
+    /// The error, if the turn failed.
     pub error: Option<ErrorInfo>,
-    /// In which step of the session that was.
+    /// The step of the session that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_in: Option<StepNumber>,
 }
 
 impl Runtime {
-    /// What came of the last turn of a session. None before the first, and while one runs or waits.
+    /// Returns the result of the last turn of a session. None before the first, and while one runs or waits.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).

@@ -15,21 +15,21 @@ use crate::error::RuntimeError;
 const TRIES_MAX: u32 = 8;
 
 impl Runtime {
-    /// Takes a session up and runs it here: a suspended one goes on where something has arrived or is due,
-    /// an interrupted or failed one begins a new turn on the transcript as it stands. One that waits to try something
-    /// again tries it now.
+    /// Resumes a session and runs it here. A suspended session goes on where something has arrived or is due.
+    /// An interrupted or failed one begins a new turn on the present transcript. A session that waits for a
+    /// retry retries now.
     pub async fn resume(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Resume).await
     }
 
-    /// Takes up the turn of a failed or interrupted session again, and runs it here. One that waits to try something
-    /// again, a model or a call, tries it now.
+    /// Continues the turn of a failed or interrupted session, and runs it here. A session that waits to retry
+    /// a model or a call retries now.
     pub async fn retry(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Retry).await
     }
 
-    /// Has what is old of a session at rest summarised, and runs that here. The session rests again as it did; a message
-    /// that waits begins its turn after that. If nothing is old enough nothing is changed.
+    /// Summarises the old part of a session at rest, and runs that here. The session rests again as before. A
+    /// message that waits begins its turn after that. If nothing is old enough, nothing is changed.
     pub async fn compact(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Compact).await
     }
@@ -74,8 +74,8 @@ impl Runtime {
         Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
     }
 
-    /// Hands a failed or interrupted session to the workers, to be taken up again: for a front that has no
-    /// agent to run. One that waits to try something again is to try it now. False: it moved meanwhile.
+    /// Hands a failed or interrupted session to the workers, which resume it: for a front end that has no
+    /// agent to run. A session that waits for a retry is to retry now. False: it changed meanwhile.
     pub async fn requeue(&self, key: &SessionKey) -> Result<bool, RuntimeError> {
         let session = self.existing(key).await?;
         if session.status == SessionStatus::Suspended && waits_to_try(&session)? {

@@ -13,23 +13,23 @@ use crate::error::RuntimeError;
 /// How many sessions one write looks at, so that no other write waits long for it.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 
-/// What is removed, of which sessions. A session that is active, suspended, due, or has an unread item or a
-/// waiting interrupt is never touched.
+/// The data to remove, and from which sessions. A session that is active, suspended or due, or that has an
+/// unread item or a waiting interrupt, is never touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
-    /// Of this tenant; of all if none.
+    /// Only sessions of this tenant; of all tenants if none.
     pub tenant: Option<TenantId>,
-    /// Of sessions that rest with one of these statuses; of all that rest if empty.
+    /// Only sessions that rest with one of these statuses; all that rest if empty.
     pub status: Vec<SessionStatus>,
-    /// Of sessions in which nothing has changed for so long.
+    /// Only sessions in which nothing has changed for this time.
     pub unchanged_for: Duration,
-    /// What.
+    /// The data to remove.
     pub remove: Remove,
 }
 
 impl Runtime {
-    /// Removes what `retention` says, step by step to the end, and tells how much that was. May be stopped
-    /// at any time and called again.
+    /// Removes what `retention` says, step by step to the end, and returns the counts. May be stopped at any
+    /// time and called again.
     pub async fn purge(&self, retention: &Retention) -> Result<PurgeReport, RuntimeError> {
         let age = i64::try_from(retention.unchanged_for.as_millis()).unwrap_or(i64::MAX);
         let mut rule = RetentionRule {

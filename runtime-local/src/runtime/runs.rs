@@ -19,15 +19,15 @@ use crate::error::RuntimeError;
 /// So many checkpoints are read at a time.
 const CHECKPOINTS: NonZeroU32 = NonZeroU32::new(16).expect("it is not 0");
 
-/// What a run was for, and what it used.
+/// The purpose of a run, and its usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunReport {
-    /// What it was begun for.
+    /// The purpose for which the run was begun.
     pub kind: RunKind,
-    /// What it used. None: the session's events do not say so.
+    /// The usage of the run. None: the session's events do not say so.
     pub usage: Option<Usage>,
-    /// Whether that is all. If not, the run is open, or was lost: it used this much up to its last commit, and what it used
-    /// after that is not known.
+    /// Whether the usage is complete. If not, the run is open or was lost: this is the usage up to its last
+    /// commit, and later usage is not known.
     pub is_whole: bool,
 }
 
@@ -45,7 +45,7 @@ impl Default for Told {
 }
 
 impl Runtime {
-    /// A page of the runs of a session, in the order they began.
+    /// Lists the runs of a session, a page at a time, in the order in which they began.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, RuntimeError> {
@@ -53,7 +53,7 @@ impl Runtime {
         Ok(self.shared.store.list_runs(key, page).await?)
     }
 
-    /// What each of these runs of a session was begun for; see [`run_reports`](Self::run_reports).
+    /// Returns the purpose of each of these runs of a session; see [`run_reports`](Self::run_reports).
     ///
     /// Errors: the session's events cannot be [read](RuntimeError::Unreadable).
     pub async fn run_kinds(
@@ -64,9 +64,10 @@ impl Runtime {
         Ok(self.run_reports(key, runs).await?.into_iter().map(|report| report.kind).collect())
     }
 
-    /// What each of these runs of a session was begun for, and what it used. The record of a run that has ended says so. One
-    /// that is open, or was lost, has no word of it in its record; then the events are read, which hold what it committed. One
-    /// that committed nothing took nothing in hand: it was begun for what the status says that it found.
+    /// Returns the purpose and the usage of each of these runs of a session. The record of a run that has
+    /// ended holds both. The record of a run that is open, or was lost, does not; then the events are read,
+    /// which hold what the run committed. A run that committed nothing is reported by the status that it
+    /// found.
     ///
     /// Errors: the session's events cannot be [read](RuntimeError::Unreadable).
     pub async fn run_reports(
@@ -147,7 +148,7 @@ impl Runtime {
         }
     }
 
-    /// How often somebody asked for this session to go on, and it did: its runs of the kind
+    /// Counts how often somebody asked for this session to go on, and it did: its runs of the kind
     /// [`Resume`](RunKind::Resume).
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or its events cannot be

@@ -10,24 +10,24 @@ use super::standing::machine_of;
 use super::{MessageEntry, PendingPage, Runtime, Standing};
 use crate::error::RuntimeError;
 
-/// A session at one instant, and where its events go on from there. Whoever shows it and then
+/// A session at one instant, and the cursor from which its events continue. A client that shows it and then
 /// [follows](Runtime::follow) after its cursor misses nothing and is told nothing twice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Snapshot {
-    /// How it stands. Of the calls that owed an answer at that instant, those that still do: the events after the
-    /// cursor tell of the others.
+    /// The standing of the session. Of the calls that owed an answer at that instant, it has those that still
+    /// do; the events after the cursor tell of the others.
     #[serde(flatten)]
     pub standing: Standing,
-    /// Its newest messages at that instant, oldest first.
+    /// The newest messages at that instant, oldest first.
     pub messages: Vec<MessageEntry>,
-    /// Where its events go on.
+    /// The cursor from which the events continue.
     pub cursor: EventCursor,
 }
 
 impl Runtime {
-    /// A session as it stands, with the newest `messages` of its transcript at most, and the place of its newest
-    /// event: state and place are read in one row. What a model is saying just now is no part of it, and is shown
-    /// from its first word to whoever follows after the cursor.
+    /// Returns a session as it is now, with at most the newest `messages` of its transcript, and the place of
+    /// its newest event. State and place are read in one row. The text that a model is just writing is no
+    /// part of it. A reader that follows after the cursor is shown that text from its first word.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn snapshot(&self, key: &SessionKey, messages: u32) -> Result<Snapshot, RuntimeError> {

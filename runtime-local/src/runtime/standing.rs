@@ -11,22 +11,22 @@ use serde_json::json;
 use super::{PendingEntry, PendingPage, Runtime, UnreadablePending, agent_label};
 use crate::error::RuntimeError;
 
-/// How a session stands, for whoever looks at it from outside. As JSON: `session` (its id), `agent`
-/// ([its label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null), `pending`,
-/// and `unreadable` if there are any.
+/// The standing of a session, as seen from outside. As JSON: `session` (its id), `agent` ([its
+/// label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null),
+/// `pending`, and `unreadable` if there are any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
-    /// As it is stored.
+    /// The session, as it is stored.
     pub session: Session,
-    /// What it has used up to its newest commit. What a run used after that is not known while it runs, and never known if it
-    /// died.
+    /// The usage up to the newest commit. Later usage is not known while a run is open, and never known if
+    /// the run died.
     pub usage: Usage,
-    /// How its last turn ended, or what it waits for; see [`Runtime::outcome`].
+    /// How the last turn ended, or what it waits for; see [`Runtime::outcome`].
     pub outcome: Option<RunOutcome>,
-    /// The calls that somebody owes an answer. Read after the rest: it may have gone on in between.
+    /// The pending calls. Read after the rest, so the session may have gone on in between.
     pub pending: Vec<PendingEntry>,
-    /// Those among them that this version cannot read, such as what a newer one asked: named, and why. They are not in
-    /// `pending`.
+    /// The pending calls that this version cannot read, such as those of a newer version: their names, and
+    /// why. They are not in `pending`.
     pub unreadable: Vec<UnreadablePending>,
 }
 
@@ -52,7 +52,8 @@ impl Serialize for Standing {
 }
 
 impl Runtime {
-    /// How a session stands: all that its front page shows. An asking that cannot be read holds nothing else up.
+    /// Returns the standing of a session: everything that its front page shows. A pending call that cannot be
+    /// read delays nothing else.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn standing(&self, key: &SessionKey) -> Result<Standing, RuntimeError> {
@@ -64,9 +65,9 @@ impl Runtime {
     }
 }
 
-/// What a session remembers. None before its first commit.
+/// The machine of a session. None before its first commit.
 ///
-/// Errors: [`Unreadable`](RuntimeError::Unreadable), for a newer version wrote it, or something else did.
+/// Errors: [`Unreadable`](RuntimeError::Unreadable) if a newer version, or something else, wrote the state.
 pub fn machine_of(session: &Session) -> Result<Option<Machine>, RuntimeError> {
     let Some(state) = &session.state else { return Ok(None) };
     let read = state.parse();
@@ -80,8 +81,8 @@ pub(super) fn used_by(session: &Session) -> Result<Usage, RuntimeError> {
     Ok(machine_of(session)?.map(|machine| machine.usage).unwrap_or_default())
 }
 
-/// What the last run left: whoever parks or ends a session writes its state so that it says why. None before
-/// its first commit, and in the middle of a run.
+/// The outcome of the last run, from the session's state. None before its first commit, and in the middle of
+/// a run.
 ///
 /// Errors: as [`machine_of`].
 pub fn outcome_of(session: &Session, now: Timestamp) -> Result<Option<RunOutcome>, RuntimeError> {

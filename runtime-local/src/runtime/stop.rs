@@ -11,8 +11,9 @@ use crate::drive::Plan;
 use crate::error::RuntimeError;
 
 impl Runtime {
-    /// Stops the turn of a session; it stays usable. A run that holds it ends it within the grace period;
-    /// when nobody does, it is ended here, without its agent, before this returns.
+    /// Stops the turn of a session; the session stays usable. A run that holds the session ends the turn
+    /// within the grace period. If nobody holds it, the turn is ended here, without its agent, before this
+    /// returns.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn interrupt(
@@ -32,9 +33,9 @@ impl Runtime {
         self.stop(key, InterruptKind::Abort, reason.into()).await
     }
 
-    /// Stops one call of a session, and it alone: its tool is told, its siblings and the turn go on. It ends
-    /// cancelled (`user:cancelled`) if it had not acted, in doubt if nobody can say, or as it came back if it was
-    /// faster. The word is durable: where nobody runs the session, whoever takes it up next carries it out.
+    /// Stops one call of a session. Its tool is told; its siblings and the turn go on. The call ends
+    /// cancelled (`user:cancelled`) if it had not acted, in doubt if nobody can say, or with its own result
+    /// if that came first. The request is durable: if nobody runs the session, the next run carries it out.
     ///
     /// Errors: no such call is [open](RuntimeError::NotOpen).
     pub async fn stop_call(&self, key: &SessionKey, call: &CallId) -> Result<(), RuntimeError> {

@@ -18,55 +18,55 @@ use crate::error::RuntimeError;
 /// A session that would not go on as it should.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Breaking {
-    /// Which.
+    /// The session.
     pub key: SessionKey,
-    /// How its agent is called: its name, and `@version` if it has one.
+    /// The label of the session's agent: its name, and `@version` if it has one.
     pub agent: String,
-    /// The queue under which it waits.
+    /// The queue under which the session waits.
     pub queue: QueueLabel,
-    /// Its status. One at rest breaks once somebody speaks to it.
+    /// The status of the session. One at rest breaks only once it gets a message.
     pub status: SessionStatus,
     /// Everything that is wrong.
     pub why: Vec<Breaks>,
 }
 
-/// What keeps a session from going on.
+/// A reason that keeps a session from going on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "breaks", rename_all = "snake_case")]
 pub enum Breaks {
-    /// A newer version wrote its state.
+    /// A newer version wrote the session's state.
     NewerFormat {
-        /// The format it has.
+        /// The format of the state.
         found: StateFormat,
-        /// The newest that is read here.
+        /// The newest format that is read here.
         newest: StateFormat,
     },
-    /// Its state cannot be read.
+    /// The session's state cannot be read.
     Unreadable {
-        /// Why.
+        /// Why it cannot be read.
         detail: String,
     },
-    /// Its agent, in its version, is not here, or was changed and the source refuses that.
+    /// The session's agent, in its version, is not here, or was changed and the source refuses that.
     NoAgent {
-        /// Why.
+        /// Why the agent was not found.
         why: ErrorInfo,
     },
-    /// A call is open of a tool that its agent does not have here.
+    /// A call is open whose tool the agent does not have here.
     MissingTool {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// Of which tool.
+        /// The tool.
         tool: String,
     },
-    /// A call is open of a tool that is run by somebody else here.
+    /// A call is open whose tool is run by somebody else here.
     ToolMoved {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// Of which tool.
+        /// The tool.
         tool: String,
-        /// Who ran it.
+        /// Who ran the tool.
         was: RunsOn,
-        /// Who runs it here.
+        /// Who runs the tool here.
         is: RunsOn,
     },
 }
@@ -96,9 +96,9 @@ impl fmt::Display for Breaking {
 }
 
 impl Runtime {
-    /// Which of these sessions would not go on with the agents of this runtime and this version of the engine: asked
-    /// by a new version before it serves anything. Reads every one of them, claims none, changes nothing. What is
-    /// aborted is left out. Empty: go ahead.
+    /// Lists those of these sessions that would not go on with the agents of this runtime and this version of
+    /// the engine. A new version calls it before it serves anything. It reads every session, claims none, and
+    /// changes nothing. Aborted sessions are left out. Empty: go ahead.
     ///
     /// Errors: the store's. A session that cannot be read is no error, but one of the answers.
     pub async fn would_break(&self, sessions: &SessionQuery) -> Result<Vec<Breaking>, RuntimeError> {

@@ -25,8 +25,9 @@ const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
     /// Returns when the turn has ended, or when a person, a client or another session owes something.
-    /// Meanwhile takes the session on when it is due and nobody else does, if its agent is found here. Once the runtime
-    /// [drains](Self::drain) it returns at once: with how its own run left the session, or how that stands.
+    /// Meanwhile it runs the session when that is due and nobody else does, if its agent is found here. Once
+    /// the runtime [drains](Self::drain), it returns at once: with how its own run left the session, or how
+    /// the session stands.
     pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
         let mut idle = Backoff::new(Duration::from_millis(20), POLL);
         let mut gap = Backoff::new(GAP, GAP_MAX);
@@ -59,9 +60,9 @@ impl Runtime {
         }
     }
 
-    /// How the turn has ended, or who owes something, if that is so within `at_most`; none if the session is still
-    /// at work then, or nobody has taken it up. Looks on and takes nothing on itself, so that nothing changes when
-    /// the time is over: for a front that leaves runs to workers.
+    /// Returns how the turn has ended, or who owes something, if that happens within `at_most`; none if the
+    /// session is still at work then, or nobody has taken it up. It only watches and runs nothing, so nothing
+    /// changes when the time is over: for a front end that leaves runs to workers.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).

@@ -16,17 +16,17 @@ use crate::agent::Agent;
 /// Finds, or builds again, the agent of a session that this process did not start.
 #[async_trait]
 pub trait AgentSource: Send + Sync + 'static {
-    /// The agent of the sessions that wait under `queue` with `definition`. An error leaves the session to
-    /// another process. Asked once for each definition while the runtime remembers the answer.
+    /// Returns the agent of the sessions that wait under `queue` with `definition`. An error leaves the
+    /// session to another process. Asked once for each definition while the runtime remembers the answer.
     async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo>;
 
-    /// Whether sessions of this agent would be run here; else why not. Asked before a session begins. As it is left here
-    /// the agent is looked for: a source that builds agents may know without building one.
+    /// Checks whether sessions of this agent would be run here; if not, says why. Asked before a session
+    /// begins. By default the agent is looked for. A source that builds agents may know without building one.
     async fn serves(&self, queue: &QueueLabel, definition: &Payload) -> Result<(), ErrorInfo> {
         self.agent(queue, definition).await.map(drop)
     }
 
-    /// The queues of all agents that may be found here: what a worker serves that is not told otherwise.
+    /// The queues of all agents that may be found here. A worker serves them by default.
     fn queues(&self) -> Queues {
         Queues::All
     }
@@ -47,16 +47,16 @@ impl<S: AgentSource + ?Sized> AgentSource for Arc<S> {
     }
 }
 
-/// What becomes of a session whose agent was changed since it began, under the same name and version: its
-/// words, its tools with their effect classes, or its limits. Model and gate are code, so a change of theirs
-/// is not seen.
+/// The treatment of a session whose agent was changed since it began, under the same name and version: its
+/// instructions, its tools with their effect classes, or its limits. Model and gate are code, so a change of
+/// them is not seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Changed {
-    /// It goes on with the agent as it is now, and a warning is logged.
+    /// The session goes on with the agent as it is now, and a warning is logged.
     #[default]
     GoesOn,
-    /// It is left alone, here and by every process with this agent, until one has the agent it began with. It
-    /// can be stopped and deleted.
+    /// The session is not run, here or by any process with this agent, until a process has the agent that it
+    /// began with. It can be stopped and deleted.
     IsRefused,
 }
 
@@ -66,10 +66,10 @@ pub enum Changed {
 /// agent has two ways:
 ///
 /// - Under the same name and version, sessions that wait go on with the agent as it is now; see [`Changed`].
-///   Right for better words. Keep a tool that sessions may have open calls of.
-/// - With another [version](crate::AgentBuilder::version), new sessions begin with the new one. Add the old one
-///   beside it: **a session whose version is not here is served by nobody**, though it still takes answers.
-///   [`Runtime::list`](crate::Runtime::list) by the old queue tells when none is left.
+///   This is right for better instructions. Keep a tool that sessions may have open calls of.
+/// - With another [version](crate::AgentBuilder::version), new sessions begin with the new version. Keep the
+///   old one beside it: **a session whose version is not here is served by nobody**, although it still takes
+///   answers. [`Runtime::list`](crate::Runtime::list) by the old queue tells when none is left.
 #[derive(Debug, Clone, Default)]
 pub struct Agents {
     agents: BTreeMap<QueueLabel, Arc<Agent>>,
@@ -77,25 +77,25 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// No agents yet.
+    /// A set without agents.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an agent; one with the same name and version is replaced.
+    /// Adds an agent. It replaces one with the same name and version.
     #[must_use]
     pub fn with(mut self, agent: Arc<Agent>) -> Self {
         self.agents.insert(agent.queue().clone(), agent);
         self
     }
 
-    /// What becomes of sessions whose agent was changed since they began.
+    /// Sets what happens to sessions whose agent was changed since they began.
     #[must_use]
     pub fn changed(self, changed: Changed) -> Self {
         Self { changed, ..self }
     }
 
-    /// The agent of this name and version; of no version, the one that was built without.
+    /// The agent of this name and version; without a version, the one that was built without.
     pub fn get<'v>(&self, name: &str, version: impl Into<Option<&'v str>>) -> Option<&Arc<Agent>> {
         let version = version.into();
         self.named(name).find(|agent| agent.version() == version)
