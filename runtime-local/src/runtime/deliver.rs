@@ -275,10 +275,10 @@ impl Runtime {
     /// session does. This also holds for a message that edited an earlier one which is no longer shown.
     ///
     /// Errors: the session is [busy](RuntimeError::Busy), the earlier message cannot be
-    /// [edited](RuntimeError::NotEditable), the key was used before for [something
-    /// else](RuntimeError::KeyConflict), the session is [aborted](RuntimeError::Aborted) or [not
-    /// there](RuntimeError::NotFound); for an answer, others were [faster](RuntimeError::AlreadyAnswered), or
-    /// it is [not waited for](RuntimeError::NotPending).
+    /// [edited](RuntimeError::NotEditable), the key was used before for
+    /// [something else](RuntimeError::KeyConflict), the session is [aborted](RuntimeError::Aborted) or
+    /// [not there](RuntimeError::NotFound); for an answer, others were
+    /// [faster](RuntimeError::AlreadyAnswered), or it is [not waited for](RuntimeError::NotPending).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
         let (named, may_be_known) = (deliver.once.named(), deliver.once != Once::Never);

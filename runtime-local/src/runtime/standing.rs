@@ -11,8 +11,8 @@ use serde_json::json;
 use super::{PendingEntry, PendingPage, Runtime, UnreadablePending, agent_label};
 use crate::error::RuntimeError;
 
-/// The standing of a session, as seen from outside. As JSON: `session` (its id), `agent` ([its
-/// label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null),
+/// The standing of a session, as seen from outside. As JSON: `session` (its id), `agent`
+/// ([its label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null),
 /// `pending`, and `unreadable` if there are any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {

@@ -131,8 +131,8 @@ impl Write {
         }
     }
 
-    /// Whether the session's row keeps its places in all indexes, so that none of [its
-    /// entries](super::index_entries) is removed or added. Most commits of a run keep them.
+    /// Whether the session's row keeps its places in all indexes, so that none of
+    /// [its entries](super::index_entries) is removed or added. Most commits of a run keep them.
     pub fn keeps_entries(&self) -> bool {
         self.row_before().zip(self.row_after()).is_some_and(|(before, after)| stand_alike(before, after))
     }
