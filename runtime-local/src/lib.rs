@@ -20,18 +20,18 @@ mod gate;
 mod guard;
 mod hint;
 mod hooks;
+mod host;
 mod observer;
 mod outage;
 mod runtime;
 mod source;
 mod worker;
 
-pub use agent::{Agent, AgentBuilder, AgentError, ClientTool, Definition};
+pub use agent::{Agent, AgentBuilder, ClientTool, Definition};
 pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
-pub use error::{RuntimeError, RuntimeErrorKind};
-pub use observer::{Provisional, RunObserver};
-pub use outage::StoreOutage;
+pub use error::{AgentError, RuntimeError, RuntimeErrorKind};
+pub use observer::{Provisional, RunObserver, StoreOutage};
 pub use runtime::{
     Answered, Approval, Breaking, Breaks, CheckpointEntry, Deciders, Deliver, Delivered, DeltaEntry, Denial,
     EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later,

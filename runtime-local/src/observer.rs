@@ -1,10 +1,12 @@
 //! Observes runs in this process.
 
-use holdover_core::engine::RunOutcome;
-use holdover_core::ids::{CallId, MessageSeq, SessionKey, StepNumber, ToolName};
-use holdover_core::model::TokenUsage;
+use std::time::Duration;
 
-use crate::outage::StoreOutage;
+use holdover_core::engine::RunOutcome;
+use holdover_core::ids::{CallId, Fence, MessageSeq, SessionKey, StepNumber, ToolName};
+use holdover_core::model::TokenUsage;
+use holdover_core::store::StoreErrorKind;
+use holdover_core::time::Timestamp;
 
 /// The model call from which something provisional comes. It becomes final only with the commit of the
 /// message; the next attempt may say something else.
@@ -18,6 +20,22 @@ pub struct Provisional {
     pub attempt: u32,
     /// The newest message that the model is shown; 0 for none. The answer comes after that message.
     pub after: MessageSeq,
+}
+
+/// An outage of the store. A run waits until the store works again. It keeps its session as long as its lease
+/// can be renewed; nothing is lost meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreOutage {
+    /// The run that waits, and its session.
+    pub run: Fence,
+    /// The kind of the newest failure: [`Full`](StoreErrorKind::Full) if there is no room.
+    pub kind: StoreErrorKind,
+    /// The newest failure in one line. It names the operation that is tried again.
+    pub error: String,
+    /// When the first attempt failed, by the store's clock.
+    pub since: Timestamp,
+    /// The time from then until now.
+    pub lasts: Duration,
 }
 
 /// Observes runs in this process: the model's words before they are durable, so that a person may read along,

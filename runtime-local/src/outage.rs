@@ -4,31 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use holdover_core::ids::Fence;
-use holdover_core::store::{StoreError, StoreErrorKind};
-use holdover_core::time::Timestamp;
+use holdover_core::store::StoreError;
 use tokio::time::Instant;
 
 use crate::clock::{Lease, StoreClock};
-use crate::observer::RunObserver;
+use crate::observer::{RunObserver, StoreOutage};
 
 /// While an outage lasts, it is told this often.
 const TELL_EVERY: Duration = Duration::from_secs(30);
-
-/// An outage of the store. A run waits until the store works again. It keeps its session as long as its lease
-/// can be renewed; nothing is lost meanwhile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreOutage {
-    /// The run that waits, and its session.
-    pub run: Fence,
-    /// The kind of the newest failure: [`Full`](StoreErrorKind::Full) if there is no room.
-    pub kind: StoreErrorKind,
-    /// The newest failure in one line. It names the operation that is tried again.
-    pub error: String,
-    /// When the first attempt failed, by the store's clock.
-    pub since: Timestamp,
-    /// The time from then until now.
-    pub lasts: Duration,
-}
 
 /// The outage of one run. Everything in the run that waits for the store shares it, so that an outage is told once.
 #[derive(Clone)]

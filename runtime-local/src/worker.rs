@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use crate::drive::{self, Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::hint::Hint;
-use crate::runtime::{Backoff, Claimed, Runtime, draw_run};
+use crate::host::{Backoff, Claimed, draw_run};
+use crate::runtime::Runtime;
 
 /// Hints that bring nothing are followed no more often than this.
 const GAP: Duration = Duration::from_millis(5);
@@ -81,7 +82,7 @@ impl Worker {
     pub fn new(runtime: Runtime, mut options: WorkerOptions) -> Self {
         options.poll = options.poll.max(GAP_MAX);
         if options.queues == Queues::All {
-            options.queues = runtime.queues();
+            options.queues = runtime.agents().queues();
         }
         Self { runtime, options }
     }
@@ -107,7 +108,7 @@ impl Worker {
             self.finish(running).await
         };
         let stopped = async {
-            self.runtime.drains().await;
+            self.runtime.host().drains().await;
             stop.cancel();
             pending().await
         };
@@ -151,7 +152,7 @@ impl Worker {
             };
             stumble = Backoff::store();
             let (left_alone, claims): (Vec<_>, Vec<_>) =
-                claims.into_iter().partition(|claimed| self.runtime.leaves_alone(&claimed.claim));
+                claims.into_iter().partition(|claimed| self.runtime.host().leaves_alone(&claimed.claim));
             if !left_alone.is_empty() {
                 self.give_back_again(left_alone).await;
                 if claims.is_empty() {
@@ -166,7 +167,7 @@ impl Worker {
                     Some(true) => sleep(gap.take()).await,
                     Some(false) => {
                         gap = Backoff::new(GAP, GAP_MAX);
-                        let others_first = self.runtime.others_first(self.options.poll);
+                        let others_first = self.runtime.host().others_first(self.options.poll);
                         if !others_first.is_zero() {
                             let mut hint = Hint::listen(&store, Watch::Due, others_first).await;
                             shutdown.run_until_cancelled(hint.heard()).await;
@@ -198,7 +199,7 @@ impl Worker {
         // A lost answer is not repeated: its leases end.
         let claims = self.runtime.store().claim_due(due).await?;
         if let Some(claim) = claims.first() {
-            self.runtime.hear(claim.now);
+            self.runtime.host().hear(claim.now);
         }
         Ok(claims.into_iter().map(|claim| Claimed::new(claim, asked)).collect())
     }
@@ -207,7 +208,8 @@ impl Worker {
     /// other try.
     async fn give_back_again(&self, claims: Vec<Claimed>) {
         let why = ErrorInfo::new("runtime.left_alone", "this worker could not run it a moment ago");
-        let given = claims.iter().map(|claimed| self.runtime.give_back(claimed, claimed.claim.now, &why));
+        let given =
+            claims.iter().map(|claimed| self.runtime.host().give_back(claimed, claimed.claim.now, &why));
         join_all(given).await;
     }
 
@@ -264,23 +266,23 @@ async fn serve(runtime: Runtime, claimed: Claimed, leaving: Leaving) {
     let session = &claimed.claim.session;
     if leaving.is_told() {
         let why = ErrorInfo::new("runtime.stopping", "the worker was told to stop");
-        return runtime.give_back(&claimed, claimed.claim.now, &why).await;
+        return runtime.host().give_back(&claimed, claimed.claim.now, &why).await;
     }
     let plan = match runtime.agent_to_run(&fence.key, &session.queue, &session.definition).await {
         Ok(agent) => Plan::Run(agent),
         // No agent is needed to end a session.
         Err(_) if claimed.claim.interrupt().is_some() => Plan::End,
         Err(error) => {
-            let alarm = claimed.claim.now.after(runtime.give_back_for(session));
+            let alarm = claimed.claim.now.after(runtime.host().give_back_for(session));
             tracing::warn!(
                 session = %fence.key, queue = %session.queue, %error, until = %alarm,
                 "worker: a session that is due cannot be run here; given back"
             );
             let why = ErrorInfo::new("runtime.agent_unknown", error.to_string());
-            return runtime.give_back(&claimed, alarm, &why).await;
+            return runtime.host().give_back(&claimed, alarm, &why).await;
         }
     };
-    match drive::run(runtime, claimed, plan, leaving).await {
+    match drive::run(runtime.run_context(), claimed, plan, leaving).await {
         Ok(RunOutcome::Lost) => tracing::info!(run = %fence, "worker: the session was taken over"),
         // The run itself logs how it ended.
         Ok(

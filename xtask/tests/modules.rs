@@ -1,6 +1,5 @@
 //! Modules know each other in one direction: the three floors of the core, and the modules of one floor or of the runtime.
 
-use xtask::allowed;
 use xtask::fault::{self, Fault};
 use xtask::graph::Graph;
 use xtask::modules::{Modules, Named};
@@ -13,8 +12,6 @@ const FLOORS: &[&str] = &["words", "machine", "engine"];
 /// lets a call run and a call that ran asks the gate: what they share is one context.
 const LAYERED: &[&str] = &["words", "machine"];
 const RUNTIME: &str = "runtime-local/src/lib.rs";
-/// The arrows of the runtime that close a cycle today.
-const ALLOWED: &str = "xtask/allowed/runtime-cycles.txt";
 
 #[test]
 fn a_floor_of_the_core_knows_only_those_below_it() {
@@ -29,8 +26,7 @@ fn the_modules_of_a_floor_of_the_core_know_each_other_in_one_direction() {
 
 #[test]
 fn the_modules_of_the_runtime_know_each_other_in_one_direction() {
-    let tree = Tree::here();
-    fault::none(but_for(&tree, ALLOWED, arrows(&Modules::read(&tree, RUNTIME), &[])));
+    fault::none(cycles(&arrows(&Modules::read(&Tree::here(), RUNTIME), &[])));
 }
 
 /// The modules of the core, which has all its floors.
@@ -116,38 +112,6 @@ fn cycles(graph: &Graph<Arrow>) -> Vec<Fault> {
     faults.collect()
 }
 
-/// The cycles that are there without the arrows of a list, and the arrows of the list that close none.
-fn but_for(tree: &Tree, list: &str, mut graph: Graph<Arrow>) -> Vec<Fault> {
-    let allowed = allowed::read(tree, list);
-    let mut taken = Vec::new();
-    let mut faults = Vec::new();
-    for entry in &allowed {
-        let [from, _, to] = entry.words.as_slice() else {
-            faults.push(Fault::at(list, entry.line, "write an arrow as: from -> to"));
-            continue;
-        };
-        match graph.remove(from, to) {
-            Some(_) => taken.push((entry.line, from, to)),
-            None => faults.push(Fault::at(
-                list,
-                entry.line,
-                format!("{from} does not name {to} any more: take the line out"),
-            )),
-        }
-    }
-    for (line, from, to) in taken {
-        if graph.way(to, from).is_none() {
-            faults.push(Fault::at(
-                list,
-                line,
-                format!("{from} -> {to} closes no cycle any more: take the line out"),
-            ));
-        }
-    }
-    faults.extend(cycles(&graph));
-    faults
-}
-
 #[test]
 fn what_names_a_floor_above_is_found() {
     let core = core(&Tree::of(&[
@@ -184,24 +148,19 @@ fn what_names_a_floor_above_is_found() {
 #[test]
 fn a_cycle_of_modules_is_found() {
     let lib = "mod a; mod b; mod c; pub use c::Deep;";
-    let found = |a: &str, list: &str| {
+    let found = |a: &str| {
         let tree = Tree::of(&[
             ("src/lib.rs", lib),
             ("src/a.rs", a),
             ("src/b.rs", "use crate::Deep;\n#[cfg(test)]\nmod tests { use crate::a::A; }"),
             ("src/c/mod.rs", "mod deep; pub use deep::Deep;"),
             ("src/c/deep.rs", "pub struct Deep;\nfn f() {\n    crate::a::f();\n}"),
-            ("list", list),
         ]);
-        let faults = but_for(&tree, "list", arrows(&Modules::read(&tree, "src/lib.rs"), &[]));
+        let faults = cycles(&arrows(&Modules::read(&tree, "src/lib.rs"), &[]));
         faults.into_iter().map(|fault| (fault.path, fault.line)).collect::<Vec<_>>()
     };
-    let list = |line| ("list".to_owned(), line);
-    assert_eq!(found("pub struct A; fn f() {}", ""), []);
-    assert_eq!(found("use super::b;\npub fn f() {}", ""), [("src/a.rs".to_owned(), 1)]);
-    assert_eq!(found("use super::b;\npub fn f() {}", "# why\nc -> a\n"), []);
-    assert_eq!(found("pub fn f() {}", "c -> a\n"), [list(1)]);
-    assert_eq!(found("pub fn f() {}", "a -> b\n"), [list(1)]);
+    assert_eq!(found("pub struct A; fn f() {}"), []);
+    assert_eq!(found("use super::b;\npub fn f() {}"), [("src/a.rs".to_owned(), 1)]);
 }
 
 #[test]

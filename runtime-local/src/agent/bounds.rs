@@ -3,7 +3,7 @@
 
 use holdover_core::agent::{AgentSpec, COUNTED_MAX, StopCondition};
 
-use super::AgentError;
+use crate::error::AgentError;
 
 /// Refuses the first number that is out of its bounds.
 pub(super) fn check(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {

@@ -21,7 +21,8 @@ use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::{Agent, AgentError, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
+use super::{Agent, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
+use crate::error::AgentError;
 use crate::hooks::Hooks;
 
 /// Builds an [`Agent`].

@@ -2,7 +2,8 @@
 
 use holdover_core::custom::{StateCheck, StateRules};
 
-use super::{AgentBuilder, AgentError};
+use super::AgentBuilder;
+use crate::error::AgentError;
 
 impl AgentBuilder {
     /// Sets the rules for the [custom state](holdover_core::custom) of the agent's sessions, which its tools

@@ -4,7 +4,6 @@ mod bounds;
 mod builder;
 mod client_tool;
 mod custom;
-mod error;
 mod models;
 mod output;
 
@@ -13,7 +12,6 @@ use std::sync::Arc;
 
 pub use builder::AgentBuilder;
 pub use client_tool::ClientTool;
-pub use error::AgentError;
 
 use holdover_core::agent::AgentSpec;
 use holdover_core::compaction::ResultSummariser;

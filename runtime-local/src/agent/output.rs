@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{AgentBuilder, AgentError};
+use super::AgentBuilder;
+use crate::error::AgentError;
 
 impl AgentBuilder {
     /// Every turn must return a value of this type: see [`output_schema`](Self::output_schema). The type must

@@ -11,7 +11,7 @@ use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
 use super::record::{Change, Missing, Record};
-use crate::runtime::Runtime;
+use crate::host::Host;
 
 /// For how long what was read last is believed at most: a model call of another process may fail in between.
 const BELIEVED: Duration = Duration::from_secs(1);
@@ -55,26 +55,26 @@ impl Known {
         self.record.as_ref().map(|record| &record.breaker)
     }
 
-    async fn refresh(&mut self, runtime: &Runtime, rules: &BreakerRules, model: &str) {
+    async fn refresh(&mut self, host: &Host, rules: &BreakerRules, model: &str) {
         if self.read.is_none_or(|at| at.here.elapsed() >= believed(rules)) {
-            self.read(runtime, model).await;
+            self.read(host, model).await;
         }
     }
 
-    async fn read(&mut self, runtime: &Runtime, model: &str) {
-        let asked = ReadAt { here: Instant::now(), by_store: runtime.now() };
-        self.hear(asked, Record::read(runtime, model).await, model);
+    async fn read(&mut self, host: &Host, model: &str) {
+        let asked = ReadAt { here: Instant::now(), by_store: host.now() };
+        self.hear(asked, Record::read(host, model).await, model);
     }
 
-    async fn change(&mut self, runtime: &Runtime, model: &str, missing: Missing, change: Change<'_>) {
-        let asked = ReadAt { here: Instant::now(), by_store: runtime.now() };
-        self.hear(asked, Record::change(runtime, model, missing, change).await, model);
+    async fn change(&mut self, host: &Host, model: &str, missing: Missing, change: Change<'_>) {
+        let asked = ReadAt { here: Instant::now(), by_store: host.now() };
+        self.hear(asked, Record::change(host, model, missing, change).await, model);
     }
 
-    async fn remove(&mut self, runtime: &Runtime, model: &str) {
-        let asked = ReadAt { here: Instant::now(), by_store: runtime.now() };
+    async fn remove(&mut self, host: &Host, model: &str) {
+        let asked = ReadAt { here: Instant::now(), by_store: host.now() };
         if let Some(record) = self.record.take() {
-            self.hear(asked, record.remove(runtime).await.map(|()| None), model);
+            self.hear(asked, record.remove(host).await.map(|()| None), model);
         }
     }
 
@@ -105,17 +105,17 @@ impl Breakers {
     /// Lets a call of the model through, and says by what it is known if it is the probe, or says when to look again.
     pub(super) async fn admit(
         &self,
-        runtime: &Runtime,
+        host: &Host,
         rules: &BreakerRules,
         model: &str,
     ) -> Result<Option<Probe>, ModelError> {
         let shared = self.of(model);
         let mut known = shared.lock().await;
-        known.refresh(runtime, rules, model).await;
+        known.refresh(host, rules, model).await;
         let Some(breaker) = known.breaker() else { return Ok(None) };
-        match breaker.pass(runtime.now()) {
+        match breaker.pass(host.now()) {
             Pass::Free => return Ok(None),
-            Pass::Held(_) => return Err(known.refusal(breaker, rules, runtime.now())),
+            Pass::Held(_) => return Err(known.refusal(breaker, rules, host.now())),
             Pass::Probe => {}
         }
         // Of all who would probe, one writes it down first.
@@ -129,39 +129,39 @@ impl Breakers {
             probes = probed.probe_until.map(Probe);
             Some(probed)
         };
-        known.change(runtime, model, Missing::Left, Box::new(take)).await;
+        known.change(host, model, Missing::Left, Box::new(take)).await;
         if known.record.is_none() {
             // Who could not write it for all the others has still to heed what they wrote.
-            known.read(runtime, model).await;
+            known.read(host, model).await;
         }
-        match known.breaker().map(|breaker| (breaker, breaker.pass(runtime.now()))) {
+        match known.breaker().map(|breaker| (breaker, breaker.pass(host.now()))) {
             Some((breaker, Pass::Held(_))) if probes.is_none() => {
-                Err(known.refusal(breaker, rules, runtime.now()))
+                Err(known.refusal(breaker, rules, host.now()))
             }
             Some(_) | None => Ok(probes),
         }
     }
 
     /// The probe is still out: whoever is held waits for it.
-    pub(super) async fn renew(&self, runtime: &Runtime, rules: &BreakerRules, model: &str, probe: Probe) {
+    pub(super) async fn renew(&self, host: &Host, rules: &BreakerRules, model: &str, probe: Probe) {
         let shared = self.of(model);
         let mut known = shared.lock().await;
         let renew = |before: Option<Breaker>, now| before.map(|breaker| breaker.renewed(probe.0, rules, now));
-        known.change(runtime, model, Missing::Left, Box::new(renew)).await;
+        known.change(host, model, Missing::Left, Box::new(renew)).await;
     }
 
     /// Whether a call of the model would be let through, and not as the probe.
-    pub(super) async fn is_free(&self, runtime: &Runtime, rules: &BreakerRules, model: &str) -> bool {
+    pub(super) async fn is_free(&self, host: &Host, rules: &BreakerRules, model: &str) -> bool {
         let shared = self.of(model);
         let mut known = shared.lock().await;
-        known.refresh(runtime, rules, model).await;
-        known.breaker().is_none_or(|breaker| breaker.pass(runtime.now()) == Pass::Free)
+        known.refresh(host, rules, model).await;
+        known.breaker().is_none_or(|breaker| breaker.pass(host.now()) == Pass::Free)
     }
 
     /// A call failed as one does whose provider fails.
     pub(super) async fn failed(
         &self,
-        runtime: &Runtime,
+        host: &Host,
         rules: &BreakerRules,
         model: &str,
         error: &ModelError,
@@ -173,18 +173,18 @@ impl Breakers {
         let is_open = known.breaker().is_some_and(|breaker| breaker.held_until.is_some());
         if probe || !is_open {
             let count = |before, now| Some(Breaker::failed(before, failure, rules, now));
-            known.change(runtime, model, Missing::Made, Box::new(count)).await;
+            known.change(host, model, Missing::Made, Box::new(count)).await;
         }
     }
 
     /// A call was answered.
-    pub(super) async fn alive(&self, runtime: &Runtime, model: &str, probe: bool) {
+    pub(super) async fn alive(&self, host: &Host, model: &str, probe: bool) {
         let shared = self.of(model);
         let mut known = shared.lock().await;
         if probe && known.record.is_none() {
             // It was there when the probe began, whatever could not be read since.
-            known.read(runtime, model).await;
+            known.read(host, model).await;
         }
-        known.remove(runtime, model).await;
+        known.remove(host, model).await;
     }
 }

@@ -18,31 +18,32 @@ use known::Probe;
 pub use record::{BREAKER_QUEUE, BREAKER_TENANT};
 
 use crate::agent::Agent;
-use crate::runtime::Runtime;
+use crate::host::Host;
 
-impl Runtime {
+impl Breakers {
     /// What comes of `asking`, which asks `model`, behind the breaker that the agent sets: it is not begun
     /// while the model is held, and the breaker hears how it ends, be it that nobody waits for it any longer. Dropped on
     /// its way it says nothing of the model.
-    pub(crate) async fn behind_breaker(
+    pub(crate) async fn behind(
         &self,
+        host: &Host,
         agent: &Agent,
         model: &Arc<dyn Model>,
         asking: impl Future<Output = Result<ModelAnswer, ModelError>>,
     ) -> Result<ModelAnswer, ModelError> {
         let Some(rules) = &agent.spec().breaker else { return asking.await };
-        let (breakers, model) = (self.breakers(), model.circuit());
-        let probe = breakers.admit(self, rules, model).await?;
+        let model = model.circuit();
+        let probe = self.admit(host, rules, model).await?;
         let answered = match probe {
-            Some(probe) => self.while_probing(rules, model, probe, asking).await,
+            Some(probe) => self.while_probing(host, rules, model, probe, asking).await,
             None => asking.await,
         };
         let probe = probe.is_some();
         match answered.as_ref().map_or_else(health_of, |_| Health::Alive) {
-            Health::Alive => breakers.alive(self, model, probe).await,
+            Health::Alive => self.alive(host, model, probe).await,
             Health::Failing => {
                 if let Err(error) = &answered {
-                    breakers.failed(self, rules, model, error, probe).await;
+                    self.failed(host, rules, model, error, probe).await;
                 }
             }
             Health::Unknown => {}
@@ -54,6 +55,7 @@ impl Runtime {
     /// would keep others from writing the breaker for a while.
     async fn while_probing<T>(
         &self,
+        host: &Host,
         rules: &BreakerRules,
         model: &str,
         probe: Probe,
@@ -67,7 +69,7 @@ impl Runtime {
                 answered = &mut asking => return answered,
                 () = renewal => {}
             }
-            let renewing = pin!(self.breakers().renew(self, rules, model, probe));
+            let renewing = pin!(self.renew(host, rules, model, probe));
             if let Either::Left((answered, renewing)) = select(&mut asking, renewing).await {
                 renewing.await;
                 return answered;
@@ -76,9 +78,9 @@ impl Runtime {
     }
 
     /// Whether `model` is neither held nor waits for a probe, as far as the breaker goes that the agent sets.
-    pub(crate) async fn is_let_through(&self, agent: &Agent, model: &dyn Model) -> bool {
+    pub(crate) async fn lets_through(&self, host: &Host, agent: &Agent, model: &dyn Model) -> bool {
         match &agent.spec().breaker {
-            Some(rules) => self.breakers().is_free(self, rules, model.circuit()).await,
+            Some(rules) => self.is_free(host, rules, model.circuit()).await,
             None => true,
         }
     }

@@ -17,7 +17,7 @@ use holdover_core::time::Timestamp;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::runtime::{Runtime, draw_id, draw_run};
+use crate::host::{Host, draw_id, draw_run};
 
 /// The tenant of the sessions in which breakers are kept. The session `breaker CIRCUIT` holds the breaker of
 /// the model with that [circuit](holdover_core::model::Model::circuit). To close a breaker by hand, delete
@@ -60,28 +60,28 @@ pub(super) struct Record {
 
 impl Record {
     /// As it is now; none: it is closed, and nobody failed.
-    pub(super) async fn read(runtime: &Runtime, model: &str) -> Result<Option<Self>, String> {
-        let session = runtime.store().load_session(&key(model)?).await.map_err(words)?;
+    pub(super) async fn read(host: &Host, model: &str) -> Result<Option<Self>, String> {
+        let session = host.store().load_session(&key(model)?).await.map_err(words)?;
         let Some(session) = session else { return Ok(None) };
         Ok(decoded(session.state.as_ref())?.map(|breaker| Self { incarnation: session.incarnation, breaker }))
     }
 
     /// Changes it while nobody else can. If it is not there it is made, or left so.
     pub(super) async fn change(
-        runtime: &Runtime,
+        host: &Host,
         model: &str,
         missing: Missing,
         change: Change<'_>,
     ) -> Result<Option<Self>, String> {
         for _ in 0..TRIES_MAX {
-            match claim(runtime, model).await? {
-                Held::Ours(claim) => return write(runtime, *claim, change).await,
+            match claim(host, model).await? {
+                Held::Ours(claim) => return write(host, *claim, change).await,
                 Held::Theirs => sleep(WAIT).await,
                 Held::Missing => match missing {
                     Missing::Left => return Ok(None),
                     Missing::Made => {
-                        if let Some(claim) = make(runtime, model).await? {
-                            return write(runtime, *claim, change).await;
+                        if let Some(claim) = make(host, model).await? {
+                            return write(host, *claim, change).await;
                         }
                     }
                 },
@@ -91,9 +91,9 @@ impl Record {
     }
 
     /// Removes it, whoever writes it just now or died when he did.
-    pub(super) async fn remove(&self, runtime: &Runtime) -> Result<(), String> {
+    pub(super) async fn remove(&self, host: &Host) -> Result<(), String> {
         let deletion = Deletion::FORCE.of(self.incarnation);
-        runtime.store().delete_session(&key(&self.breaker.model)?, deletion).await.map_err(words)?;
+        host.store().delete_session(&key(&self.breaker.model)?, deletion).await.map_err(words)?;
         Ok(())
     }
 }
@@ -123,19 +123,19 @@ enum Held {
     Missing,
 }
 
-fn claim_one(runtime: &Runtime) -> ClaimOne {
+fn claim_one(host: &Host) -> ClaimOne {
     ClaimOne {
         run: draw_run(),
-        worker: runtime.worker_id().clone(),
+        worker: host.worker().clone(),
         lease: LEASE,
         expected_version: None,
         items: Vec::new(),
     }
 }
 
-async fn claim(runtime: &Runtime, model: &str) -> Result<Held, String> {
+async fn claim(host: &Host, model: &str) -> Result<Held, String> {
     let key = key(model)?;
-    match runtime.store().claim_session(&key, claim_one(runtime)).await.map_err(words)? {
+    match host.store().claim_session(&key, claim_one(host)).await.map_err(words)? {
         ClaimOutcome::Claimed(claim) => Ok(Held::Ours(claim)),
         ClaimOutcome::NotFound => Ok(Held::Missing),
         ClaimOutcome::Held { .. } | ClaimOutcome::VersionConflict { .. } | ClaimOutcome::LeaseEnded => {
@@ -148,7 +148,7 @@ async fn claim(runtime: &Runtime, model: &str) -> Result<Held, String> {
 }
 
 /// Makes it, in our hands; none if another was faster.
-async fn make(runtime: &Runtime, model: &str) -> Result<Option<Box<Claim>>, String> {
+async fn make(host: &Host, model: &str) -> Result<Option<Box<Claim>>, String> {
     let label: String = model.chars().take(LABEL_CHARS).collect();
     let new = NewSession {
         key: key(model)?,
@@ -159,9 +159,9 @@ async fn make(runtime: &Runtime, model: &str) -> Result<Option<Box<Claim>>, Stri
         definition: Payload::new("the breaker of a model"),
         format: FORMAT,
         items: Vec::new(),
-        start: Start::Claimed(claim_one(runtime)),
+        start: Start::Claimed(claim_one(host)),
     };
-    match runtime.store().create_session(new).await.map_err(words)? {
+    match host.store().create_session(new).await.map_err(words)? {
         CreateOutcome::Created { claim, .. } => Ok(claim),
         CreateOutcome::AlreadyExists { .. } | CreateOutcome::Deleted | CreateOutcome::ItemConflict { .. } => {
             Ok(None)
@@ -170,16 +170,16 @@ async fn make(runtime: &Runtime, model: &str) -> Result<Option<Box<Claim>>, Stri
 }
 
 /// Leaves a breaker as it is.
-async fn give_back(runtime: &Runtime, claim: &Claim) -> Result<(), String> {
+async fn give_back(host: &Host, claim: &Claim) -> Result<(), String> {
     let commit = Commit { release: Some(Release::GiveBack { alarm: None }), ..Commit::new(draw_id()) };
-    let given = runtime.store().commit(&claim.fence, commit).await;
+    let given = host.store().commit(&claim.fence, commit).await;
     given.map(drop).map_err(words)
 }
 
-async fn write(runtime: &Runtime, claim: Claim, change: Change<'_>) -> Result<Option<Record>, String> {
-    runtime.hear(claim.now);
+async fn write(host: &Host, claim: Claim, change: Change<'_>) -> Result<Option<Record>, String> {
+    host.hear(claim.now);
     if let Some(encoding) = claim.session.definition.encoding() {
-        give_back(runtime, &claim).await?;
+        give_back(host, &claim).await?;
         return Err(format!("{}: {encoding}", claim.fence.key));
     }
     // What cannot be read is written anew.
@@ -193,7 +193,7 @@ async fn write(runtime: &Runtime, claim: Claim, change: Change<'_>) -> Result<Op
         ..Commit::new(draw_id())
     };
     let incarnation = claim.session.incarnation;
-    match runtime.store().commit(&claim.fence, commit).await.map_err(words)? {
+    match host.store().commit(&claim.fence, commit).await.map_err(words)? {
         CommitOutcome::Committed(_) => Ok(after.map(|breaker| Record { incarnation, breaker })),
         refused @ (CommitOutcome::VersionConflict { .. }
         | CommitOutcome::StaleFence { .. }

@@ -173,7 +173,7 @@ impl Driver {
 
     /// What is shown of a call that stays out; none where nothing is.
     fn running(&self, call: &CallOut) -> Option<Running> {
-        let after = self.runtime.options().delta_interval?;
+        let after = self.cx.host.options().delta_interval?;
         let message = self.steps.machine().state.batch().map(|batch| batch.message).unwrap_or_default();
         let of_its_own = self.calls.stream != self.calls.answer;
         let asked = of_its_own.then(|| Written::new(message, self.written.subscribe()));

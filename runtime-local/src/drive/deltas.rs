@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::far;
-use crate::runtime::Backoff;
+use crate::host::Backoff;
 
 /// What a model call that goes on brought for the run.
 pub(super) enum Heard {

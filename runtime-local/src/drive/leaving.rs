@@ -6,7 +6,7 @@ use holdover_core::engine::Drain;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::runtime::Runtime;
+use crate::host::Host;
 
 /// What tells a run to leave its session to another, and how far it goes on then.
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ impl Leaving {
     }
 
     /// It is told by its runtime, too.
-    pub(super) fn or_with(self, runtime: &Runtime) -> Self {
-        let mut told = runtime.told_to_drain();
+    pub(super) fn or_with(self, host: &Host) -> Self {
+        let mut told = host.told_to_drain();
         told.mark_changed();
         Self { by_runtime: Some(told), ..self }
     }

@@ -3,6 +3,7 @@
 
 mod calls;
 mod came;
+mod context;
 mod deltas;
 mod done;
 mod early;
@@ -34,6 +35,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use calls::Calls;
+pub(crate) use context::RunContext;
 use deltas::Heard;
 use done::Done;
 use early::Early;
@@ -47,9 +49,9 @@ use crate::agent::Agent;
 use crate::clock::{Lease, StoreClock};
 use crate::error::RuntimeError;
 use crate::hooks::Watcher;
+use crate::host::Claimed;
 use crate::observer::RunObserver;
 use crate::outage::{Outages, Patience};
-use crate::runtime::{Claimed, Runtime};
 
 /// What a claim is for.
 pub(crate) enum Plan {
@@ -75,43 +77,43 @@ impl Plan {
 
 /// Drives a claimed session until its run exits, or until its runtime drops it. The run is open from now on.
 pub(crate) fn run(
-    runtime: Runtime,
+    cx: RunContext,
     claimed: Claimed,
     plan: Plan,
     leaving: Leaving,
 ) -> impl Future<Output = Result<RunOutcome, RuntimeError>> + Send {
-    let mut open = runtime.open_run();
+    let mut open = cx.host.open_run();
     async move {
-        let leaving = leaving.or_with(&runtime);
+        let leaving = leaving.or_with(&cx.host);
         if leaving.is_told() && plan.can_be_left() {
             let why = ErrorInfo::new("runtime.stopping", "the program was told to stop");
-            runtime.give_back(&claimed, claimed.claim.now, &why).await;
+            cx.host.give_back(&claimed, claimed.claim.now, &why).await;
             return Ok(RunOutcome::Released);
         }
         tokio::select! {
             biased;
             () = open.cut() => Ok(RunOutcome::Lost),
-            outcome = run_or_fail(runtime, claimed, plan, leaving) => outcome,
+            outcome = run_or_fail(cx, claimed, plan, leaving) => outcome,
         }
     }
 }
 
 /// A run that panics is followed, under the same claim, by one that ends the turn with the error.
 async fn run_or_fail(
-    runtime: Runtime,
+    cx: RunContext,
     claimed: Claimed,
     plan: Plan,
     leaving: Leaving,
 ) -> Result<RunOutcome, RuntimeError> {
-    let after_panic = AfterPanic::of(&runtime, &claimed, &plan);
-    match unless_panicked(one_run(runtime, claimed, plan, leaving)).await {
+    let after_panic = AfterPanic::of(&cx, &claimed, &plan);
+    match unless_panicked(one_run(cx, claimed, plan, leaving)).await {
         Ok(outcome) => outcome,
         Err(words) => after_panic.end(words).await,
     }
 }
 
 async fn one_run(
-    runtime: Runtime,
+    cx: RunContext,
     claimed: Claimed,
     plan: Plan,
     leaving: Leaving,
@@ -122,22 +124,22 @@ async fn one_run(
         Ok(steps) => steps,
         Err(error) => {
             let why = ErrorInfo::new("runtime.unreadable", error.to_string());
-            let alarm = clock.now().after(runtime.give_back_for(&claimed.claim.session));
-            runtime.give_back(&claimed, alarm, &why).await;
+            let alarm = clock.now().after(cx.host.give_back_for(&claimed.claim.session));
+            cx.host.give_back(&claimed, alarm, &why).await;
             return Err(RuntimeError::Start(error));
         }
     };
-    runtime.can_run(&claimed.claim);
+    cx.host.can_run(&claimed.claim);
     let Claimed { claim, lease, asked: _ } = claimed;
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
     let (hears, heard) = mpsc::unbounded_channel();
     let watcher = agent.as_ref().and_then(|agent| Watcher::of(agent.hooks()));
-    let observer = runtime.options().observer.clone();
+    let observer = cx.host.options().observer.clone();
     let driver = Driver {
         outages: Outages::of(claim.fence.clone(), clock, observer.clone()),
-        store: Arc::clone(runtime.store()),
-        renewal: Renewal::new(runtime.options().lease),
-        runtime,
+        store: Arc::clone(cx.host.store()),
+        renewal: Renewal::new(cx.host.options().lease),
+        cx,
         agent,
         definition: (claim.session.queue, claim.session.definition),
         fence: claim.fence,
@@ -195,7 +197,7 @@ fn start(
 }
 
 struct Driver {
-    runtime: Runtime,
+    cx: RunContext,
     store: Arc<dyn StateStore>,
     agent: Option<Arc<Agent>>,
     definition: (QueueLabel, Payload),
@@ -229,7 +231,7 @@ struct Driver {
 
 impl Driver {
     fn observer(&self) -> Option<&dyn RunObserver> {
-        self.runtime.options().observer.as_deref()
+        self.cx.host.options().observer.as_deref()
     }
 
     /// How long the store is waited for.
@@ -311,7 +313,7 @@ impl Driver {
         // The answer to a repeat is the first one, and old.
         if !repeated {
             self.clock = StoreClock::heard(asked, receipt.now);
-            self.runtime.hear(receipt.now);
+            self.cx.host.hear(receipt.now);
         }
     }
 }

@@ -37,9 +37,9 @@ impl Driver {
             self.send(async move { Done::ModelAnswered { id, result: Err(error) } });
             return;
         };
-        let (runtime, store, key) = (self.runtime.clone(), Arc::clone(&self.store), self.fence.key.clone());
+        let (cx, store, key) = (self.cx.clone(), Arc::clone(&self.store), self.fence.key.clone());
         let (transcript, patience) = (self.transcript.clone(), self.patience());
-        let options = self.runtime.options();
+        let options = self.cx.host.options();
         let bounds = Bounds {
             silence: agent
                 .model_in(call.mode, call.model)
@@ -86,7 +86,7 @@ impl Driver {
             let mut teller = Teller { observer, of, deltas, came: told.clone(), calls };
             let its = Arc::clone(model);
             let asking = apart(async move { ask(&*its, request, bounds, &mut teller).await });
-            let result = runtime.behind_breaker(&agent, model, asking).await;
+            let result = cx.breakers.behind(&cx.host, &agent, model, asking).await;
             let result = match result {
                 Ok(answer) => agent.hooks().after_model(&asked, &answer).await.map(|()| answer),
                 Err(error) => Err(error),

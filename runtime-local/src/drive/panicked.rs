@@ -11,11 +11,11 @@ use holdover_core::ids::{RunId, SessionKey};
 use holdover_core::store::{ClaimOne, ClaimOutcome, SessionStatus};
 use tokio::time::Instant;
 
-use super::{Leaving, Plan, one_run};
+use super::{Leaving, Plan, RunContext, one_run};
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 use crate::guard::panic_words;
-use crate::runtime::{Claimed, Runtime};
+use crate::host::Claimed;
 
 /// What a future answers, or the words with which it panicked. It is dropped then, with all that it had out.
 pub(super) async fn unless_panicked<T>(future: impl Future<Output = T>) -> Result<T, String> {
@@ -24,7 +24,7 @@ pub(super) async fn unless_panicked<T>(future: impl Future<Output = T>) -> Resul
 
 /// Who ends the turn of a run that panicked, and how its claim is known again.
 pub(super) struct AfterPanic {
-    runtime: Runtime,
+    cx: RunContext,
     key: SessionKey,
     run: RunId,
     agent: Option<Arc<Agent>>,
@@ -32,14 +32,14 @@ pub(super) struct AfterPanic {
 
 impl AfterPanic {
     /// Of a run that begins with this claim.
-    pub(super) fn of(runtime: &Runtime, claimed: &Claimed, plan: &Plan) -> Self {
+    pub(super) fn of(cx: &RunContext, claimed: &Claimed, plan: &Plan) -> Self {
         let agent = match plan {
             Plan::Run(agent) | Plan::Resume(agent) => Some(Arc::clone(agent)),
             // To end it is what panicked: the lease ends instead.
             Plan::End | Plan::Fail(..) => None,
         };
         let (key, run) = (claimed.claim.fence.key.clone(), claimed.claim.run.clone());
-        Self { runtime: runtime.clone(), key, run, agent }
+        Self { cx: cx.clone(), key, run, agent }
     }
 
     /// Ends the turn with `engine.panicked`, where that can still be done: the lease must run, and to end it must not
@@ -50,15 +50,15 @@ impl AfterPanic {
         let agent = self.agent.clone().ok_or_else(panicked)?;
         let claimed = self.claim_again().await?.ok_or_else(panicked)?;
         let plan = Plan::Fail(agent, ErrorInfo::new("engine.panicked", format!("its run panicked: {words}")));
-        let ending = Box::pin(one_run(self.runtime.clone(), claimed, plan, Leaving::never()));
+        let ending = Box::pin(one_run(self.cx.clone(), claimed, plan, Leaving::never()));
         unless_panicked(ending).await.unwrap_or_else(|_| Err(panicked()))
     }
 
     /// The claim of the run that panicked, as it stands now. None: it is over.
     async fn claim_again(&self) -> Result<Option<Claimed>, RuntimeError> {
-        let repeat = ClaimOne { run: self.run.clone(), ..self.runtime.claim_one(Vec::new(), None) };
+        let repeat = ClaimOne { run: self.run.clone(), ..self.cx.host.claim_one(Vec::new(), None) };
         let asked = Instant::now();
-        match self.runtime.store().claim_session(&self.key, repeat).await? {
+        match self.cx.host.store().claim_session(&self.key, repeat).await? {
             ClaimOutcome::Claimed(mut claim) => {
                 // What was out is lost: as of a run that died.
                 claim.found = SessionStatus::Active;

@@ -20,8 +20,8 @@ use super::summary::Asking;
 use super::transcript::Unread;
 use crate::gate;
 use crate::guard::guarded;
+use crate::host::{GivenUp, Host, until_answered};
 use crate::outage::Patience;
-use crate::runtime::{GivenUp, Runtime, until_answered};
 
 impl Driver {
     pub(super) fn perform(&mut self, action: Action) {
@@ -116,7 +116,7 @@ impl Driver {
     fn provision(&mut self, id: ActionId, turn: TurnNumber) {
         let provisioners = self.agent.as_ref().map_or_else(Vec::new, |agent| agent.provisioners().to_vec());
         let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
-        let (key, runtime, lease) = (self.fence.key.clone(), self.runtime.clone(), self.lease.clone());
+        let (key, host, lease) = (self.fence.key.clone(), self.cx.host.clone(), self.lease.clone());
         self.send(async move {
             // Making something ready is an effect: another run may have the session, and its surroundings.
             if !lease.runs() {
@@ -124,7 +124,7 @@ impl Driver {
             }
             let begins = TurnBegins { session: key.clone(), turn };
             let result = match hooks.agent_start(&begins).await {
-                Ok(()) => make_ready(&runtime, provisioners, key, turn).await,
+                Ok(()) => make_ready(&host, provisioners, key, turn).await,
                 Err(error) => Err(error),
             };
             Done::Reply(Reply::Provisioned { id, result })
@@ -134,8 +134,7 @@ impl Driver {
     fn tear_down(&mut self, id: ActionId, provisioned: bool) {
         let (key, ends) = (self.fence.key.clone(), self.turn_ends());
         let turn = self.steps.machine().turn.number;
-        let (agent, definition, runtime) =
-            (self.agent.clone(), self.definition.clone(), self.runtime.clone());
+        let (agent, definition, cx) = (self.agent.clone(), self.definition.clone(), self.cx.clone());
         let lease = self.lease.clone();
         let reads_over = self.early.none_is_out();
         self.send(async move {
@@ -147,7 +146,7 @@ impl Driver {
             // A session that is ended without its agent still frees what it holds, if the agent is found.
             let agent = match agent {
                 Some(agent) => Ok(agent),
-                None => runtime.agent_of(&key, &definition.0, &definition.1).await,
+                None => cx.agents.find(&key, &definition.0, &definition.1).await,
             };
             if !lease.runs() {
                 return Done::LeaseLost;
@@ -158,7 +157,7 @@ impl Driver {
                         Some(ends) => agent.hooks().agent_end(ends).await,
                         None => Ok(()),
                     };
-                    let freed = free(&runtime, agent.provisioners().to_vec(), key, turn).await;
+                    let freed = free(&cx.host, agent.provisioners().to_vec(), key, turn).await;
                     freed.and(told)
                 }
                 Err(error) => Err(ErrorInfo::new("runtime.agent_unknown", error.to_string())),
@@ -184,7 +183,7 @@ impl Driver {
 
 /// Asks one after another, up to the first that fails. What each says of itself is told.
 async fn make_ready(
-    runtime: &Runtime,
+    host: &Host,
     provisioners: Vec<Arc<dyn Provisioner>>,
     key: SessionKey,
     turn: TurnNumber,
@@ -192,7 +191,7 @@ async fn make_ready(
     let mut told = Vec::new();
     for provisioner in provisioners {
         let key = key.clone();
-        let made = in_time(runtime, "provision", async move {
+        let made = in_time(host, "provision", async move {
             provisioner.provision(&key, turn).await?;
             Ok(provisioner.describe())
         });
@@ -203,7 +202,7 @@ async fn make_ready(
 
 /// Lets each free what it holds, also when others cannot: of several errors the first is told.
 async fn free(
-    runtime: &Runtime,
+    host: &Host,
     provisioners: Vec<Arc<dyn Provisioner>>,
     key: SessionKey,
     turn: TurnNumber,
@@ -211,8 +210,7 @@ async fn free(
     let mut result = Ok(());
     for provisioner in provisioners.into_iter().rev() {
         let key = key.clone();
-        let freed =
-            in_time(runtime, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await;
+        let freed = in_time(host, "tear_down", async move { provisioner.tear_down(&key, turn).await }).await;
         result = result.and(freed);
     }
     result
@@ -220,11 +218,11 @@ async fn free(
 
 /// What a provisioner answers, unless it panics or takes too long.
 async fn in_time<T: Send + 'static>(
-    runtime: &Runtime,
+    host: &Host,
     what: &str,
     doing: impl Future<Output = Result<T, ErrorInfo>> + Send + 'static,
 ) -> Result<T, ErrorInfo> {
-    let at_most = runtime.options().provision_timeout;
+    let at_most = host.options().provision_timeout;
     match timeout(at_most, guarded(doing)).await {
         Ok(Ok(result)) => result,
         Ok(Err(panicked)) => Err(ErrorInfo::new(format!("{what}.panicked"), panicked.0)),

@@ -14,8 +14,8 @@ use super::Driver;
 use super::deltas::Heard;
 use super::done::Done;
 use crate::hint::Hint;
+use crate::host::Backoff;
 use crate::outage::Waiting;
-use crate::runtime::Backoff;
 
 /// A run renews at least this often while anything is out.
 const RENEW_MAX: Duration = Duration::from_secs(5);
@@ -133,7 +133,7 @@ impl Driver {
     pub(super) fn renew(&mut self) {
         self.renewal.out = true;
         let (store, fence) = (Arc::clone(&self.store), self.fence.clone());
-        let lease = self.runtime.options().lease;
+        let lease = self.cx.host.options().lease;
         let at_most = self.renewal.every * 2;
         self.send(async move {
             let asked = Instant::now();

@@ -39,11 +39,11 @@ impl Driver {
             return;
         };
         let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
-        let (runtime, model) = (self.runtime.clone(), Arc::clone(agent.model(model)));
+        let (cx, model) = (self.cx.clone(), Arc::clone(agent.model(model)));
         let (transcript, patience) = (self.transcript.clone(), self.patience());
         self.send(async move {
             // It is given up soon, whoever it was asked of: that says nothing of a model, and is no trial of one.
-            if agent.summariser().is_none() && !runtime.is_let_through(&agent, &*model).await {
+            if agent.summariser().is_none() && !cx.breakers.lets_through(&cx.host, &agent, &*model).await {
                 return reply(Vec::new(), Vec::new());
             }
             let messages = match transcript.of(&shown, &store, &key, &patience).await {

@@ -15,11 +15,11 @@ use tokio::time::timeout;
 
 use super::Driver;
 use super::came::Came;
+use super::context::RunContext;
 use super::done::Done;
 use super::model::{ModelOut, apart};
 use super::transcript::Unread;
 use crate::agent::Agent;
-use crate::runtime::Runtime;
 
 /// What a summary is asked for with.
 pub(super) struct Asking {
@@ -45,7 +45,7 @@ impl Driver {
             self.send(async move { reply(Err(error), None) });
             return;
         };
-        let (runtime, store, key) = (self.runtime.clone(), Arc::clone(&self.store), self.fence.key.clone());
+        let (cx, store, key) = (self.cx.clone(), Arc::clone(&self.store), self.fence.key.clone());
         let (transcript, patience) = (self.transcript.clone(), self.patience());
         let came = Came::new(false);
         let heard = came.clone();
@@ -80,7 +80,7 @@ impl Driver {
             let made = timeout(bound, async {
                 let mut refused = 0;
                 loop {
-                    let made = ask(&runtime, &agent, model, &asked, request(refused), &heard).await;
+                    let made = ask(&cx, &agent, model, &asked, request(refused), &heard).await;
                     refused += 1;
                     if refused == compaction::SUMMARY_TRIES || !made.as_ref().is_err_and(is_too_long) {
                         return made;
@@ -102,7 +102,7 @@ impl Driver {
 /// The model's word for a request, as hooks leave both. What a hook keeps from the model must not reach it in a request
 /// for a summary.
 async fn ask(
-    runtime: &Runtime,
+    cx: &RunContext,
     agent: &Agent,
     model: u32,
     asked: &ModelAsked,
@@ -113,7 +113,7 @@ async fn ask(
     let model = agent.model(model);
     let (its, listens) = (Arc::clone(model), came.clone());
     let asking = apart(async move { answer(&*its, request, &listens).await });
-    let answer = runtime.behind_breaker(agent, model, asking).await?;
+    let answer = cx.breakers.behind(&cx.host, agent, model, asking).await?;
     agent.hooks().after_model(asked, &answer).await?;
     Ok(answer)
 }

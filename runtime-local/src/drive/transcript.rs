@@ -10,8 +10,8 @@ use holdover_core::message::Message;
 use holdover_core::store::{MessageRange, StateStore, StateStoreExt, StoreError};
 
 use crate::error::RuntimeError;
+use crate::host::{GivenUp, until_answered};
 use crate::outage::Patience;
-use crate::runtime::{GivenUp, until_answered};
 
 /// The messages of the view that was read last, and what the model saw last.
 #[derive(Debug, Clone, Default)]

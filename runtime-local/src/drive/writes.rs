@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::Driver;
 use super::done::Done;
-use crate::runtime::{GivenUp, until_answered};
+use crate::host::{GivenUp, until_answered};
 
 impl Driver {
     pub(super) fn commit(&mut self, id: ActionId, commit: Box<Commit>) {

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 
 pub(crate) use moves::Watcher;
 
-use crate::agent::AgentError;
+use crate::error::AgentError;
 use crate::guard::guarded;
 
 /// The hooks of an agent, in the order in which they are asked.
@@ -27,9 +27,9 @@ pub(crate) struct Hooks(Arc<[Hooked]>);
 
 /// A hook, and what it says of itself.
 #[derive(Clone)]
-struct Hooked {
-    hook: Arc<dyn Hook>,
-    name: String,
+pub(crate) struct Hooked {
+    pub(crate) hook: Arc<dyn Hook>,
+    pub(crate) name: String,
     priority: i32,
     timeout: Duration,
     points: BTreeSet<HookPoint>,
@@ -39,11 +39,11 @@ struct Hooked {
 
 /// A hook failed where nothing goes on then.
 #[derive(Debug, Clone)]
-struct Failed {
+pub(crate) struct Failed {
     /// Which, and how: in words of the engine.
-    what: String,
+    pub(crate) what: String,
     /// What the hook itself says of it.
-    detail: Option<String>,
+    pub(crate) detail: Option<String>,
 }
 
 impl std::fmt::Display for Failed {
@@ -100,7 +100,11 @@ impl Hooks {
         self.0.iter().filter(move |hook| hook.points.contains(&point))
     }
 
-    fn of_tool<'a>(&'a self, point: HookPoint, tool: &'a ToolName) -> impl Iterator<Item = &'a Hooked> {
+    pub(crate) fn of_tool<'a>(
+        &'a self,
+        point: HookPoint,
+        tool: &'a ToolName,
+    ) -> impl Iterator<Item = &'a Hooked> {
         self.at(point).filter(|hook| hook.tools.contains(tool))
     }
 }
@@ -125,7 +129,7 @@ impl Hooked {
     }
 
     /// Asks it, in a task of its own and within its bound. None: it failed, and that is let pass.
-    async fn ask<T: Send + 'static>(
+    pub(crate) async fn ask<T: Send + 'static>(
         &self,
         point: HookPoint,
         asked: impl Future<Output = Result<T, HookError>> + Send + 'static,
@@ -145,7 +149,7 @@ impl Hooked {
     }
 
     /// What a failure means at this point.
-    fn let_pass(&self, point: HookPoint, failed: Failed) -> Result<(), Failed> {
+    pub(crate) fn let_pass(&self, point: HookPoint, failed: Failed) -> Result<(), Failed> {
         let closed = self.is_closed(point);
         tracing::warn!(point = point.as_str(), closed, %failed, "a hook failed");
         if closed { Err(failed) } else { Ok(()) }

@@ -27,7 +27,7 @@ impl Runtime {
             return Ok(None);
         }
         let before = InboxSeq(call.last_answer.0.saturating_sub(1));
-        let newest = match self.shared.store.read_inbox(&call.key, before, 1).await {
+        let newest = match self.host.store().read_inbox(&call.key, before, 1).await {
             Ok(page) => page.items,
             // Deleted in this moment; or answered under a key that is not here.
             Err(error) if matches!(error.kind, StoreErrorKind::NotFound | StoreErrorKind::KeyMissing) => {

@@ -79,7 +79,7 @@ impl Runtime {
                 let voted = call.and_then(|call| call.panel.as_deref());
                 voted.into_iter().flat_map(|panel| &panel.votes).for_each(|vote| add(vote.by.clone()));
             }
-            for item in self.shared.store.read_whole_inbox(key, InboxSeq(0)).await? {
+            for item in self.host.store().read_whole_inbox(key, InboxSeq(0)).await? {
                 let here = matches!(&item.kind, ItemKind::Answer { pending, .. } if *pending == asked.id);
                 let decision = item.payload.parse::<Decision>().ok().filter(|_| here);
                 let counts = decision.filter(|decision| decision.approve && decision.saw == body.digest);

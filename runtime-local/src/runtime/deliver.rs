@@ -308,7 +308,7 @@ impl Runtime {
         if rests_only {
             return self.deliver_at_rest(key, &item, named).await;
         }
-        match self.repeated(|| self.shared.store.deliver(key, item.clone())).await? {
+        match self.host.repeated(|| self.host.store().deliver(key, item.clone())).await? {
             Delivery::Accepted { .. } => Ok(Delivered::Accepted),
             Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
             Delivery::Conflict { .. } => Err(keys::conflict(key, named, item.key)),
@@ -483,7 +483,7 @@ impl Runtime {
         what: What,
     ) -> Result<Delivered, RuntimeError> {
         let mut refused = None;
-        for once in same.answer(&*self.shared.store, &key.tenant, pending)? {
+        for once in same.answer(&*self.host.store(), &key.tenant, pending)? {
             let deliver = Deliver { once, incarnation: Some(life), what: what.clone() };
             match self.deliver(key, deliver).await {
                 // The same words under the same asking: they differ only in what is not known any more.

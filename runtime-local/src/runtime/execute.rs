@@ -14,12 +14,13 @@ use holdover_core::store::{
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::claim::Try;
 use super::keys::{self, Once};
-use super::{Claimed, Delivered, RunHandle, Runtime, draw_id, named};
+use super::{Delivered, RunHandle, Runtime, named};
 use crate::agent::Agent;
 use crate::drive::Plan;
 use crate::error::RuntimeError;
+use crate::host::Try;
+use crate::host::{Claimed, draw_id};
 
 /// How often a session that others create, delete or move meanwhile is tried.
 const TRIES_MAX: u32 = 8;
@@ -230,10 +231,10 @@ impl Runtime {
         let prepared = request.prepare()?;
         let unserved = self.check_is_served(&prepared).await.err();
         if unserved.is_none() {
-            self.remember_own(&prepared.agent);
+            self.shared.agents.remember(&prepared.agent);
         }
         for _ in 0..TRIES_MAX {
-            match self.shared.store.load_session(&prepared.key).await? {
+            match self.host.store().load_session(&prepared.key).await? {
                 None => {
                     prepared.key.id.check_new()?;
                     if let Some(unserved) = unserved {
@@ -267,20 +268,20 @@ impl Runtime {
         let prepared = request.prepare()?;
         self.check_new(&prepared.key).await?;
         if let Err(unserved) = self.check_is_served(&prepared).await
-            && self.shared.store.load_session(&prepared.key).await?.is_none()
+            && self.host.store().load_session(&prepared.key).await?.is_none()
         {
             return Err(unserved);
         }
         for _ in 0..TRIES_MAX {
             let new = prepared.new_session(self.program(), Start::WithItems, vec![prepared.item.clone()]);
-            match self.repeated(|| self.shared.store.create_session(new.clone())).await? {
+            match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
                 CreateOutcome::Created { .. } => {
                     return Ok(Started { key: prepared.key, duplicate: false });
                 }
                 CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => {}
                 CreateOutcome::Deleted => return Err(RuntimeError::NotFound { key: prepared.key }),
             }
-            if let Some(session) = self.shared.store.load_session(&prepared.key).await? {
+            if let Some(session) = self.host.store().load_session(&prepared.key).await? {
                 check_agent(&prepared, &session)?;
                 if Self::policy_in(&session, prepared.policy) == Some(MessagePolicy::Reject) {
                     let named = prepared.once.named();
@@ -289,7 +290,11 @@ impl Runtime {
                     return Ok(Started { key: prepared.key, duplicate });
                 }
             }
-            match self.repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
+            match self
+                .host
+                .repeated(|| self.host.store().deliver(&prepared.key, prepared.item.clone()))
+                .await?
+            {
                 Delivery::Accepted { .. } => return Ok(Started { key: prepared.key, duplicate: false }),
                 Delivery::Duplicate { .. } => return Ok(Started { key: prepared.key, duplicate: true }),
                 Delivery::Conflict { .. } => return Err(conflict(&prepared)),
@@ -304,7 +309,7 @@ impl Runtime {
     /// Refuses an id that no new session may have, if the session does not exist.
     pub(super) async fn check_new(&self, key: &SessionKey) -> Result<(), RuntimeError> {
         match key.id.check_new() {
-            Err(why) if self.shared.store.load_session(key).await?.is_none() => Err(why.into()),
+            Err(why) if self.host.store().load_session(key).await?.is_none() => Err(why.into()),
             Ok(()) | Err(_) => Ok(()),
         }
     }
@@ -314,17 +319,17 @@ impl Runtime {
         if prepared.served_elsewhere {
             return Ok(());
         }
-        self.check_served(&prepared.key, &prepared.agent).await
+        self.shared.agents.check_served(&prepared.key, &prepared.agent).await
     }
 
     /// Creates the session claimed by us. None: somebody else created it meanwhile.
     async fn create_claimed(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
-        let one = self.claim_one(vec![prepared.item.clone()], None);
+        let one = self.host.claim_one(vec![prepared.item.clone()], None);
         let new = prepared.new_session(self.program(), Start::Claimed(one), Vec::new());
         let asked = Instant::now();
-        match self.repeated(|| self.shared.store.create_session(new.clone())).await? {
+        match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
             CreateOutcome::Created { claim: Some(claim), .. } => {
-                self.hear(claim.now);
+                self.host.hear(claim.now);
                 let plan = Plan::Run(Arc::clone(&prepared.agent));
                 Ok(Some(RunHandle::begin(self, Claimed::new(*claim, asked), plan)))
             }
@@ -340,7 +345,7 @@ impl Runtime {
 
     /// The session that belongs to the key exists, so the key was used. None: it was deleted since.
     async fn join(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
-        match self.repeated(|| self.shared.store.deliver(&prepared.key, prepared.item.clone())).await? {
+        match self.host.repeated(|| self.host.store().deliver(&prepared.key, prepared.item.clone())).await? {
             joined @ (Delivery::Accepted { .. } | Delivery::Duplicate { .. }) => {
                 let duplicate = matches!(joined, Delivery::Duplicate { .. });
                 Ok(Some(RunHandle::of_another(self, prepared.key.clone(), duplicate)))
@@ -374,7 +379,7 @@ impl Runtime {
         check_agent(prepared, &session)?;
         let agent = if session.definition == *prepared.agent.definition() {
             // Its later runs in this process are made with it, too.
-            self.remember_own(&prepared.agent);
+            self.shared.agents.remember(&prepared.agent);
             Arc::clone(&prepared.agent)
         } else {
             match self.agent_to_run(&session.key, &session.queue, &session.definition).await {
@@ -389,7 +394,7 @@ impl Runtime {
             return self.join_or(refused, prepared, &session).await.map(Some);
         }
         let version = rests_only.then_some(session.version);
-        let claimed = match self.try_claim(&prepared.key, vec![prepared.item.clone()], version).await {
+        let claimed = match self.host.try_claim(&prepared.key, vec![prepared.item.clone()], version).await {
             // Whoever runs it takes the message as its policy says.
             Err(RuntimeError::Held { .. }) if policy.is_some() && !rests_only => {
                 return self.join(prepared).await;

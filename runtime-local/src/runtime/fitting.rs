@@ -88,7 +88,7 @@ impl Runtime {
         edited: &str,
         is_for_more: bool,
     ) -> Option<String> {
-        let agent = self.agent_of(&session.key, &session.queue, &session.definition).await.ok();
+        let agent = self.shared.agents.find(&session.key, &session.queue, &session.definition).await.ok();
         let stored = match agent {
             Some(_) => None,
             // What nobody can read here a run judges.

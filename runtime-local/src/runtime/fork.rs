@@ -11,8 +11,9 @@ use holdover_core::store::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{Runtime, draw_id};
+use super::Runtime;
 use crate::error::RuntimeError;
+use crate::host::draw_id;
 
 /// The fork of a session: the checkpoint, and the new name. In JSON it has `at` and `to`, or neither.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -96,7 +97,7 @@ impl Runtime {
     ) -> Result<Page<CheckpointEntry>, RuntimeError> {
         self.existing(key).await?;
         let query = CheckpointQuery { page, ..CheckpointQuery::all(key.clone()) };
-        let Page { items, next } = self.shared.store.list_checkpoints(&query).await?;
+        let Page { items, next } = self.host.store().list_checkpoints(&query).await?;
         let read = |checkpoint: Checkpoint| {
             let what = || format!("checkpoint {}", checkpoint.id);
             let machine = checkpoint.state.parse();
@@ -144,7 +145,7 @@ impl Runtime {
             messages: plan.messages,
             events: plan.events,
         };
-        match self.repeated(|| self.shared.store.fork_session(from, at, new.clone())).await? {
+        match self.host.repeated(|| self.host.store().fork_session(from, at, new.clone())).await? {
             ForkOutcome::Forked { .. } => Ok(Forked { key, at, status }),
             ForkOutcome::AlreadyExists { status, .. } => Err(RuntimeError::Exists { key, status }),
             // Forked by an earlier try of ours whose answer was lost, and deleted since.
@@ -162,7 +163,7 @@ impl Runtime {
         let newest = PageRequest::first(std::num::NonZeroU32::MIN);
         let mut query = CheckpointQuery { key: key.clone(), id: at, page: newest };
         loop {
-            let Page { mut items, next } = self.shared.store.list_checkpoints(&query).await?;
+            let Page { mut items, next } = self.host.store().list_checkpoints(&query).await?;
             if let Some(found) = items.pop() {
                 return Ok(found);
             }
@@ -188,7 +189,7 @@ impl Runtime {
         let messages = if ranges.is_empty() {
             Vec::new()
         } else {
-            self.shared.store.read_all_messages(&source.key, &ranges).await?
+            self.host.store().read_all_messages(&source.key, &ranges).await?
         };
         let now = self.now();
         Ok(match handoff {

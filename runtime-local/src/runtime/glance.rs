@@ -9,10 +9,11 @@ use holdover_core::machine::{Glance, Machine};
 use holdover_core::store::{Session, SessionStatus, Watch};
 use tokio::time::sleep;
 
-use super::{Backoff, Runtime, machine_of};
+use super::{Runtime, machine_of};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
+use crate::host::Backoff;
 
 /// A store that gives no hints is asked this often.
 const POLL: Duration = Duration::from_secs(1);

@@ -8,10 +8,11 @@ use holdover_core::store::OutcomeKind;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
-use super::{Claimed, Response, Runtime};
+use super::{Response, Runtime};
 use crate::drive::{self, Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::guard::{Guarded, Panicked, guarded};
+use crate::host::Claimed;
 
 /// A run that was started here, and the session that it works on. Dropping the handle stops the run where it
 /// is, and another run takes the session over when the lease has ended. [`RunHandle::detach`] lets the run go
@@ -30,7 +31,7 @@ impl RunHandle {
     pub(super) fn begin(runtime: &Runtime, claimed: Claimed, plan: Plan) -> Self {
         let key = claimed.claim.fence.key.clone();
         let epoch = Some(claimed.claim.fence.epoch);
-        let run = Some(guarded(drive::run(runtime.clone(), claimed, plan, Leaving::never())));
+        let run = Some(guarded(drive::run(runtime.run_context(), claimed, plan, Leaving::never())));
         Self { runtime: runtime.clone(), key, epoch, duplicate: false, run }
     }
 
@@ -60,7 +61,7 @@ impl RunHandle {
     /// [drains](Runtime::drain).
     pub async fn outcome(mut self) -> Result<RunOutcome, RuntimeError> {
         match self.first_outcome().await? {
-            Some(outcome) if is_last_word(&outcome) || self.runtime.is_draining() => Ok(outcome),
+            Some(outcome) if is_last_word(&outcome) || self.runtime.host.is_draining() => Ok(outcome),
             Some(_) | None => self.runtime.wait(&self.key).await,
         }
     }
@@ -148,7 +149,7 @@ impl Runtime {
     /// Drives a claim to the exit of its run. Dropping the future stops the run.
     pub(super) async fn drive(&self, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
         let key = claimed.claim.fence.key.clone();
-        unless_panicked(&key, guarded(drive::run(self.clone(), claimed, plan, Leaving::never())).await)
+        unless_panicked(&key, guarded(drive::run(self.run_context(), claimed, plan, Leaving::never())).await)
     }
 }
 

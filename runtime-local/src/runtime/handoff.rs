@@ -7,11 +7,12 @@ use holdover_core::message::SignalBody;
 use holdover_core::payload::Digest;
 use holdover_core::store::Labels;
 
+use super::Runtime;
 use super::deliver::Deliver;
 use super::fork::{Branch, Fork};
 use super::standing::machine_of;
-use super::{Runtime, draw_id};
 use crate::error::RuntimeError;
+use crate::host::draw_id;
 
 /// The handoff of a session: the goal, the checkpoint, and the new name.
 #[derive(Debug, Clone, PartialEq, Eq)]

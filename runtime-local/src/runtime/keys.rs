@@ -7,8 +7,8 @@ use holdover_core::ids::{ID_BYTES_MAX, InvalidId, ItemKey, PendingId, SessionKey
 use holdover_core::payload::Digest;
 use holdover_core::store::{StateStore, StoreError};
 
-use super::draw_id;
 use crate::error::RuntimeError;
+use crate::host::draw_id;
 
 /// Ends the key of the first delivery of its kind to a session.
 const FIRST: &str = "!first";

@@ -10,11 +10,11 @@ use holdover_core::store::{Delivery, INBOX_PAGE, InboxItem, ItemKind, Session, S
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
-use super::claim::Try;
 use super::standing::machine_of;
 use super::{Deliver, Delivered, Runtime, keys};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
+use crate::host::Try;
 
 /// How often a session that moves meanwhile is tried.
 const TRIES_MAX: u32 = 8;
@@ -43,7 +43,7 @@ impl Runtime {
         let mut items = Vec::new();
         let mut after = Some(InboxSeq(0));
         while let Some(place) = after {
-            let page = self.shared.store.read_inbox(key, place, INBOX_PAGE).await?;
+            let page = self.host.store().read_inbox(key, place, INBOX_PAGE).await?;
             items.extend(page.items);
             after = page.next;
         }
@@ -120,10 +120,10 @@ impl Runtime {
             if let Err(refused) = self.refuse_if_busy(&session) {
                 return self.duplicate_or(refused, &session, item, named).await;
             }
-            match self.try_claim(key, vec![item.clone()], Some(session.version)).await {
+            match self.host.try_claim(key, vec![item.clone()], Some(session.version)).await {
                 Ok(Try::Ours(claimed)) => {
                     let why = ErrorInfo::new("runtime.delivered", "claimed to deliver a message at rest");
-                    self.give_back(&claimed, claimed.claim.now, &why).await;
+                    self.host.give_back(&claimed, claimed.claim.now, &why).await;
                     return Ok(Delivered::Accepted);
                 }
                 Ok(Try::Duplicate) => return Ok(Delivered::Duplicate),
@@ -157,11 +157,11 @@ impl Runtime {
         item: &InboxItem,
         named: Option<ItemKey>,
     ) -> Result<Delivered, RuntimeError> {
-        let (store, key) = (&self.shared.store, &session.key);
+        let (store, key) = (self.host.store(), &session.key);
         let again = InboxItem { incarnation: Some(session.incarnation), ..item.clone() };
         let kind = ItemKind::Answer { pending: PendingId::new("nobody")?, settles: false };
         let probe = InboxItem { kind, payload: Payload::new("{}"), ..again.clone() };
-        match self.repeated(|| store.deliver(key, probe.clone())).await? {
+        match self.host.repeated(|| store.deliver(key, probe.clone())).await? {
             Delivery::Duplicate { .. } | Delivery::Conflict { .. } => {}
             Delivery::Accepted { .. }
             | Delivery::AlreadyAnswered
@@ -169,7 +169,7 @@ impl Runtime {
             | Delivery::Aborted
             | Delivery::NotFound => return Err(refused),
         }
-        match self.repeated(|| store.deliver(key, again.clone())).await? {
+        match self.host.repeated(|| store.deliver(key, again.clone())).await? {
             Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(Delivered::Duplicate),
             Delivery::Conflict { .. } => Err(keys::conflict(key, named, item.key.clone())),
             Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::Aborted | Delivery::NotFound => {

@@ -149,7 +149,7 @@ impl Runtime {
     /// Lists pending calls across sessions, a page at a time: soonest deadline first, those without one last.
     /// Calls that this version cannot read are listed separately, and delay none of the others.
     pub async fn list_pending(&self, query: &PendingQuery) -> Result<PendingPage, RuntimeError> {
-        let Page { items, next } = self.shared.store.list_pending(query).await?;
+        let Page { items, next } = self.host.store().list_pending(query).await?;
         let mut page = PendingPage { next, ..PendingPage::default() };
         for call in items {
             match self.entry(call).await? {

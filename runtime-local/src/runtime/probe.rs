@@ -5,9 +5,10 @@ use holdover_core::payload::Payload;
 use holdover_core::store::{Deletion, Labels, NewSession, Retry, Start};
 use uuid::Uuid;
 
-use super::{Runtime, draw_id};
+use super::Runtime;
 use crate::breaker::{BREAKER_QUEUE, BREAKER_TENANT};
 use crate::error::RuntimeError;
+use crate::host::draw_id;
 
 /// As much as a step of a session writes.
 const PROBE_BYTES: usize = 64 * 1024;
@@ -24,7 +25,7 @@ impl Runtime {
     /// that process may be waiting for the store. The write is one session of the tenant [`BREAKER_TENANT`],
     /// which nobody runs.
     pub async fn check_writes(&self) -> Result<(), RuntimeError> {
-        let store = &self.shared.store;
+        let store = self.host.store();
         let bytes = PROBE_BYTES.min(store.capabilities().payload_bytes_max);
         let key = SessionKey::new(TenantId::new(BREAKER_TENANT)?, SessionId::new(PROBE)?);
         let remove = || store.delete_session(&key, Deletion::FORCE);
@@ -43,7 +44,7 @@ impl Runtime {
         match store.create_session(new).await {
             Err(error) if error.retry != Retry::OutcomeUnknown => Err(error.into()),
             written => {
-                self.repeated(remove).await?;
+                self.host.repeated(remove).await?;
                 Ok(written.map(drop)?)
             }
         }

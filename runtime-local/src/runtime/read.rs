@@ -30,7 +30,7 @@ pub struct MessageEntry {
 impl Runtime {
     /// Returns a session as it is now. None if there is no such session.
     pub async fn session(&self, key: &SessionKey) -> Result<Option<Session>, RuntimeError> {
-        Ok(self.shared.store.load_session(key).await?)
+        Ok(self.host.store().load_session(key).await?)
     }
 
     /// How the last turn of `session` ended, or what it waits for. None before its first turn, and while a
@@ -49,7 +49,7 @@ impl Runtime {
     pub(super) async fn existing(&self, key: &SessionKey) -> Result<Session, RuntimeError> {
         let session = self.session(key).await?;
         let session = session.ok_or_else(|| RuntimeError::NotFound { key: key.clone() })?;
-        self.hear_at_least(session.updated_at);
+        self.host.hear_at_least(session.updated_at);
         Ok(session)
     }
 
@@ -130,7 +130,7 @@ impl Runtime {
         from: MessageSeq,
         to: MessageSeq,
     ) -> Result<Vec<MessageEntry>, RuntimeError> {
-        let stored = self.shared.store.read_all_messages(key, &[MessageRange::new(from, to)]).await?;
+        let stored = self.host.store().read_all_messages(key, &[MessageRange::new(from, to)]).await?;
         let read = stored.into_iter().map(|stored| {
             let unreadable = |error| RuntimeError::unreadable(key, format!("message {}", stored.seq), error);
             let message = stored.payload.parse().map_err(unreadable)?;

@@ -5,12 +5,13 @@ use holdover_core::message::SignalBody;
 use holdover_core::payload::Payload;
 use holdover_core::store::{CasOutcome, InboxItem, ItemKind, Session, SessionStatus, StatusCas, Wake};
 
-use super::claim::Try;
 use super::deliver::Deliver;
 use super::standing::machine_of;
-use super::{RunHandle, Runtime, draw_id};
+use super::{RunHandle, Runtime};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
+use crate::host::Try;
+use crate::host::draw_id;
 
 const TRIES_MAX: u32 = 8;
 
@@ -66,7 +67,7 @@ impl Runtime {
             };
             let agent = self.agent_to_run(key, &session.queue, &session.definition).await?;
             // Compare-and-set: of two resumes at once exactly one wins, the other learns who did.
-            match self.try_claim(key, items, Some(session.version)).await? {
+            match self.host.try_claim(key, items, Some(session.version)).await? {
                 Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Resume(agent))),
                 Try::Changed | Try::Duplicate => {}
             }
@@ -88,7 +89,7 @@ impl Runtime {
             to: SessionStatus::Suspended,
             items: vec![signal_item(key, SignalBody::Retry)?],
         };
-        match self.shared.store.compare_and_set_status(key, cas).await? {
+        match self.host.store().compare_and_set_status(key, cas).await? {
             CasOutcome::Moved { .. } => Ok(true),
             CasOutcome::VersionConflict { .. } | CasOutcome::ItemRefused { .. } => Ok(false),
             CasOutcome::NotAllowed { from, .. } => {

@@ -42,7 +42,7 @@ impl Runtime {
         };
         let mut all = PurgeReport::default();
         loop {
-            let step = self.shared.store.purge(&rule).await?;
+            let step = self.host.store().purge(&rule).await?;
             all.sessions += step.sessions;
             all.checkpoints += step.checkpoints;
             rule.after = step.next;

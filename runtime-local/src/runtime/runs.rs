@@ -50,7 +50,7 @@ impl Runtime {
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, RuntimeError> {
         self.existing(key).await?;
-        Ok(self.shared.store.list_runs(key, page).await?)
+        Ok(self.host.store().list_runs(key, page).await?)
     }
 
     /// Returns the purpose of each of these runs of a session; see [`run_reports`](Self::run_reports).
@@ -134,7 +134,7 @@ impl Runtime {
         let page = PageRequest::first(CHECKPOINTS);
         let mut query = CheckpointQuery { page, ..CheckpointQuery::all(key.clone()) };
         loop {
-            let found = self.shared.store.list_checkpoints(&query).await?;
+            let found = self.host.store().list_checkpoints(&query).await?;
             let earlier = found.items.iter().find(|made| made.epoch < run);
             if let Some(Checkpoint { incarnation, last_event, state, .. }) = earlier {
                 let read = state.parse().map_err(|error| RuntimeError::unreadable(key, "checkpoint", error));

@@ -17,7 +17,7 @@ impl Runtime {
     /// ([`FORKED_FROM`](holdover_core::store::Labels::FORKED_FROM)). Other labels are those that the session
     /// was [created with](super::Execute::labelled): user, tags, metadata.
     pub async fn list(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, RuntimeError> {
-        Ok(self.shared.store.list_sessions(query).await?)
+        Ok(self.host.store().list_sessions(query).await?)
     }
 
     /// Removes a session with everything that belongs to it, for ever. No delivery that was meant for it
@@ -26,7 +26,7 @@ impl Runtime {
     /// Errors: there is no such [session](RuntimeError::NotFound), or a run [holds](RuntimeError::Running) it
     /// and the mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive).
     pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
-        match self.repeated(|| self.shared.store.delete_session(key, deletion)).await? {
+        match self.host.repeated(|| self.host.store().delete_session(key, deletion)).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Active => Err(RuntimeError::Running { key: key.clone() }),
             DeleteOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),

@@ -4,11 +4,12 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, InterruptId, SessionKey};
 use holdover_core::store::{Interrupt, InterruptKind, InterruptOutcome};
 
-use super::claim::{Try, is_stopped};
 use super::standing::machine_of;
-use super::{Deliver, Runtime, draw_id};
+use super::{Deliver, Runtime};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
+use crate::host::draw_id;
+use crate::host::{Try, is_stopped};
 
 impl Runtime {
     /// Stops the turn of a session; the session stays usable. A run that holds the session ends the turn
@@ -59,7 +60,8 @@ impl Runtime {
         let id: InterruptId = draw_id();
         let incarnation = Some(session.incarnation);
         let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now(), incarnation };
-        let asked = self.repeated(|| self.shared.store.request_interrupt(key, interrupt.clone())).await?;
+        let asked =
+            self.host.repeated(|| self.host.store().request_interrupt(key, interrupt.clone())).await?;
         // A try whose answer was lost has asked before, and may have been heeded since.
         let own = match &asked {
             InterruptOutcome::AlreadyWaiting { id: waiting } => *waiting == id,
@@ -85,14 +87,14 @@ impl Runtime {
 
     /// Ends a session that an interrupt waits for, if nobody holds it.
     async fn end_unowned(&self, key: &SessionKey) -> Result<(), RuntimeError> {
-        match self.try_claim(key, Vec::new(), None).await {
+        match self.host.try_claim(key, Vec::new(), None).await {
             Ok(Try::Ours(claimed)) if is_stopped(&claimed.claim) => {
                 self.drive(*claimed, Plan::End).await.map(drop)
             }
             Ok(Try::Ours(claimed)) => {
                 // Somebody ended it meanwhile. Due at once, so that whoever serves it sets its alarm right.
                 let why = ErrorInfo::new("runtime.nothing_to_stop", "the interrupt was carried out already");
-                self.give_back(&claimed, claimed.claim.now, &why).await;
+                self.host.give_back(&claimed, claimed.claim.now, &why).await;
                 Ok(())
             }
             // Whoever holds it sees the interrupt.

@@ -13,10 +13,11 @@ use holdover_core::store::{
 use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
+use super::Runtime;
 use super::events::{DeltaEntry, EventEntry, Follow, Shown};
-use super::{Backoff, Runtime};
 use crate::error::RuntimeError;
 use crate::hint::Hint;
+use crate::host::Backoff;
 
 /// How often to look where no hint comes.
 const POLL: Duration = Duration::from_secs(1);

@@ -130,7 +130,7 @@ impl Runtime {
     }
 
     async fn breaks(&self, session: &Session) -> Vec<Breaks> {
-        let agent = self.shared.source.agent(&session.queue, &session.definition).await;
+        let agent = self.shared.agents.ask(&session.queue, &session.definition).await;
         let (agent, mut why) = match agent {
             Ok(agent) => (Some(agent), Vec::new()),
             Err(why) => (None, vec![Breaks::NoAgent { why }]),

@@ -8,13 +8,14 @@ use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
 use tokio::time::{Instant, sleep};
 
-use super::claim::Try;
+use super::Runtime;
 use super::handle::is_last_word;
 use super::standing::outcome_of;
-use super::{Backoff, Runtime};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
+use crate::host::Backoff;
+use crate::host::Try;
 
 /// A store that gives no hints is asked this often.
 const POLL: Duration = Duration::from_secs(1);
@@ -32,26 +33,26 @@ impl Runtime {
         let mut idle = Backoff::new(Duration::from_millis(20), POLL);
         let mut gap = Backoff::new(GAP, GAP_MAX);
         loop {
-            let store = &self.shared.store;
+            let store = self.host.store();
             // Listen first, then look: what changes in between is not missed.
             let mut hint = Hint::listen(store, Watch::Session(key.clone()), POLL).await;
             let session = self.existing(key).await?;
             match look(&session, self.now())? {
                 Look::Over(outcome) => return Ok(*outcome),
-                Look::Later(_) | Look::Due if self.is_draining() => {
+                Look::Later(_) | Look::Due if self.host.is_draining() => {
                     return Ok(outcome_of(&session, self.now())?.unwrap_or(RunOutcome::Released));
                 }
                 Look::Later(at) => {
                     let in_time = self.now().until(at).min(POLL);
                     tokio::select! {
-                        () = self.drains() => {}
+                        () = self.host.drains() => {}
                         _ = hint.heard() => {}
                         () = sleep(in_time) => {}
                     }
                     sleep(gap.take()).await;
                 }
                 Look::Due => match self.run_due(key, &session).await? {
-                    Some(outcome) if is_last_word(&outcome) || self.is_draining() => return Ok(outcome),
+                    Some(outcome) if is_last_word(&outcome) || self.host.is_draining() => return Ok(outcome),
                     Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
                     Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }) => {
                     }
@@ -75,7 +76,7 @@ impl Runtime {
         let mut gap = Backoff::new(GAP, GAP_MAX);
         loop {
             let left = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
-            let store = &self.shared.store;
+            let store = self.host.store();
             // Listen first, then look: what changes in between is not missed.
             let mut hint = Hint::listen(store, Watch::Session(key.clone()), POLL).await;
             let session = self.existing(key).await?;
@@ -103,7 +104,7 @@ impl Runtime {
             }
             Err(error) => return Err(error),
         };
-        match self.try_claim(key, Vec::new(), Some(session.version)).await {
+        match self.host.try_claim(key, Vec::new(), Some(session.version)).await {
             Ok(Try::Ours(claimed)) => self.drive(*claimed, plan).await.map(Some),
             Ok(Try::Changed | Try::Duplicate)
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),

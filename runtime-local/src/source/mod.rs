@@ -1,5 +1,6 @@
 //! Sources of agents for claimed sessions.
 
+mod known;
 mod version;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use holdover_core::error::ErrorInfo;
 use holdover_core::ids::QueueLabel;
 use holdover_core::payload::Payload;
 use holdover_core::store::Queues;
+
+pub(crate) use known::KnownAgents;
 
 use crate::agent::Agent;
 

@@ -13,7 +13,7 @@ use holdover_core::store::{
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
-use super::{Runtime, draw_id, draw_run};
+use super::{Host, draw_id, draw_run};
 use crate::clock::Lease;
 use crate::error::RuntimeError;
 
@@ -39,7 +39,7 @@ impl Claimed {
 
 /// What became of a claim that was not refused outright.
 #[derive(Debug)]
-pub(super) enum Try {
+pub(crate) enum Try {
     /// It is ours.
     Ours(Box<Claimed>),
     /// It changed since it was read.
@@ -48,19 +48,19 @@ pub(super) enum Try {
     Duplicate,
 }
 
-impl Runtime {
+impl Host {
     pub(crate) fn claim_one(&self, items: Vec<InboxItem>, expected_version: Option<Version>) -> ClaimOne {
         ClaimOne {
             run: draw_run(),
-            worker: self.shared.worker.clone(),
-            lease: self.shared.options.lease,
+            worker: self.inner.worker.clone(),
+            lease: self.inner.options.lease,
             expected_version,
             items,
         }
     }
 
     /// Claims `key`, with `items` or not at all.
-    pub(super) async fn try_claim(
+    pub(crate) async fn try_claim(
         &self,
         key: &SessionKey,
         items: Vec<InboxItem>,
@@ -68,7 +68,7 @@ impl Runtime {
     ) -> Result<Try, RuntimeError> {
         let one = self.claim_one(items, expected_version);
         let asked = Instant::now();
-        let outcome = self.repeated(|| self.shared.store.claim_session(key, one.clone())).await?;
+        let outcome = self.repeated(|| self.inner.store.claim_session(key, one.clone())).await?;
         match outcome {
             ClaimOutcome::Claimed(claim) => {
                 self.hear(claim.now);
@@ -97,24 +97,24 @@ impl Runtime {
 
     /// For how long a session is given back that cannot be run here: longer each time in a row.
     pub(crate) fn give_back_for(&self, session: &Session) -> Duration {
-        self.shared.unbuilt.again(&session.key, session.last_event)
+        self.inner.unbuilt.again(&session.key, session.last_event)
     }
 
     /// For how long an idle worker that looks once every `poll` leaves it to others to look: a worker that cannot run a
     /// session and looks always a moment before one that can would keep it for ever.
     pub(crate) fn others_first(&self, poll: Duration) -> Duration {
-        self.shared.unbuilt.others_first(poll)
+        self.inner.unbuilt.others_first(poll)
     }
 
     /// Whether a claim is of a session that was given back here and is due all the same, since an interrupt waits.
     pub(crate) fn leaves_alone(&self, claim: &Claim) -> bool {
         claim.interrupt().is_some()
-            && self.shared.unbuilt.is_left_alone(&claim.session.key, claim.session.last_event)
+            && self.inner.unbuilt.is_left_alone(&claim.session.key, claim.session.last_event)
     }
 
     /// The session of a claim can be run here after all.
     pub(crate) fn can_run(&self, claim: &Claim) {
-        self.shared.unbuilt.forget(&claim.session.key);
+        self.inner.unbuilt.forget(&claim.session.key);
     }
 
     /// Gives a claim back until `alarm`. What waits in its inbox wakes it no sooner; it is all read again
@@ -126,7 +126,7 @@ impl Runtime {
         commit.inbox_seen = Some(claim.session.last_item);
         commit.run = run_end(&claim.session, why);
         commit.release = Some(Release::GiveBack { alarm: Some(alarm) });
-        let store: &Arc<dyn StateStore> = &self.shared.store;
+        let store: &Arc<dyn StateStore> = &self.inner.store;
         let key = &claim.fence.key;
         match self.repeated(|| store.commit(&claim.fence, commit.clone())).await {
             Ok(CommitOutcome::Committed(_)) => {}

@@ -5,6 +5,8 @@
 //! the tool itself asks for an approval, the stricter of the tool and the policy counts. If either of them is
 //! silent for five seconds, fails or panics, that is a denial (INV-20).
 
+mod hooked;
+
 use std::sync::Arc;
 
 use futures::future::join_all;
@@ -15,6 +17,8 @@ use holdover_core::tool::ResourceProfile;
 use jsonschema::Validator;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
+
+use hooked::Passed;
 
 use crate::agent::{Agent, EquippedTool};
 use crate::arguments::parse_arguments;
@@ -47,7 +51,7 @@ async fn hooked(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
     if let Err(ruling) = fits(&agent, &question).await {
         return ruling;
     }
-    match agent.hooks().before_tool(&agent, question).await {
+    match Passed::of(&agent, question).await {
         Ok(passed) => {
             let ruling = bounded(rule(Arc::clone(&agent), passed.question.clone())).await;
             passed.ruled(ruling)

@@ -1,5 +1,8 @@
 //! Errors of the runtime for its callers. Each fits one line and names the session, call or field.
 
+mod agent;
+
+pub use agent::AgentError;
 use holdover_core::engine::{RunOutcome, StartError};
 use holdover_core::error::ErrorInfo;
 use holdover_core::fork::ForkError;

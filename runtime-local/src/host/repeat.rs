@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use holdover_core::store::{Retry, StoreError};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::Runtime;
+use super::Host;
 use crate::outage::{Patience, Waiting};
 
 /// How often a request from outside is tried before its error is handed on.
@@ -42,11 +42,11 @@ impl Backoff {
     }
 }
 
-impl Runtime {
+impl Host {
     /// Repeats `request` a few times while its error says that this makes sense, all within
-    /// [`operation_timeout`](super::RuntimeOptions::operation_timeout): the store's own bound is that of the first try alone. A
+    /// [`operation_timeout`](crate::RuntimeOptions::operation_timeout): the store's own bound is that of the first try alone. A
     /// first try that may have changed something is repeated once all the same.
-    pub(super) async fn repeated<'a, T>(
+    pub(crate) async fn repeated<'a, T>(
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {

@@ -1,0 +1,128 @@
+//! Hooks see a call before the gate does.
+
+use std::sync::Arc;
+
+use holdover_core::engine::Ruling;
+use holdover_core::gate::{AtExpiry, GateQuestion};
+use holdover_core::hook::{BeforeTool, HookPoint};
+use holdover_core::payload::Digest;
+use holdover_core::tool::ToolOutput;
+
+use crate::agent::Agent;
+use crate::hooks::{Failed, Hooked};
+
+/// What hooks made of a call that the gate is yet to rule on.
+pub(crate) struct Passed {
+    /// The call, as it would run.
+    pub(crate) question: GateQuestion,
+    /// The last hook that rewrote it.
+    rewritten_by: Option<String>,
+    /// What a person is told whom a hook asks for.
+    held: Option<Option<String>>,
+    /// What a hook answers in its place.
+    answer: Option<ToolOutput>,
+}
+
+impl Passed {
+    /// Puts a call before the hooks; its arguments fit the schema. An error: it goes no further.
+    pub(super) async fn of(agent: &Arc<Agent>, question: GateQuestion) -> Result<Self, Ruling> {
+        let tool = question.tool.clone();
+        let mut passed = Self { question, rewritten_by: None, held: None, answer: None };
+        let mut denied = None;
+        for hooked in agent.hooks().of_tool(HookPoint::BeforeTool, &tool) {
+            let (hook, asked) = (Arc::clone(&hooked.hook), passed.question.clone());
+            let word = hooked
+                .ask(HookPoint::BeforeTool, async move { hook.before_tool(&asked).await })
+                .await
+                .map_err(|failed| Ruling::Unavailable { detail: failed.to_string() })?;
+            match word.unwrap_or(BeforeTool::Allow) {
+                BeforeTool::Allow => {}
+                BeforeTool::Deny { reason } => denied = denied.or(Some(deny(hooked, reason))),
+                BeforeTool::Hold { prompt } => passed.held = passed.held.or(Some(prompt)),
+                BeforeTool::Rewrite { arguments } => {
+                    passed.rewrite(agent, hooked, arguments).await.map_err(unavailable)?;
+                }
+                BeforeTool::Answer(output) => passed.answer = passed.answer.or(Some(output)),
+                BeforeTool::Fail { reason } => {
+                    return Err(Ruling::Failed { detail: format!("the hook {}: {reason}", hooked.name) });
+                }
+            }
+        }
+        denied.map_or(Ok(passed), Err)
+    }
+
+    /// The rewritten bytes are checked at once: the hooks that follow are asked about arguments that fit.
+    async fn rewrite(
+        &mut self,
+        agent: &Arc<Agent>,
+        hooked: &Hooked,
+        arguments: String,
+    ) -> Result<(), Failed> {
+        if arguments == self.question.arguments {
+            return Ok(());
+        }
+        let digest = Digest::of(arguments.as_bytes());
+        // What a person approved were other bytes.
+        let rewritten = GateQuestion { arguments, digest, approved: false, ..self.question.clone() };
+        match super::fits(agent, &rewritten).await {
+            Ok(()) => {
+                self.question = rewritten;
+                self.rewritten_by = Some(hooked.name.clone());
+                Ok(())
+            }
+            Err(ruling) => {
+                let what = format!("the hook {} rewrote the arguments to what does not fit", hooked.name);
+                let detail = match ruling {
+                    Ruling::Invalid { detail } | Ruling::Unavailable { detail } => Some(detail),
+                    Ruling::Allow { .. }
+                    | Ruling::NeedsApproval { .. }
+                    | Ruling::Deny { .. }
+                    | Ruling::Rewritten { .. }
+                    | Ruling::Answered { .. }
+                    | Ruling::Failed { .. } => None,
+                };
+                hooked.let_pass(HookPoint::BeforeTool, Failed { what, detail })
+            }
+        }
+    }
+
+    /// What the gate's word on it comes to.
+    pub(crate) fn ruled(self, ruling: Ruling) -> Ruling {
+        let held = self.held.filter(|_| !self.question.approved);
+        let ruling = match (ruling, held) {
+            (Ruling::Allow { profile }, Some(prompt)) => {
+                Ruling::NeedsApproval { prompt, terms: Box::default(), profile }
+            }
+            // A person must decide: that nobody did is no decision.
+            (Ruling::NeedsApproval { prompt, mut terms, profile }, Some(told)) => {
+                if terms.at_expiry == AtExpiry::Approve {
+                    terms.at_expiry = AtExpiry::Deny;
+                }
+                Ruling::NeedsApproval { prompt: prompt.or(told), terms, profile }
+            }
+            (other, _) => other,
+        };
+        let ruling = match (ruling, self.answer) {
+            // Whether the approval that it takes stands already is not known here.
+            (ruling @ (Ruling::Allow { .. } | Ruling::NeedsApproval { .. }), Some(output)) => {
+                Ruling::Answered { output, ruling: Box::new(ruling) }
+            }
+            (other, _) => other,
+        };
+        match (self.rewritten_by, &ruling) {
+            (Some(by), Ruling::Allow { .. } | Ruling::NeedsApproval { .. } | Ruling::Answered { .. }) => {
+                let arguments = self.question.arguments;
+                Ruling::Rewritten { arguments, by, ruling: Box::new(ruling) }
+            }
+            (_, _) => ruling,
+        }
+    }
+}
+
+fn deny(hooked: &Hooked, reason: String) -> Ruling {
+    Ruling::Deny { reason, rule: Some(format!("hook {}", hooked.name)) }
+}
+
+fn unavailable(failed: Failed) -> Ruling {
+    Ruling::Unavailable { detail: failed.to_string() }
+}

@@ -1,0 +1,94 @@
+//! What runs, workers and the operations of a runtime share: the store with its clock, the options, claims that are given
+//! back, and the runs that are open.
+
+mod claim;
+mod draw;
+mod options;
+mod repeat;
+mod runs;
+mod unbuilt;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use holdover_core::ids::WorkerId;
+use holdover_core::store::StateStore;
+use holdover_core::time::Timestamp;
+use tokio::time::Instant;
+
+pub use claim::GIVE_BACK_FOR;
+pub use options::RuntimeOptions;
+
+pub(crate) use claim::{Claimed, Try, is_stopped};
+pub(crate) use draw::{draw_id, draw_run};
+pub(crate) use repeat::{Backoff, GivenUp, until_answered};
+use runs::OpenRuns;
+use unbuilt::Unbuilt;
+
+use crate::clock::StoreClock;
+
+/// A store, and this process as one of those that work on it. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Host {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn StateStore>,
+    options: RuntimeOptions,
+    worker: WorkerId,
+    /// None before the store's first answer.
+    clock: Mutex<Option<StoreClock>>,
+    unbuilt: Unbuilt,
+    runs: OpenRuns,
+}
+
+impl Host {
+    /// On `store`, with these options. A lease outside its limits is moved to the nearer one.
+    pub(crate) fn new(store: Arc<dyn StateStore>, options: RuntimeOptions) -> Self {
+        let options = options.bounded();
+        let inner = Inner {
+            store,
+            worker: options.worker.clone().unwrap_or_else(draw::draw_worker),
+            options,
+            clock: Mutex::new(None),
+            unbuilt: Unbuilt::default(),
+            runs: OpenRuns::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn StateStore> {
+        &self.inner.store
+    }
+
+    pub(crate) fn options(&self) -> &RuntimeOptions {
+        &self.inner.options
+    }
+
+    /// The name of this worker in leases and run records.
+    pub(crate) fn worker(&self) -> &WorkerId {
+        &self.inner.worker
+    }
+
+    /// The store's clock, as far as it is known here; before the store's first answer, this machine's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        match *self.inner.clock.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(clock) => clock.now(),
+            None => Timestamp::EPOCH.after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
+        }
+    }
+
+    /// The store's clock is there now.
+    pub(crate) fn hear(&self, now: Timestamp) {
+        *self.inner.clock.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(StoreClock::heard(Instant::now(), now));
+    }
+
+    /// The store's clock was there already.
+    pub(crate) fn hear_at_least(&self, then: Timestamp) {
+        if self.now() < then {
+            self.hear(then);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The runs that are open here, and what they are told when the program stops.
+
+use std::time::Duration;
+
+use holdover_core::engine::Drain;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::Host;
+
+/// The runs that a runtime has open, and what they are told.
+#[derive(Debug, Default)]
+pub(super) struct OpenRuns {
+    told: watch::Sender<Option<Drain>>,
+    open: watch::Sender<usize>,
+    /// How often those that were open were dropped.
+    cuts: watch::Sender<u64>,
+}
+
+/// A run is open for as long as this is there.
+pub(crate) struct OpenRun {
+    host: Host,
+    cuts: watch::Receiver<u64>,
+}
+
+impl OpenRun {
+    /// Returns when the run is to be dropped where it is.
+    pub(crate) async fn cut(&mut self) {
+        if self.cuts.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for OpenRun {
+    fn drop(&mut self) {
+        self.host.inner.runs.open.send_modify(|open| *open -= 1);
+    }
+}
+
+impl Host {
+    /// Tells all runs to leave their sessions to others, and drops those that are open after `grace`: how many.
+    pub(crate) async fn drain(&self, drain: Drain, grace: Duration) -> usize {
+        let OpenRuns { told, open, cuts } = &self.inner.runs;
+        told.send_modify(|told| *told = Some(told.map_or(drain, |before| before.min(drain))));
+        let mut open = open.subscribe();
+        if timeout(grace, open.wait_for(|open| *open == 0)).await.is_ok() {
+            return 0;
+        }
+        let left = *open.borrow();
+        tracing::warn!(runs = left, "dropped, to be taken over");
+        cuts.send_modify(|cuts| *cuts += 1);
+        // It cannot fail: the sender is ours.
+        let _ = open.wait_for(|open| *open == 0).await;
+        left
+    }
+
+    /// Whether it runs nothing more.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.inner.runs.told.borrow().is_some()
+    }
+
+    /// What its runs are told.
+    pub(crate) fn told_to_drain(&self) -> watch::Receiver<Option<Drain>> {
+        self.inner.runs.told.subscribe()
+    }
+
+    /// Returns once it runs nothing more.
+    pub(crate) async fn drains(&self) {
+        // It cannot fail: the sender is ours.
+        let _ = self.told_to_drain().wait_for(Option::is_some).await;
+    }
+
+    pub(crate) fn open_run(&self) -> OpenRun {
+        let runs = &self.inner.runs;
+        runs.open.send_modify(|open| *open += 1);
+        OpenRun { host: self.clone(), cuts: runs.cuts.subscribe() }
+    }
+}
