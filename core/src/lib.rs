@@ -1,12 +1,13 @@
-//! The pure heart of Holdover.
+//! The pure core of Holdover: it decides, and performs nothing.
 //!
 //! > The core decides, the runtime performs, the store remembers.
 //!
-//! Nothing here awaits, reads a clock, draws a random number or opens a socket. Time and random numbers
-//! come in as facts; what must be done goes out as actions.
+//! Nothing here awaits, reads a clock, draws a random number or opens a socket. Time and random numbers come
+//! in as facts; the things to do go out as actions.
 //!
-//! It has three floors, and each knows only those below it: the [`engine`] says what a run does next, the [`machine`]
-//! what follows from what, and the [`words`] are what both speak of.
+//! The crate has three floors, and each knows only those below it. The [`engine`] decides what a run does
+//! next, the [`machine`] is the state machine of a session, and the [`words`] are the values and traits that
+//! both use.
 
 pub mod engine;
 pub mod machine;

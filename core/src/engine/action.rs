@@ -1,4 +1,4 @@
-//! What a runtime is asked to do. Plain values: a test compares whole lists.
+//! The actions that a runtime is asked to perform. They are plain values, so a test compares whole lists.
 
 use std::sync::Arc;
 

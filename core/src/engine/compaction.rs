@@ -1,7 +1,7 @@
-//! Compaction: what is old is put in short, so that the model can go on (requirements A33, A52, A67 to A71).
+//! Compaction: old messages are summarised so that the model can go on (requirements A33, A52, A67 to A71).
 //!
 //! Nothing stored is rewritten. The summary is a message of its own, and the session's
-//! [`View`](crate::machine::View) says that it stands for what came before.
+//! [`View`](crate::machine::View) says which messages it stands for.
 
 mod clearing;
 mod cutting;

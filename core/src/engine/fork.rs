@@ -1,8 +1,9 @@
-//! What a fork begins with: the state of a checkpoint, at rest, with every open call closed.
+//! The first state of a fork: the state of a checkpoint, at rest, with every open call closed.
 //!
-//! A fork may begin in the middle of a turn. What was out or owed there stays with the source: a call that
-//! had ended keeps its result, one that was out is in doubt, every other is cancelled (`system:forked`). So
-//! every call of the fork's transcript has exactly one result (INV-08), and nobody owes it anything.
+//! A fork may begin in the middle of a turn. Calls that were out or owed there stay with the source. In the
+//! fork, a call that had ended keeps its result, one that was out is in doubt, and every other is cancelled
+//! (`system:forked`). So every call of the fork's transcript has exactly one result (INV-08), and nobody owes
+//! it anything.
 
 use std::collections::BTreeMap;
 

@@ -1,18 +1,17 @@
-//! The engine without its engine room.
+//! The engine of a run. It decides, and leaves all effects to a runtime.
 //!
-//! [`StepIterator`] is a sans-I/O object: a runtime asks it for the next [`Action`], performs it, and
-//! tells it with a [`Reply`] what became of it. The core decides *when* something must be durable and
-//! *what*, so every runtime has the same guarantees, and a test can stop after the k-th action and start
-//! again from the store.
+//! [`StepIterator`] is a sans-I/O object: a runtime asks it for the next [`Action`], performs it, and reports
+//! the result with a [`Reply`]. The core decides *when* something must be durable and *what*, so every
+//! runtime has the same guarantees. A test can stop after the k-th action and start again from the store.
 //!
 //! Three rules shape it:
-//! - **One write at a time.** A session has at most one commit or staging in flight; what is decided
-//!   meanwhile is drafted and travels with the next.
-//! - **Held commits.** A commit that closes a pending call, releases, or ends a turn is awaited: nothing
-//!   starts while it is on its way, and replies that come meanwhile wait their turn.
-//! - **The state before.** When the store answers that somebody's answer was not read
-//!   ([`AnswerWaiting`](crate::store::CommitOutcome::AnswerWaiting)), everything decided since that state
-//!   is forgotten, the inbox is read, and it is decided again.
+//! - **One write at a time.** A session has at most one commit or staging in flight. Decisions that are made
+//!   meanwhile are drafted, and travel with the next write.
+//! - **Held commits.** A commit that closes a pending call, releases the session, or ends a turn is awaited:
+//!   nothing starts while it is on its way, and replies that come meanwhile wait in a queue.
+//! - **The state before.** If the store answers that somebody's answer was not read
+//!   ([`AnswerWaiting`](crate::store::CommitOutcome::AnswerWaiting)), everything that was decided since that
+//!   state is forgotten, the inbox is read, and the run decides again.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! What a run does next: the main loop, and state by state when the store must be waited for. What is decided is in the
-//! handlers.
+//! The main loop of a run. For each state, it decides what to do next and when to wait for the store. The
+//! handlers make the decisions within a state.
 
 use crate::engine::action::Action;
 use crate::engine::context::Context;

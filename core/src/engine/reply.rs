@@ -1,4 +1,4 @@
-//! What a runtime says became of its actions.
+//! The replies by which a runtime reports the results of its actions.
 
 use crate::engine::action::ActionId;
 use crate::engine::rest::draining::Drain;

@@ -1,4 +1,4 @@
-//! How a run begins: fresh, resumed or recovered, through the same door.
+//! The start of a run. Fresh, resumed and recovered runs all begin here.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

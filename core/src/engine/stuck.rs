@@ -1,5 +1,5 @@
-//! A run that is stuck: nothing has changed, and nothing will wake it. Its turn ends on an error, instead of holding the
-//! session for ever.
+//! A run that is stuck: nothing has changed, and nothing will wake it. Its turn ends with an error, instead
+//! of holding the session for ever.
 
 use crate::engine::steering::hooks::StepHooks;
 use crate::engine::{RunOutcome, StepIterator};

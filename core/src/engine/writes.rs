@@ -1,4 +1,4 @@
-//! What travels to the store, and what its answers mean. One write at a time.
+//! Writes to the store, one at a time, and the meaning of its answers.
 
 use std::collections::BTreeMap;
 

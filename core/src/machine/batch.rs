@@ -1,4 +1,4 @@
-//! The calls of one step and the order in which they may run.
+//! The calls of one step, and the order in which they may run.
 //!
 //! Requirements: B25, B26.
 

@@ -1,15 +1,16 @@
-//! The circuit breaker of a model: whether it is asked at all, decided from what befell all who asked it before
-//! (requirement U10).
+//! The circuit breaker of a model. It decides whether the model is asked at all, from the results of all
+//! earlier callers (requirement U10).
 //!
-//! Whoever asks a model and finds that its provider fails tells the others: after so many failures in a row the breaker
-//! opens, and nobody asks for a while. Then one of them tries, the *probe*. If it is answered the breaker is closed, else
-//! it stays open for longer. Here is what is decided; the runtime keeps the [`Breaker`] where all can see it.
+//! All who ask a model share what they learn of its provider. After a number of failures in a row the breaker
+//! opens, and nobody asks for a while. Then one caller tries, the *probe*. If the probe is answered, the
+//! breaker closes; else it stays open for longer. This module decides; the runtime keeps the [`Breaker`]
+//! where all can see it.
 //!
-//! **Bound:** nobody who is held sleeps longer than [`BreakerRules::open_ms`] after the breaker was closed, or after its
-//! probe died. Two rules make it so: whoever is held looks again at the latest after that time, and a probe holds the
-//! others only for that time unless it renews its hold. Looks within one hold count as one attempt of the step
-//! ([`ModelError::held_for`]). Whoever backs off after a call that was made and failed is not held: he waits as the
-//! [`Retries`](crate::words::agent::Retries) of his agent say.
+//! **Bound:** nobody who is held sleeps longer than [`BreakerRules::open_ms`] after the breaker was closed,
+//! or after its probe died. Two rules ensure it. A caller that is held looks again after that time at the
+//! latest. And a probe holds the others only for that time, unless it renews its hold. Looks within one hold
+//! count as one attempt of the step ([`ModelError::held_for`]). A caller that backs off after a call that was
+//! made and failed is not held: it waits as the [`Retries`](crate::words::agent::Retries) of its agent say.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! How the agent works for now, and how it did before messages said otherwise: a message that is taken back takes its
-//! word back with it.
+//! How the agent works at present, and how it worked before messages changed that. When a message is taken
+//! back, its changes are undone.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! What the calls of a step make of the custom state: whose changes are taken, in which order, and the way back.
+//! Merges the changes that the calls of a step make to the custom state: which are applied, in which order,
+//! and how they are undone.
 
 use std::collections::{BTreeMap, BTreeSet};
 

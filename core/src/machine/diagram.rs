@@ -1,4 +1,4 @@
-//! The table, drawn.
+//! The table as a diagram, as JSON and as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

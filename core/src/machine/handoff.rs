@@ -1,4 +1,4 @@
-//! A handoff in the machine: what it remembers until the extract exists.
+//! A handoff in the machine: the data that it keeps until the extract exists.
 
 use serde::{Deserialize, Serialize};
 

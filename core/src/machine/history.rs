@@ -1,4 +1,4 @@
-//! What happened to a session, as rows from which its state can be rebuilt.
+//! Rebuilds the state of a session from the rows of its history.
 
 use super::{Facts, Machine, Refused, StateKind, transition};
 use crate::words::history::HistoryRow;

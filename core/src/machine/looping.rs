@@ -1,4 +1,5 @@
-//! Loop detection: whether the model asks for the same again and again (requirements A24 to A27, A32).
+//! Loop detection: finds whether the model makes the same calls again and again (requirements A24 to A27,
+//! A32).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
-//! The machine of a session: states, inputs, and what follows from what.
+//! The state machine of a session: states, inputs, and transitions.
 //!
-//! [`transition`] is pure and total. A pair that is not in the [`table`] is [`Refused`] and changes
-//! nothing; *already there* (redelivery) is not an error.
+//! [`transition`] is pure and total. A pair that is not in the [`table`] is [`Refused`] and changes nothing.
+//! An input whose result is *already there* (redelivery) is not an error.
 
 pub mod batch;
 pub mod breaker;

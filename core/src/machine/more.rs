@@ -1,8 +1,9 @@
-//! More steps than an agent may take: a person is asked for them where the turn would else end (requirement C42).
+//! More steps than an agent may take: a person is asked for them where the turn would end otherwise
+//! (requirement C42).
 //!
-//! The asking is a pending call like any other, of a tool that no agent has and no model is told of. It stands alone in a
-//! [`Batch`] that is no step, so whatever holds of a call that waits for a person holds of it: it is listed, it expires,
-//! it outlives its run, and what stops the turn takes it back.
+//! The request is a pending call like any other, of a tool that no agent has and no model is told of. It
+//! stands alone in a [`Batch`] that is no step. So everything that holds for a call that waits for a person
+//! holds for it: it is listed, it expires, it outlives its run, and whatever stops the turn withdraws it.
 
 use serde::{Deserialize, Serialize};
 

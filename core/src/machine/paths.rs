@@ -1,4 +1,4 @@
-//! The ways through the machine.
+//! Paths through the machine, from a state until the session rests.
 
 use std::collections::BTreeMap;
 

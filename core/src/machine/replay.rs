@@ -1,4 +1,4 @@
-//! Whether the rows of a session and its state say the same (INV-10).
+//! Checks that the history rows of a session and its stored state agree (INV-10).
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What a person approved for the rest of a session.
+//! Approvals that a person gave for the rest of a session.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Whether a turn goes on after a step (requirements B17, C37 to C43, A17 to A19).
+//! Decides whether a turn goes on after a step (requirements B17, C37 to C43, A17 to A19).
 
 use super::state::SteeringFrom;
 use super::turn::Turn;

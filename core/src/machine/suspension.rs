@@ -1,4 +1,4 @@
-//! Why a run exits although its turn goes on.
+//! Decides why a run exits although its turn goes on.
 
 use super::batch::Batch;
 use super::call::CallState;

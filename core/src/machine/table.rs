@@ -1,6 +1,6 @@
-//! The machine as data: every move there is, and what makes the states fit together.
+//! The machine as data: every move, and the facts by which the table is checked.
 //!
-//! [`validate`] is run at start-up and refuses to go on with a table that could strand a session.
+//! [`validate`] runs at start-up and refuses a table that could strand a session.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! What a turn that ends must still free.
+//! The things that a turn that ends must still free.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The table says what `transition` does, pair by pair; the whole matrix is a committed snapshot.
+//! The table agrees with `transition`, pair by pair; the whole matrix is a committed snapshot.
 //!
 //! Requirements: A04, A07, A17, A19, B11, B17, B27, C01, C02, C03, C15, C16, C37, C38, D01, D03, D04, D08, D12, D15,
 //! D20, D21, H07.

@@ -1,4 +1,4 @@
-//! What a session's machine remembers beside its state.
+//! The machine of a session: its state, and everything else that it remembers.
 
 use serde::{Deserialize, Serialize};
 

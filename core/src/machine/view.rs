@@ -1,5 +1,5 @@
-//! What the model sees of the transcript. The transcript itself is never rewritten: what is summarised, taken back
-//! or cleared stays where it is, and the state says what of it is shown.
+//! The part of the transcript that the model sees. The transcript itself is never rewritten: messages that
+//! are summarised, taken back or cleared stay where they are, and the state says which of them are shown.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What an agent is, as far as core decides by it.
+//! The definition of an agent, as far as the core decides by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

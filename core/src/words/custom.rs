@@ -1,13 +1,14 @@
-//! Custom state: what tools remember for a session, key by key, beside its transcript.
+//! Custom state: data that tools keep for a session, key by key, beside its transcript.
 //!
-//! The output of a call may carry [`StateChange`]s. They are kept with its result, durable as it is, and are applied when
-//! the step is over: those of the calls that were done, in call order, whichever came back first. So each step begins
-//! with a state of its own, which all of its calls are shown. Before a result is kept, its changes are tried on top of
-//! those that came back before it; what cannot be applied, does not fit the schema of the agent or grows too large
-//! makes an error of the result, and changes nothing.
+//! The output of a call may carry [`StateChange`]s. They are kept with the call's result, with the same
+//! durability, and are applied when the step is over: those of the calls that were done, in call order,
+//! whichever came back first. So each step begins with a fixed state, and all calls of the step are shown
+//! that state. Before a result is kept, its changes are tried on top of those that came back before it. A
+//! change that cannot be applied, does not fit the agent's schema or makes the state too large turns the
+//! result into an error, and changes nothing.
 //!
-//! What a step changed stands in a notice behind its results, with how to take it back: a session that is taken back to
-//! an earlier message has the state of that message again.
+//! A notice behind the results of a step says what the step changed, and how to undo it. So a session that is
+//! taken back to an earlier message has the state of that message again.
 
 mod rules;
 

@@ -1,5 +1,6 @@
-//! What is shown of a session before it is committed: of a model's answer while it comes, and of calls that are out.
-//! Provisional: only the commit makes it true, and the next attempt may say something else.
+//! Deltas: a model's answer while it comes, and calls that are out, as they are shown before they are
+//! committed. They are provisional: only the commit makes them final, and the next attempt may bring
+//! something else.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How turns end, and why calls are cancelled.
+//! The reasons for which turns end and calls are cancelled.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
-//! The event log of a session: what whoever follows it is shown.
+//! The event log of a session, which its followers read.
 //!
-//! Events are committed with what they tell of. One that announces a message holds its place, not a copy; one that
-//! announces a call that is out shows its arguments in short, without what looks like a secret
-//! ([`shown_parameters`](crate::words::parameters::shown_parameters)).
+//! Events are committed with the changes that they report. An event for a message holds the message's place,
+//! not a copy. An event for a call that is out shows its arguments in short, without values that look like
+//! secrets ([`shown_parameters`](crate::words::parameters::shown_parameters)).
 //!
 //! The order within a turn:
 //!
@@ -17,8 +17,8 @@
 //! | [`AgentEnd`](Event::AgentEnd) | what it held is freed | once |
 //! | [`Done`](Event::Done) | last of all | once |
 //!
-//! Events are numbered through the whole session, as steps and turns are. The rows of the machine's history travel
-//! between them, before what ends a turn.
+//! Events are numbered through the whole session, and so are steps and turns. The rows of the machine's
+//! history stand between them, before the events that end a turn.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,9 @@
-//! Handing a conversation over: a new session begins from a goal, with what of the old one matters for it
+//! Handoffs: a new session begins with a goal, and with what matters for that goal from the old conversation
 //! (requirement B50).
 //!
-//! The new session is a [fork](crate::engine::fork) that rests with its goal. Before its first model call an extract of the old
-//! conversation is made for that goal; from then on the model is shown the extract, the goal, and what comes after.
+//! The new session is a [fork](crate::engine::fork) that rests with its goal. Before its first model call, an
+//! extract of the old conversation is made for that goal. From then on the model is shown the extract, the
+//! goal, and everything that comes after.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What happened to a session, as it is recorded: rows from which its state can be rebuilt.
+//! The recorded history of a session: rows from which its state can be rebuilt.
 
 mod call;
 mod input;

@@ -1,4 +1,4 @@
-//! Names and numbers: those that a store knows, and those of agents.
+//! Names and numbers: those that stores know too, and those of agents.
 
 pub use holdover_store::ids::*;
 use holdover_store::{number, text_id};

@@ -1,4 +1,4 @@
-//! Pictures in a transcript: what people and tools show a model (requirement A51).
+//! Pictures in a transcript, which people and tools show to a model (requirement A51).
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A list that grows at its end and is handed on without being copied.
+//! A list that grows at its end, and is passed on without being copied.
 
 use std::fmt;
 use std::iter::FusedIterator;

@@ -1,5 +1,5 @@
-//! The mailbox: what becomes of a message that comes while a turn runs or is parked, and of a queued one that is
-//! changed before it is taken.
+//! The mailbox: what happens to a message that comes while a turn runs or is parked, and to a queued message
+//! that is changed before it is taken.
 //!
 //! Requirements: U07, U08, B44, B48, B49, C40.
 

@@ -1,7 +1,7 @@
-//! The transcript: what a session's messages mean.
+//! The messages of a transcript.
 //!
-//! A message is written once, as JSON, and never changed. Tool calls keep their arguments as the text
-//! that the model wrote: an approval binds exactly those bytes.
+//! A message is written once, as JSON, and never changed. Tool calls keep their arguments as the text that
+//! the model wrote: an approval binds exactly those bytes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,7 @@
-//! The words of Holdover: what is said, asked, decided and remembered, as values, and the traits of those who are asked.
+//! The values that are said, asked, decided and remembered, and the traits of models, tools, gates and hooks.
 //!
-//! Nothing here decides what a session does next: the machine does, one floor up, and the engine above it says when.
+//! Nothing here decides what a session does next. The machine, one floor up, decides what follows from an
+//! input, and the engine above it decides when.
 
 pub mod agent;
 pub mod custom;

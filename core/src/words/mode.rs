@@ -1,4 +1,4 @@
-//! How an agent works for now: it plans, it answers, or it acts.
+//! The mode of an agent: it plans, it answers, or it acts.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a model adapter does.
+//! The trait of model adapters, and its types.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,8 @@
-//! The output of a turn as a value: what it must look like, and where it stands.
+//! The output of a turn as a value: its schema, and its place in the transcript.
 //!
-//! An agent that owes a value is offered one tool more. A call of it acts on nothing: its arguments are the value,
-//! checked against the schema as every call's arguments are. One that fits ends the turn.
+//! An agent whose turns owe a value has one more tool for its model. A call of it has no effect: its
+//! arguments are the value, and are checked against the schema as every call's arguments are. A call that
+//! fits ends the turn.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

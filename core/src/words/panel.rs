@@ -1,4 +1,4 @@
-//! The people who decide on a call, where its policy says who they are or how many it takes.
+//! The people who decide on a call, if its policy says who they are or how many are needed.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Bytes that a store keeps and never reads, and what of them is left out.
+//! Bytes that a store keeps and never reads, and the fields that are left out of them.
 
 pub use holdover_store::payload::*;
 

@@ -1,6 +1,6 @@
-//! The words by which people read what is stored: one vocabulary for command lines, lists and error texts.
+//! Phrases for people: one vocabulary for command lines, lists and error texts.
 //!
-//! Programs read the wire names (`as_str`), which never change. These words may.
+//! Programs read the wire names (`as_str`), which never change. These phrases may change.
 
 use crate::store::{OutcomeKind, PendingKind, SessionStatus};
 use crate::time::Timestamp;

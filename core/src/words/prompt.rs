@@ -1,4 +1,4 @@
-//! The system prompt of an agent, put together from its layers.
+//! The system prompt of an agent, built from its layers.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What a turn needs beside model and tools: a workspace, a sandbox.
+//! The surroundings of a turn beside model and tools: a workspace, a sandbox.
 
 use async_trait::async_trait;
 

@@ -1,4 +1,4 @@
-//! Runs: what each was begun for, how it ended, and what its record keeps of both.
+//! Runs: why each began, how it ended, and what its record says of both.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is owed to a session that waits.
+//! The things that are owed to a session that waits.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a tool is and what it promises.
+//! The trait of tools, and its types.
 //!
 //! Requirements: B24, B25.
 

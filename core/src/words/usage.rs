@@ -1,4 +1,4 @@
-//! What model calls and tool calls used.
+//! The usage of model calls and tool calls.
 
 use serde::{Deserialize, Serialize};
 

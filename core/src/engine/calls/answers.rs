@@ -1,4 +1,4 @@
-//! What comes from outside to calls that wait: answers, and deadlines that pass.
+//! Answers from outside to calls that wait, and deadlines that pass.
 
 use crate::engine::calls::CallsHandler;
 use crate::engine::calls::results::{result, says_error};

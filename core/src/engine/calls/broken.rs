@@ -1,5 +1,5 @@
-//! Calls that could not be run: tried again as far as their class allows, and counted once they are given up
-//! (requirements C49, C52).
+//! Calls that could not be run. They are retried as far as their class allows, and are counted once they are
+//! given up (requirements C49, C52).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Custom state in a run: which changes are taken, and what is said of them.
+//! Custom state in a run: decides which changes are accepted, and reports them.
 
 use crate::engine::calls::CallsHandler;
 use crate::engine::context::Context;

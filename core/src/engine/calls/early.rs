@@ -1,9 +1,11 @@
 //! Reads that begin while the model is still writing the answer that asks for them (requirements A40, A41).
 //!
-//! Calls begin early from the first of an answer on, up to the first of which it is not certain that it changes nothing and
-//! will run as it stands. So no read overtakes a call that may change what it reads. What has begun so lies in the memory
-//! of the run alone: the machine is not told, and nothing is drafted. Once the answer is taken its calls pass the gate and
-//! are sent as any others, and the runtime has what was begun already.
+//! Calls begin early in the order of the answer, from its first call on. The first call of which it is not
+//! certain that it changes nothing and will run as it stands ends this: neither it nor any later call begins
+//! early. So no read overtakes a call that may change what it reads. A call that has begun early is known
+//! only in the memory of the run: the machine is not told, and nothing is drafted. Once the answer is taken,
+//! its calls pass the gate and are sent like any others, and the runtime already has the results of those
+//! that it began.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The calls of a step: they start, they come back, they are told of.
+//! The calls of a step: sends them, takes their results, and reports them as events.
 
 use crate::engine::DEFERRED_OUTPUT_BYTES_MAX;
 use crate::engine::action::{Action, CallOut};

@@ -1,4 +1,4 @@
-//! What a run that takes over finds of calls that were out.
+//! Recovery: a run that takes over learns the state of the calls that were out.
 
 use crate::engine::calls::CallsHandler;
 use crate::machine::CallState;

@@ -1,4 +1,4 @@
-//! What the model is told of a call that gave no output of its own.
+//! The texts that the model is told of calls that gave no output of their own.
 
 use crate::machine::{Call, CallState};
 use crate::words::ending::CancelReason;

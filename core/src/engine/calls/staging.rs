@@ -1,4 +1,4 @@
-//! Results that are durable before their step is over.
+//! Staging: results that become durable before their step is over.
 
 use std::collections::BTreeMap;
 

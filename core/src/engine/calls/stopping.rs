@@ -1,4 +1,4 @@
-//! One call is stopped alone: it is told so, and its siblings go on (requirement B33).
+//! Stops a single call: it is told to stop, and its siblings go on (requirement B33).
 
 use crate::engine::calls::CallsHandler;
 use crate::engine::calls::results::{result, stopped_alone};

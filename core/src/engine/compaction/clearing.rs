@@ -1,4 +1,4 @@
-//! Old results that are cleared: each is shown as a marker, or in short where a summary of it came in time
+//! Clears old results. The model is shown a marker in place of each, or a summary of it that was made in time
 //! (requirements A33, A34).
 
 use std::collections::BTreeMap;

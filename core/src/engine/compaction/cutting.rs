@@ -1,4 +1,4 @@
-//! Where the transcript is cut, and what else can be shown shorter where a provider refuses it as too long
+//! Decides where to cut the transcript, and what else to show shorter when a provider refuses it as too long
 //! (requirements A33, A67, B38).
 
 use std::sync::Arc;

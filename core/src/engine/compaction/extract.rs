@@ -1,4 +1,4 @@
-//! The extract of a handoff: what of an old conversation matters for a goal (requirement B50).
+//! The extract of a handoff: the parts of an old conversation that matter for a goal (requirement B50).
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How many pictures a model is shown at once: the newest, within bounds.
+//! Limits how many pictures a model is shown at once: only the newest, within bounds.
 
 use std::sync::Arc;
 

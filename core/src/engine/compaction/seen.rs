@@ -1,4 +1,4 @@
-//! What a model is shown, kept from one call of a run to the next.
+//! The messages that a model is shown, kept from one call of a run to the next.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! Old results are put in short before they are cleared (requirement A34).
+//! Summarises old results before they are cleared (requirement A34).
 //!
-//! A run waits for no summary. It asks for them when results are to be cleared, goes on with these still shown, and
-//! clears them at the first steering after the answer, or with the turn: so what the model is shown of a result changes
-//! once. A result of which no summary came by then is shown as the marker for ever.
+//! A run waits for no summary. It asks for them when results are to be cleared, and goes on with these
+//! results still shown. It clears them at the first steering after the answer, or at the end of the turn. So
+//! what the model is shown of a result changes only once. A result without a summary by then is shown as the
+//! marker for ever.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::compaction;

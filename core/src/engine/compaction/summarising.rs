@@ -1,4 +1,4 @@
-//! Compaction in a run: when what is old is summarised, and what becomes of it.
+//! Compaction in a run: decides when old messages are summarised, and takes the result.
 
 use crate::engine::action::{Action, ActionId, Shown};
 use crate::engine::compaction;

@@ -1,4 +1,4 @@
-//! How a run ends.
+//! The end of a run.
 
 use crate::engine::RunOutcome;
 use crate::engine::rest::draining::Drain;

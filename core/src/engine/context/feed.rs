@@ -1,4 +1,4 @@
-//! The machine takes an input, and what must be done because of it is done.
+//! Gives the machine an input, and performs or queues the effects that follow.
 
 use crate::engine::RunOutcome;
 use crate::engine::action::{Action, ModelCall};

@@ -1,4 +1,5 @@
-//! What a handler may look at and change. What is on its way to the store is not part of it.
+//! The context of a handler: everything that it may look at and change. Writes on their way to the store are
+//! not part of it.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::CallsHandler;

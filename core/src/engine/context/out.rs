@@ -1,4 +1,4 @@
-//! What is out: sent, and not come back.
+//! Actions that are out: sent, and not answered yet.
 
 use std::collections::BTreeSet;
 

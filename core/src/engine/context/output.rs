@@ -1,4 +1,4 @@
-//! What a run has for its runtime: actions to perform, and transitions to tell hooks of.
+//! The output of a run for its runtime: actions to perform, and transitions to tell hooks of.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What stood in the transcript before this run, as far as it had to be read.
+//! The transcript before this run, as far as it had to be read.
 
 use crate::engine::inbox::undo::Undone;
 use crate::engine::model::looping::Before;

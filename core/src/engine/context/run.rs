@@ -1,4 +1,4 @@
-//! Which run this is: what its claim said of it, and what it was told of the world.
+//! The identity of this run: what its claim said, and what the runtime told it of the world.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What whoever follows a session is told of its turns and steps.
+//! The events by which followers of a session are told of its turns and steps.
 
 use crate::engine::context::Context;
 use crate::engine::mind::Mind;

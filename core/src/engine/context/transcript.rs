@@ -1,4 +1,4 @@
-//! What enters the transcript: messages as drafted, and the results of a step in call order.
+//! Additions to the transcript: drafted messages, and the results of a step in call order.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Somebody outside is asked: who, about which bytes, until when.
+//! Asks people or clients outside: whom, about which bytes, and until when.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What people decide on calls: one of them, or as many as the terms of the asking want; or nobody in time.
+//! People's decisions on calls: by one person, by as many as the terms ask for, or by nobody in time.
 
 use crate::engine::calls::results::{denied, rejected, result};
 use crate::engine::gate::GateHandler;

@@ -1,4 +1,4 @@
-//! The gate: what it is asked about a call, and what its word means.
+//! The gate: the questions that it is asked about calls, and the effect of its answers.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::results::{denied, result};

@@ -1,4 +1,4 @@
-//! Hooks that change what a call is asked with, or answer it.
+//! Hooks that rewrite the arguments of a call, or answer it.
 
 use crate::engine::gate::GateHandler;
 use crate::engine::reply::Ruling;

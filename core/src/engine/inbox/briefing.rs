@@ -1,4 +1,4 @@
-//! How the agent is to work from here on, as messages and signals say it.
+//! Briefings: how the agent works from now on, as messages and signals say.
 
 use crate::engine::inbox::InboxHandler;
 use crate::store::{ItemKind, StoredItem};

@@ -1,4 +1,4 @@
-//! Messages in a run: which are taken when, which stop the turn, and what is taken back for them.
+//! Messages in a run: which are taken when, which stop the turn, and what is taken back because of them.
 
 use crate::engine::calls::results::{denied, rejected};
 use crate::engine::context::Context;

@@ -1,4 +1,4 @@
-//! What is read of the inbox while a run works.
+//! Reads the inbox while a run works.
 
 use crate::engine::action::ActionId;
 use crate::engine::context::Context;

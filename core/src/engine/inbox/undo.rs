@@ -1,4 +1,4 @@
-//! What is taken back before a turn begins.
+//! Takes messages back before a turn begins.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Signals, and what is left in the inbox when a place is reached where it can be taken.
+//! Signals, and the items that are left in the inbox where a run can take them.
 
 use crate::engine::inbox::InboxHandler;
 use crate::engine::mind::Mind;

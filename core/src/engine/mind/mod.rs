@@ -1,5 +1,5 @@
-//! What a run has decided so far. It is cloned before a decision that the store may refuse, and taken up
-//! again from there.
+//! The decisions of a run so far. They are cloned before a decision that the store may refuse, and the run
+//! goes back to the clone if it does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a run that takes over reads of the step that it finds.
+//! A run that takes over reads what it must know of the step that it finds.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Loop detection in a run: what stands before the model is asked.
+//! Loop detection in a run, before the model is asked.
 
 use std::sync::Arc;
 

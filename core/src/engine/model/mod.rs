@@ -1,4 +1,4 @@
-//! The model: when it is asked, and what its answer means.
+//! The model: decides when it is asked, and what its answer means.
 
 use crate::engine::action::ActionId;
 use crate::engine::compaction;

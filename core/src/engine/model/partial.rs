@@ -1,5 +1,5 @@
-//! What a model had said when the turn was stopped in the middle of its answer: it is kept, marked as aborted
-//! (requirement C61).
+//! The text that a model had said when the turn was stopped in the middle of its answer. It is kept, marked
+//! as aborted (requirement C61).
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::Context;

@@ -1,4 +1,4 @@
-//! What model calls used: those that gave a whole answer, and those that were broken off or stopped on their way.
+//! The usage of model calls: of those that gave a whole answer, and of those that were broken off or stopped.
 
 use crate::engine::compaction::estimate;
 use crate::engine::context::Context;

@@ -1,4 +1,5 @@
-//! What ends a turn from within before its step is over: its time (requirement A22) and its circuit (C49).
+//! Ends a turn from within before its step is over: its time is up (requirement A22), or its circuit is open
+//! (C49).
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! A run that is told to leave its session to another: how far it goes on, and how it leaves.
 //!
-//! Nothing that is out is dropped, and nothing is started that would have to be dropped. The session is left suspended
-//! and due at once, at a place where nothing is out: to the next run it is a turn that waited, not one whose run died.
+//! Nothing that is out is dropped, and nothing is started that would have to be dropped. The session is left
+//! suspended and due at once, at a place where nothing is out. The next run finds a turn that waited, not one
+//! whose run died.
 
 use crate::engine::RunOutcome;
 use crate::engine::calls::CallsHandler;

@@ -1,4 +1,4 @@
-//! A session at rest: what begins a turn, and how one is left.
+//! A session at rest: how a turn begins, and how a run leaves the session.
 
 use crate::engine::context::Context;
 use crate::engine::inbox::is_note;

@@ -1,4 +1,4 @@
-//! What a run leaves in its record beyond what every store knows of it.
+//! The data that a run adds to its record, beyond what every store knows of it.
 
 use crate::engine::RunKind;
 use crate::engine::context::run::Run;

@@ -1,4 +1,5 @@
-//! What a turn needs beside model and tools: made ready once the turn is durable, freed once its outcome is.
+//! The surroundings of a turn, beside model and tools. They are prepared once the turn is durable, and freed
+//! once its outcome is durable.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::SurroundingsOut;

@@ -1,7 +1,7 @@
-//! A hook corrects the course of a turn: the model is told so before it is asked again, and the turn goes on
+//! Corrections by hooks: the model is told of them before it is asked again, and the turn goes on
 //! (requirements B14, B21).
 //!
-//! A correction from outside is a message that steers.
+//! A correction from outside is a steering message.
 
 use crate::engine::reply::Correction;
 use crate::engine::steering::SteeringHandler;

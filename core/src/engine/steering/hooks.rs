@@ -1,4 +1,4 @@
-//! Hooks where a run waits for their word, or where what they say must be durable.
+//! Hooks at places where the run waits for their answer, or where their answer must be durable.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::Context;

@@ -1,4 +1,4 @@
-//! Steering: the turn goes on, ends, or asks for more steps. What it decides by is in
+//! Steering: the turn goes on, ends, or asks for more steps. The rules are in
 //! [`machine::steering`](crate::machine::steering).
 
 use crate::engine::context::Context;

@@ -1,4 +1,4 @@
-//! A turn that has taken as many steps as it may: it says so, and a person may be asked for more.
+//! The step limit: a turn that has reached it says so, and may ask a person for more steps.
 
 use crate::engine::context::Context;
 use crate::engine::gate::GateHandler;

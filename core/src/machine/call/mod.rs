@@ -1,7 +1,7 @@
 //! The machine of one tool call.
 //!
-//! Three answers differ: the call *moved*, it was *already there* (redelivery is everyday life), the input
-//! is *not allowed*. An end never changes (INV-17).
+//! An input has one of three results: the call *moved*, it was *already there* (redelivery is normal), or the
+//! input is *not allowed*. An end never changes (INV-17).
 
 mod moves;
 mod state;

@@ -1,4 +1,4 @@
-//! What follows from what: every pair of state and input.
+//! The moves of a call: every pair of state and input.
 
 use super::CallState;
 use crate::words::history::CallInput;

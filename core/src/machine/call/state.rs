@@ -1,4 +1,4 @@
-//! Where a call stands.
+//! The states of a call.
 
 use serde::{Deserialize, Serialize};
 

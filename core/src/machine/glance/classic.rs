@@ -1,4 +1,4 @@
-//! The machine as the six states that agents are taught with.
+//! A view of the machine as the six states of textbook agents.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Whether the model is at work.
+//! A view of whether the model is at work.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a person may do now.
+//! A view of what a person may do now.
 
 use serde::{Serialize, Serializer};
 

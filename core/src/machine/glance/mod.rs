@@ -1,4 +1,4 @@
-//! What a session looks like from outside: views of its machine. They are computed, never stored.
+//! Views of a session's machine for outside readers. They are computed, never stored.
 
 mod classic;
 mod inference;

@@ -1,4 +1,4 @@
-//! The machine as one of seven states.
+//! A view of the machine as one of seven states.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Turns as lists of inputs, and the machines that a view is shown along them.
+//! Sample turns as lists of inputs, and the machines that they lead through, for the tests of the views.
 
 use crate::machine::{Facts, Machine, transition};
 use crate::store::InterruptKind;

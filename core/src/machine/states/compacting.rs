@@ -1,5 +1,6 @@
-//! Compacting: what is old is summarised. Whatever becomes of it, the turn goes on (A10), unless the last of the agent's
-//! models refuses the request as it stands and nothing can be shown shorter, or a handoff has no extract (B50).
+//! Compacting: old messages are summarised. Even if that fails, the turn goes on (A10). There are two
+//! exceptions: the last of the agent's models refuses the request as it stands and nothing can be shown
+//! shorter, or a handoff has no extract (B50).
 
 use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine, StopCause};
 use super::{Lead, end, in_fork, same, to, usual, with};

@@ -1,6 +1,7 @@
 //! Executing and Confirming: the calls of a step run, or wait.
 //!
-//! The two differ only in whether anything goes on by itself; which of them holds follows from the calls.
+//! The two differ only in whether anything goes on by itself. The states of the calls determine which of the
+//! two applies.
 
 use super::super::call::CallState;
 use super::super::{

@@ -1,8 +1,8 @@
-//! One handler a state.
+//! One handler for each state.
 //!
-//! The [`table`] says which inputs a state takes; what it does not list never comes to a handler. So a handler names
-//! the inputs that mean something of their own in its state, and says where they lead. What a stop, an error, a claim, a
-//! fork and parking mean wherever a turn runs is said once, in [`usual`].
+//! The [`table`] says which inputs a state takes; no other input reaches a handler. So a handler names the
+//! inputs that have a meaning of their own in its state, and says where they lead. Stops, errors, claims,
+//! forks and parking mean the same wherever a turn runs; they are handled once, in [`usual`].
 
 mod backing_off;
 mod compacting;

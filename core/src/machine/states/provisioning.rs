@@ -1,4 +1,4 @@
-//! Provisioning: what the turn needs is made ready.
+//! Provisioning: the surroundings of the turn are prepared.
 
 use super::super::{AgentState, Effect, Facts, Input, Machine, SteeringFrom, TurnRequest};
 use super::{Lead, briefed, to, usual, with};

@@ -1,4 +1,4 @@
-//! Steering: the only place that decides to go on or to stop. What it decides by is in
+//! Steering: the only place that decides to go on or to stop. The rules are in
 //! [`steering`](super::super::steering).
 
 use super::super::{AgentState, Facts, Input, Machine, more};

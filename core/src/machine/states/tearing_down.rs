@@ -1,5 +1,5 @@
-//! TearingDown: the outcome is fixed; what the turn holds is freed. Nothing changes the outcome any more; but the turn
-//! may still be taken back, which is done once it has ended.
+//! TearingDown: the outcome is fixed, and the surroundings of the turn are freed. Nothing changes the outcome
+//! any more. But the turn may still be taken back, which is done once it has ended.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, StopCause, Teardown};
 use super::{Lead, in_fork, same, to, usual, with};

@@ -1,4 +1,4 @@
-//! What was out when its turn could not go on: it may have acted, and nobody says otherwise.
+//! Calls that were out when their turn could not go on: they may have acted, and their results say so.
 
 use super::*;
 

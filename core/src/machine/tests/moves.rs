@@ -1,5 +1,5 @@
-//! What `transition` answers: the same for the same, what must be done as values, and states that own only what is
-//! theirs.
+//! `transition` gives equal results for equal arguments and returns effects as values, and each state owns
+//! only its own data.
 //!
 //! Requirements: A02, A03, A12, B08, B09, B13.
 

@@ -1,4 +1,4 @@
-//! What ends a turn at steering, and what comes first.
+//! The reasons for which steering ends a turn, and their order.
 //!
 //! Requirements: A17, A19, B17, C15, C38, H07.
 

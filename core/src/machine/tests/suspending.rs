@@ -1,4 +1,4 @@
-//! What a batch that waits is called, and what it waits for.
+//! How a waiting batch is classified, and what it waits for.
 
 use super::*;
 use crate::store::OutcomeKind;

@@ -1,4 +1,4 @@
-//! The table is checked for all that could be wrong with it.
+//! The validation finds every kind of fault in a table.
 //!
 //! Requirements: C02, D04, D20, D21.
 

@@ -1,4 +1,4 @@
-//! When the circuit breaker of a model opens, and for how long.
+//! Rules for the circuit breaker of a model: when it opens, and for how long.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is done about a transcript that is longer than its model can read.
+//! Rules for a transcript that is longer than the model can read.
 
 use serde::{Deserialize, Serialize};
 

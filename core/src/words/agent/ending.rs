@@ -1,4 +1,4 @@
-//! What ends a turn, and what does not.
+//! Rules for the end of a turn.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! At which points hooks are asked, and what their failure means there.
+//! The points at which hooks are asked, and the meaning of a failure at each.
 
 use serde::{Deserialize, Serialize};
 

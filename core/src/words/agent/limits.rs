@@ -1,4 +1,4 @@
-//! What bounds the turns of an agent, and what they cost.
+//! The limits of an agent's turns, and the prices of tokens.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What is done about a model that asks for the same again and again.
+//! Rules against a model that makes the same calls again and again.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! When a failed model call or a call that could not be run is tried again, and when no more is tried at all
-//! (requirements B34, B39, C49, D10).
+//! Rules for retries of failed model calls and of calls that could not be run, and for when retries stop
+//! altogether (requirements B34, B39, C49, D10).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

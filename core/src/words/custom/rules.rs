@@ -1,4 +1,4 @@
-//! What an agent asks of the custom state of its sessions.
+//! An agent's rules for the custom state of its sessions.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a refused call leaves behind for programs (requirement C32).
+//! The record of a refused call, for programs (requirement C32).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! The policy gate: whether a call may run.
+//! The policy gate: it decides whether a call may run.
 
 mod denial;
 mod pattern;

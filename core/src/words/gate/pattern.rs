@@ -1,4 +1,4 @@
-//! Patterns: which tools, and which arguments.
+//! Patterns for tool names and for arguments.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

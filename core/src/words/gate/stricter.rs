@@ -1,4 +1,4 @@
-//! The terms that satisfy two rules at once.
+//! Combines the terms of two rules into terms that satisfy both.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Several gates, of which the strictest decides.
+//! A gate of several gates: the strictest verdict counts.
 
 use std::sync::Arc;
 

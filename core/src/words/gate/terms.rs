@@ -1,4 +1,4 @@
-//! Whose approval a call needs, and what happens if nobody gives it (requirement U05).
+//! The terms of an approval: who must approve a call, and what happens if nobody does (requirement U05).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What happens to a call.
+//! The inputs of a call, as they are recorded.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What happens to a session's machine, as it is recorded in its history.
+//! The inputs of a session's machine, as they are recorded in its history.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The states and the inputs of a session's machine, by name.
+//! The names of the states and the inputs of a session's machine.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Tools that are taken away from the model for a while.
+//! Tools that are withheld from the model for a while.
 
 use serde::{Deserialize, Serialize};
 

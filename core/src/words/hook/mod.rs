@@ -1,13 +1,15 @@
-//! Hooks: code of a program's own that is asked at points of a turn.
+//! Hooks: code of an embedding program that is asked at points of a turn.
 //!
-//! A gate says whether a call may run; a hook may also change what is said and done, and is told of the rest. Hooks
-//! are asked one after the other, by [`priority`](Hook::priority) and then by name; each is bounded in time, and a
-//! panic is a failure. What a failure means is declared for each point ([`OnFailure`]).
+//! A gate decides whether a call may run. A hook may also change what is said and done, and is told of the
+//! rest. Hooks are asked one after the other, by [`priority`](Hook::priority) and then by name. Each has a
+//! time limit, and a panic counts as a failure. The meaning of a failure is declared for each point
+//! ([`OnFailure`]).
 //!
-//! **At least once.** What a hook says counts from the commit that carries it. A run that dies before that commit has
-//! asked for nothing: the next run asks again, with the same bytes or with those that a model said in their place. So a
-//! hook with an effect of its own must bear being asked twice. What is durable is never asked for again: arguments that a
-//! hook rewrote, a result that it changed, a turn that it ended.
+//! **At least once.** A hook's answer takes effect with the commit that carries it. If a run dies before that
+//! commit, the next run asks the hook again, with the same bytes or with those that the model said in their
+//! place. So a hook that has an effect of its own must tolerate being asked twice. Once an answer is durable,
+//! the hook is not asked for it again: this holds for arguments that it rewrote, a result that it changed,
+//! and a turn that it ended.
 
 mod told;
 mod words;

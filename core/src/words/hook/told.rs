@@ -1,4 +1,4 @@
-//! What hooks are told.
+//! The values that hooks are given.
 
 use crate::time::Timestamp;
 use crate::words::ending::Ending;

@@ -1,4 +1,4 @@
-//! What hooks say.
+//! The answers of hooks.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The list does what a `Vec` does, and copies a bounded part of itself.
+//! The list behaves like a `Vec`, and copies only a bounded part of itself.
 
 use std::cell::Cell;
 use std::rc::Rc;

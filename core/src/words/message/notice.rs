@@ -1,4 +1,4 @@
-//! What the engine says itself: notices, and summaries.
+//! Messages of the engine itself: notices and summaries.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What becomes of a message that comes while a turn runs or is parked.
+//! Policies for messages that come while a turn runs or is parked.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What comes from outside: the content of messages and signals that are delivered.
+//! The content of messages and signals that are delivered from outside.
 
 use serde::{Deserialize, Serialize};
 

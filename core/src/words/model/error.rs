@@ -1,4 +1,4 @@
-//! Why a model call failed.
+//! The errors of model calls.
 
 use std::time::Duration;
 

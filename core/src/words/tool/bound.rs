@@ -1,4 +1,4 @@
-//! A bound that can be lifted in so many words.
+//! A bound that must be lifted explicitly.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is kept says the same as what is made from nothing, whatever a session went through in between.
+//! The kept list equals a list that is built anew, whatever happened to the session in between.
 //!
 //! Requirements: A33, A34, A51, B10, U01.
 
