@@ -1,4 +1,4 @@
-//! How the process ends: the code, and what went wrong in one line.
+//! The end of the process: its exit code, and one line that says what went wrong.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What every command works with: the store, the runtime on it, the way to the reader.
+//! The things that every command works with: the store, the runtime on it, and the output.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The gate of an agent file: its rules, and a server that is asked besides.
+//! The gate of an agent file: its rules, and a server that is asked in addition.
 
 use std::sync::Arc;
 

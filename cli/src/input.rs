@@ -1,4 +1,4 @@
-//! Text that a command is given: as a word, on standard input, in a file.
+//! Text input of a command: as a word, on standard input, or in a file.
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};

@@ -1,4 +1,4 @@
-//! What a suspended session waits for, and the commands that answer it.
+//! The answers that a suspended session waits for, and the commands that give them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the outside may tell this process.
+//! The signals that this process obeys.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -1,4 +1,5 @@
-//! Agents from what is stored with their sessions: any process that opens the store can go on.
+//! Builds agents from the definitions that are stored with their sessions, so any process that opens the
+//! store can go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

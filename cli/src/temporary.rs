@@ -1,4 +1,5 @@
-//! Temporary folders that go when their command ends, also while something in them is still dying.
+//! Temporary folders that are removed when their command ends, even if a process that works in them is still
+//! dying.
 
 use std::io;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Values that a file writes in a shorter form than the types they become.
+//! Values that an agent file writes in a shorter form than the types that they become.
 
 use std::path::Path;
 

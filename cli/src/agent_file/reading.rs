@@ -1,5 +1,5 @@
-//! Reads a parsed TOML file into a type, strictly: a table where a list is wanted, or the other way round, is refused,
-//! and whatever is wrong is said with the way to it.
+//! Reads a parsed TOML file into a type, strictly. A table where a list is expected is refused, and so is a
+//! list where a table is expected. Errors name the path to the faulty key.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What a file says, and how it is refused.
+//! The contents of an agent file, and how faulty files are refused.
 
 use holdover_core::agent::{BreakerRules, Limits, OnTrip};
 use holdover_core::gate::RuleAction;

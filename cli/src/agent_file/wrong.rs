@@ -1,4 +1,4 @@
-//! What is wrong in a file: where, under which key, and in plain words.
+//! Faults of a file: where, under which key, and in plain words.
 
 use std::fmt::{self, Display};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The commands that decide, answer and stop.
+//! The arguments of the commands that decide, answer and stop.
 
 use std::path::PathBuf;
 

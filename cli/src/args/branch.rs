@@ -1,4 +1,4 @@
-//! The commands that branch and tidy up.
+//! The arguments of the commands that branch and tidy up.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The conformance suite, against a store.
+//! The arguments of the conformance suite.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

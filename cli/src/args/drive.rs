@@ -1,4 +1,4 @@
-//! The commands that drive sessions.
+//! The arguments of the commands that drive sessions.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What `--help` teaches beyond the single options.
+//! The texts of `--help` that go beyond the single options.
 
 use std::fmt::Write as _;
 

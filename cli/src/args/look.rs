@@ -1,4 +1,4 @@
-//! The commands that look.
+//! The arguments of the commands that only read.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What may stand on the command line.
+//! The command line: global options and commands.
 
 mod answers;
 mod branch;

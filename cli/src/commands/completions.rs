@@ -1,4 +1,4 @@
-//! `completions`: what a shell completes.
+//! `completions`: scripts for the completion of commands in shells.
 
 use clap_complete::generate;
 

@@ -1,5 +1,5 @@
-//! `demo`: one session through approval, kill -9 and recovery, played by this very binary. Every claim it
-//! prints it has checked before.
+//! `demo`: takes one session through approval, kill -9 and recovery, with this very binary. Every claim is
+//! checked before it is printed.
 
 mod process;
 

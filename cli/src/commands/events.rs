@@ -1,4 +1,4 @@
-//! `events`: what happened to a session, and what happens.
+//! `events`: shows the past events of a session, and follows new ones.
 
 use futures::{StreamExt, TryStreamExt};
 use holdover_core::store::EventCursor;

@@ -1,4 +1,4 @@
-//! `keys status`: which keys the payloads of a store were encrypted under. Changes nothing.
+//! `keys status`: shows under which keys the payloads of a store were encrypted. Changes nothing.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

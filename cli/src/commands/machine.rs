@@ -1,4 +1,4 @@
-//! `machine`: the table by which every session moves.
+//! `machine`: shows the table of the state machine that every session follows.
 
 use holdover_core::machine::StateKind;
 use holdover_core::machine::diagram;

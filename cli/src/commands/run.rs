@@ -1,4 +1,4 @@
-//! `run`, `send`, `resume`, `retry`, `compact`: what sets a session going.
+//! `run`, `send`, `resume`, `retry`, `compact`: the commands that start a session or let it go on.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `interrupt` and `abort`: from any process, without the agent.
+//! `interrupt` and `abort`: stop a session from any process, without its agent.
 
 use std::time::{Duration, Instant};
 

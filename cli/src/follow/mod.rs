@@ -1,5 +1,5 @@
-//! Following a session while it runs here: what happens is printed as it becomes durable, what a model says
-//! already before where a person reads along.
+//! Follows a session while it runs in this process. Events are printed as they become durable. If a person
+//! reads along, the model's text is shown before it is durable.
 
 mod reader;
 

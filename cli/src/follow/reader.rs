@@ -1,4 +1,4 @@
-//! What one reads along: what is durable and what is only said, in one order.
+//! The reader of a followed session: puts durable events and provisional text into one order.
 
 use std::collections::VecDeque;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What is owed, as it is shown to whoever owes it.
+//! Prints the answers that are owed, for the people who owe them.
 
 use holdover_core::gate::AtExpiry;
 use holdover_core::phrases;

@@ -1,7 +1,8 @@
-//! Text on its way out: nothing in it drives a terminal, is invisible, or turns the direction of writing.
+//! Escapes text before it is printed: nothing in it controls a terminal, is invisible, or changes the
+//! direction of writing.
 //!
-//! Everything that this program prints goes through here once: [`shown`] for what [`Out`](super::Out) and notes print,
-//! [`json`] for objects, [`log`] for logs.
+//! Everything that this program prints goes through here once: [`shown`] for text that [`Out`](super::Out)
+//! and notes print, [`json`] for objects, [`log`] for logs.
 
 use holdover_core::text::{is_hidden, is_joiner};
 

@@ -1,4 +1,4 @@
-//! What people read.
+//! Output for people.
 
 use holdover_core::delta::Delta;
 use holdover_core::engine::RunOutcome;

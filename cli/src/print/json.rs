@@ -1,4 +1,4 @@
-//! What programs read: one object a line.
+//! Output for programs: one JSON object on each line.
 
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{MessageSeq, SessionId};

@@ -1,6 +1,6 @@
-//! The terminal: what is printed stays, what is drawn beneath it goes again.
+//! The terminal: printed lines stay, and the drawn lines beneath them are removed again.
 //!
-//! Everything that this process writes for people takes what is drawn away first, under one lock, so that
+//! Everything that this process writes for people first removes the drawn lines, under one lock, so that
 //! neither can garble the other. Nothing is drawn while text is being printed, nor in the middle of a line.
 
 use std::io::{self, Write};

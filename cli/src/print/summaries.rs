@@ -1,4 +1,4 @@
-//! Summaries, and the extracts of handoffs, in words.
+//! Words for summaries, and for the extracts of handoffs.
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::SummaryCause;

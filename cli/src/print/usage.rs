@@ -1,4 +1,4 @@
-//! What sessions and runs used, in words.
+//! Words for the usage of sessions and runs.
 
 use holdover_core::machine::Usage;
 use holdover_runtime_local::RunReport;

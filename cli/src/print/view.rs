@@ -1,4 +1,5 @@
-//! What is drawn while sessions run: from a model of it to lines. Pure; [`screen`](super::screen) draws.
+//! The lines that are drawn while sessions run, made from a model of them. Pure; [`screen`](super::screen)
+//! draws.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

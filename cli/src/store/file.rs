@@ -1,4 +1,4 @@
-//! What can be said of a SQLite file before it is opened.
+//! Checks of a SQLite file before it is opened.
 
 use std::path::Path;
 

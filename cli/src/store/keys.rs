@@ -1,6 +1,6 @@
 //! The keys of a store whose payloads are encrypted: a file that `HOLDOVER_KEYS` names.
 //!
-//! Nothing of its content is ever shown: an error names the file and the place in it.
+//! The content of the file is never shown: an error names the file and the place in it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

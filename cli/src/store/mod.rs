@@ -1,4 +1,4 @@
-//! The store that `--store` names, whichever it is.
+//! The store that `--store` names, of any kind.
 
 mod file;
 mod keys;

@@ -1,4 +1,4 @@
-//! The URL that `--store` names, and how it is shown: without its password.
+//! The URL that `--store` names, and its display form without the password.
 
 use std::fmt;
 use std::path::Path;

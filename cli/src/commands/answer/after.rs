@@ -1,4 +1,4 @@
-//! A call that was approved: whether it was run.
+//! Finds out whether a call that was approved was also run.
 
 use holdover_core::gate::DeniedBy;
 use holdover_core::message::Message;

@@ -1,4 +1,4 @@
-//! A call that takes no answer any more: how it came to that.
+//! Finds out why a call takes no answer any more.
 
 use holdover_core::ids::{InboxSeq, PendingId};
 use holdover_core::message::{ClientAnswer, Decision, Message, ResultStatus};

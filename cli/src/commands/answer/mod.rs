@@ -1,4 +1,4 @@
-//! `approve`, `deny`, `answer`: what somebody owes a session.
+//! `approve`, `deny`, `answer`: answers to calls that wait for somebody.
 
 mod after;
 mod before;

@@ -1,4 +1,4 @@
-//! Which calls the words of a command line name.
+//! Resolves the words of a command line to calls.
 
 use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId};
 use holdover_core::phrases;

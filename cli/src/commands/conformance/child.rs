@@ -1,4 +1,4 @@
-//! The process that cases kill: this program, on the data of one of them.
+//! The child process that cases kill: this program, writing into the data of a case.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Where the suite tests: data of its own beside that of the user, which is not touched and removed at the end.
+//! The data that the suite tests on: data of its own beside the user's. The user's is not touched, and the
+//! suite's is removed at the end.
 
 use std::future::Future;
 use std::path::Path;

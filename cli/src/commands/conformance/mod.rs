@@ -1,4 +1,4 @@
-//! `conformance`: the public suite against a store that this binary knows, on data of its own.
+//! `conformance`: runs the public suite against a store that this binary knows, on data of its own.
 
 mod child;
 mod ground;

@@ -1,4 +1,4 @@
-//! Watching the suite from outside: how far it is, and stopping it between cases.
+//! Watches the suite from outside: shows its progress, and stops it between cases.
 
 use std::convert::Infallible;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `doctor`: what a store promises, what it holds, and what is stuck in it. Changes nothing.
+//! `doctor`: the promises of a store, its contents, and the sessions that are stuck in it. Changes nothing.
 
 mod promises;
 mod stuck;

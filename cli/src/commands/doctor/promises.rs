@@ -1,4 +1,4 @@
-//! A store's capabilities as promises in words.
+//! The capabilities of a store as promises in words.
 
 use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
 use holdover_core::tool::EffectClass;

@@ -1,4 +1,4 @@
-//! Which sessions do not go on although they should, why, and what helps.
+//! Finds sessions that should go on but do not, with the reason and the commands that help.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `sessions check`: which sessions would not go on.
+//! `sessions check`: finds sessions that would not go on.
 
 use std::sync::Arc;
 

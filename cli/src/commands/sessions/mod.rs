@@ -1,4 +1,4 @@
-//! `sessions`: looking, forking, handing over, deleting.
+//! `sessions`: shows, forks, hands over and deletes sessions.
 
 mod branch;
 mod check;

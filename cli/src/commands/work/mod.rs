@@ -1,4 +1,4 @@
-//! `work`: serving the sessions that are due.
+//! `work`: serves the sessions that are due.
 
 mod serve;
 

@@ -1,4 +1,4 @@
-//! Working until told to stop, or until there is nothing left to do.
+//! Works until it is told to stop, or until there is nothing left to do.
 
 use std::num::NonZeroU32;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! Every reason, from a session that has it alone.
+//! Every reason, shown by a session that is stuck for that reason alone.
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{
