@@ -1,4 +1,4 @@
-//! Doing something apart from everything else.
+//! Runs work in isolation from everything else.
 
 use std::any::Any;
 use std::sync::{Arc, mpsc};

@@ -1,4 +1,4 @@
-//! One case, run once.
+//! Runs one case once.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

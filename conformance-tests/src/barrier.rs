@@ -1,4 +1,4 @@
-//! Letting several tasks go at one instant.
+//! Releases several tasks at one instant.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

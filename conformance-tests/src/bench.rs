@@ -1,4 +1,4 @@
-//! What a case works with: a fresh store, its peers, its clock, and the steps that every story shares.
+//! The bench of a case: a fresh store, its peers, its clock, and the steps that many cases share.
 
 mod reading;
 

@@ -1,4 +1,4 @@
-//! A case: data plus an async function.
+//! A case: data, and an async function.
 
 use std::fmt;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Every case, by what it is about.
+//! All cases, by topic.
 
 mod alarm;
 mod border;

@@ -1,4 +1,4 @@
-//! The program that is killed: it writes, says what it was acknowledged, and never ends by itself.
+//! The child program that is killed: it writes, reports every acknowledgement, and never ends by itself.
 
 use std::io::Write as _;
 

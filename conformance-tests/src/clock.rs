@@ -1,4 +1,4 @@
-//! How a case makes time pass.
+//! The clock with which a case makes time pass.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How a run of the suite goes: what is run, in which order, and when it is stopped.
+//! The conduct of a run of the suite: which cases run, in which order, and when the run stops.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Two values as text, so that a reader sees where they differ.
+//! Compares two values as text, and shows where they differ.
 
 use std::fmt::Write as _;
 

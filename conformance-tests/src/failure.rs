@@ -1,4 +1,4 @@
-//! How a case says what it found.
+//! The failure of a case: what it expected and what it found.
 
 use std::fmt;
 use std::panic::Location;

@@ -1,4 +1,4 @@
-//! Builders: the plain form of everything a case hands to a store, to be varied by struct update.
+//! Builders: a plain form of every value that a case passes to a store, to be varied by struct update.
 
 use std::fmt::Debug;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! What a store claims, and what it does not.
+//! The claims of a store, and the gaps between them and the suite.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the author of a store writes.
+//! The harness that the author of a store writes.
 
 use std::any::Any;
 use std::process::Command;

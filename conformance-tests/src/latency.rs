@@ -1,4 +1,4 @@
-//! How long operations took.
+//! Measures how long operations took.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

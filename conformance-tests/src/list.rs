@@ -1,5 +1,5 @@
-//! The ids of all cases, for the macro that makes a test of each. A test holds it against the tables of
-//! cases; when it fails it prints this file anew.
+//! The ids of all cases, for the macro that makes a test of each. A test compares this list with the tables
+//! of cases; when it fails, it prints this file anew.
 
 /// Hands the list of all cases on, with whatever comes before it.
 #[doc(hidden)]

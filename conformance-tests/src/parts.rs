@@ -1,8 +1,9 @@
-//! Operations over several sessions, part by part.
+//! Splits operations over several sessions into parts.
 //!
-//! No operation is atomic over several sessions: what `purge` does to each is a write of its own, in any order, and a
-//! fork reads its source at one instant and is made at a later one. So two operations at once may end in as many
-//! ways as their parts can follow each other. An operation on one session has one part.
+//! No operation is atomic over several sessions. The change that `purge` makes to each session is a write of
+//! its own, in any order, and a fork reads its source at one instant and is made at a later one. So two
+//! concurrent operations may end in as many ways as their parts can be ordered. An operation on one session
+//! has one part.
 
 use holdover_store::PurgeReport;
 use holdover_store::ids::SessionKey;

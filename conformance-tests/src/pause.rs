@@ -1,4 +1,4 @@
-//! Looking again and again, ever more slowly.
+//! Polls again and again, with growing pauses.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A place for a store's data that nobody has opened, and what lies there.
+//! A place for a store's data that nobody has opened yet, and the data in it.
 
 use std::sync::Arc;
 

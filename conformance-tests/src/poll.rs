@@ -1,4 +1,4 @@
-//! Giving an operation up in the middle, or letting it wait there.
+//! Gives an operation up in the middle, or lets it wait there.
 
 use std::pin::Pin;
 use std::sync::Arc;

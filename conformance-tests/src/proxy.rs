@@ -1,4 +1,4 @@
-//! A way to a backend that the suite can cut: before a request, inside it, or inside its answer.
+//! A proxy to a backend that the suite can cut: before a request, inside it, or inside its answer.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Numbers that look random, and are the same each time.
+//! Pseudorandom numbers that are the same each time.
 
 /// The number that a seed and a place stand for (SplitMix64).
 pub(crate) fn drawn(seed: u64, nth: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! A client that follows a session: it keeps the text of its cursor, and what it shows.
+//! A client that follows a session: it keeps its cursor as text, and the events that it was shown.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{EventCursor, EventPage, StateStore, StoreError, StreamId};

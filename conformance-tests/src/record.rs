@@ -1,4 +1,4 @@
-//! Keeping what was asked of a store, what it answered, and how long it took.
+//! Records the requests to a store, its answers, and the time that each took.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! What came of a run of the suite, as data. Its renderings are the modules below.
+//! The report of a run of the suite, as data. The modules below render it.
 
 mod badge;
 mod console;

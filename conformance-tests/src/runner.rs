@@ -1,4 +1,4 @@
-//! Running one case: what tests are made of.
+//! Runs one case, for tests.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Where an operation plays: what happens before it, what it asks, and what is to be seen afterwards, of a
-//! store and of the model of its contract.
+//! The scene of an operation: the steps before it, its request, and the reads afterwards, of a store and of
+//! the model of its contract.
 
 use std::fmt::Debug;
 use std::time::Duration;

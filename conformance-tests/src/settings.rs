@@ -1,4 +1,4 @@
-//! How much a run asks for.
+//! The settings of a run: how much it does.
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! A place that nobody has opened, as a case works with it.
+//! A place that nobody has opened yet, as a case works with it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

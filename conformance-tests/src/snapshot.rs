@@ -1,4 +1,4 @@
-//! All that can be read of one session, walked to the end.
+//! Everything that can be read of one session, walked to the end.
 
 use holdover_store::ids::{InboxSeq, MessageSeq, SessionKey};
 use holdover_store::{

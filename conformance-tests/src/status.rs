@@ -1,4 +1,4 @@
-//! How a case went.
+//! The status of a case after its run.
 
 use std::fmt;
 

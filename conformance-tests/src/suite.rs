@@ -1,4 +1,4 @@
-//! The second door: every case from a program, and a report of it.
+//! The second entry point: runs all cases from a program, and reports on them.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;

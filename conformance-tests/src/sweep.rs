@@ -1,4 +1,4 @@
-//! What is asked again until it is done: walks of a retention rule, claims of what is due.
+//! Requests that are repeated until they are done: walks of a retention rule, claims of due sessions.
 
 use holdover_store::{Claim, ClaimDue, PurgeReport, RetentionRule, StateStore, StoreError};
 

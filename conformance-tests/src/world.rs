@@ -1,4 +1,4 @@
-//! An instance of a store together with its harness, whatever their types.
+//! An instance of a store together with its harness, with their types erased.
 
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Stores in a layer.
+//! A harness whose stores are those of another harness inside a layer.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a case reads.
+//! Reads of a case.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{PendingCall, Session};

@@ -1,4 +1,5 @@
-//! Pages at their bound in bytes: filled to the last byte, and one row too large in the middle of smaller ones.
+//! Pages at their bound in bytes: filled to the last byte, and with one row that is too large among smaller
+//! ones.
 
 use holdover_store::ids::{InboxSeq, SessionKey, StateFormat};
 use holdover_store::payload::Payload;

@@ -1,4 +1,4 @@
-//! What a store says that it can do.
+//! The capabilities that a store declares.
 
 use holdover_store::ids::{CheckpointId, Incarnation};
 use holdover_store::{ForkOutcome, Remove, SessionStatus, StateStore, StoreErrorKind};

@@ -1,4 +1,4 @@
-//! Checkpoints: places in a session's life.
+//! Checkpoints: states of a session that are kept.
 
 use holdover_store::ids::{CheckpointId, Epoch, EventSeq, MessageSeq, StateFormat, Version};
 use holdover_store::{

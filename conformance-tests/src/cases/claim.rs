@@ -1,4 +1,4 @@
-//! Claims: what they bring, what they may take, who gets what is due.
+//! Claims: what they return, which sessions they may take, and who gets a due session.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What ends in the middle.
+//! Operations that are dropped in the middle.
 //!
 //! Requirements: H12.
 

@@ -1,4 +1,4 @@
-//! Cursors: places in what a session shows, and in lists.
+//! Cursors: places in the log of a session, and in lists.
 
 use holdover_store::ids::{Epoch, SessionKey};
 use holdover_store::payload::Digest;

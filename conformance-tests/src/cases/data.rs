@@ -1,4 +1,4 @@
-//! Fidelity: what comes back is what was written, byte for byte.
+//! Fidelity: data is read back as it was written, byte for byte.
 
 use holdover_store::ids::StateFormat;
 use holdover_store::payload::Payload;

@@ -1,4 +1,4 @@
-//! Deleting a session, and creating it again.
+//! Deletion of a session, and its creation anew.
 //!
 //! Requirements: C09.
 

@@ -1,4 +1,4 @@
-//! Deltas: what a model says while it says it.
+//! Deltas: the text of a model while it is written.
 
 use holdover_store::ids::{Epoch, Fence, SessionKey};
 use holdover_store::{

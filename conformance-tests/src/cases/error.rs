@@ -1,4 +1,4 @@
-//! What an error says.
+//! The content of errors.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;

@@ -1,4 +1,4 @@
-//! One that goes wrong, or wants everything, holds up nobody else.
+//! A faulty or greedy party holds up nobody else.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::payload::Payload;

@@ -1,4 +1,4 @@
-//! Forks: what they are made of.
+//! Forks: their content.
 
 use holdover_store::ids::{
     CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, SessionKey, StateFormat, Version,

@@ -1,4 +1,4 @@
-//! Forks: repeated, refused, in the middle, beside others.
+//! Forks: repeated, refused, interrupted in the middle, and beside other operations.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Change hints: of which changes those are told who wait.
+//! Change hints: of which changes waiters are told.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

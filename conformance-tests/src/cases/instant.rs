@@ -1,4 +1,4 @@
-//! Instants: those of rows, and that of a session's last change.
+//! Instants: those of rows, and the instant of a session's last change.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A process that dies with the store open.
+//! A process that is killed with the store open.
 //!
 //! Requirements: H12.
 

@@ -1,4 +1,4 @@
-//! How much one write may bring: the rule is the same for each.
+//! The limits of one write: the same rule holds for every kind of write.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! Names that look like others: ids of sessions, labels, and the place at which a page of pending calls ends.
+//! Names that look alike: session ids, labels, and the place at which a page of pending calls ends.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{

@@ -1,4 +1,4 @@
-//! Who holds a session, and what wakes it, at the borders of the rules.
+//! Ownership and wake-up of a session, at the borders of the rules.
 
 use std::time::Duration;
 

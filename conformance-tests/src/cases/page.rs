@@ -1,4 +1,4 @@
-//! Pages are bounded in bytes, and a walk over them is whole.
+//! Pages are bounded in bytes, and a walk over them is complete.
 
 use holdover_store::ids::{EventSeq, InboxSeq, SessionKey};
 use holdover_store::payload::Payload;

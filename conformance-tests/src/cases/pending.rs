@@ -1,4 +1,4 @@
-//! Calls that somebody outside owes an answer.
+//! Pending calls: calls that somebody outside owes an answer.
 
 use holdover_store::ids::InboxSeq;
 use holdover_store::{

@@ -1,4 +1,4 @@
-//! Random scripts, on the store and on the model of its contract.
+//! Random scripts, run on the store and on the model of its contract.
 
 mod compare;
 mod regressions;

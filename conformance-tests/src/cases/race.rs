@@ -1,4 +1,4 @@
-//! Two at once: the outcome is that of one order or the other.
+//! Two operations at once: the outcome is that of one order or of the other.
 
 mod histories;
 mod pairs;

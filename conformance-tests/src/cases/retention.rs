@@ -1,4 +1,4 @@
-//! Retention: what is removed of sessions that rest, and what never is.
+//! Retention: the data that is removed of resting sessions, and the data that never is.
 
 use holdover_store::ids::{SessionKey, Version};
 use holdover_store::time::Timestamp;

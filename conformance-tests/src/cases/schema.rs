@@ -1,4 +1,5 @@
-//! A store that is made, opened again, interrupted while it is made, newer than the program, or damaged.
+//! The schema of a store: it is made, opened again, interrupted while it is made, newer than the program, or
+//! damaged.
 
 use std::sync::Arc;
 

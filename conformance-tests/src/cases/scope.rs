@@ -1,4 +1,4 @@
-//! What belongs to one session, one life of it and one tenant, and to no other.
+//! Scopes: data that belongs to one session, one life of it and one tenant, and to no other.
 
 use holdover_store::ids::{CheckpointId, InboxSeq, Version};
 use holdover_store::{

@@ -1,4 +1,4 @@
-//! Many at once: all come to an end.
+//! Many operations at once: all of them come to an end.
 
 use std::time::Duration;
 

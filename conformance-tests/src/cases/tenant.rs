@@ -1,4 +1,4 @@
-//! Tenants: another's ids answer exactly as unknown ones.
+//! Tenants: the ids of another tenant are answered exactly like unknown ones.
 
 use std::num::NonZeroU32;
 

@@ -1,4 +1,4 @@
-//! What answers and rows say, field by field.
+//! The contents of answers and rows, field by field.
 
 use holdover_store::ids::{InboxSeq, SessionId, Version, WorkerId};
 use holdover_store::{

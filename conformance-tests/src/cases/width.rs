@@ -1,4 +1,4 @@
-//! Numbers beyond what eight, sixteen or thirty-two bits hold.
+//! Numbers that need more than eight, sixteen or thirty-two bits.
 
 use std::time::Duration;
 

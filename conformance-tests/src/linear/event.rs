@@ -1,4 +1,4 @@
-//! One operation on one session, as it was seen from outside.
+//! One operation on one session, as seen from outside.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A history that does not fit, as short as its author can read it.
+//! A history that does not fit, as short as possible for its reader.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Whether what several peers were answered at once is what one after the other could have been answered.
+//! Checks whether the concurrent answers to several peers could also have been given one after the other.
 //!
 //! A history is linearizable (Herlihy and Wing, "Linearizability: a correctness condition for concurrent
 //! objects", ACM TOPLAS 12(3), 1990) if every operation can be given one instant between its call and its

@@ -1,8 +1,7 @@
-//! What the operations of all peers say about one session.
+//! Projects the operations of all peers to one session.
 //!
-//! Most operations are on one session, and their answer is checked as it is. Those over several sessions are not
-//! atomic over them (the contract says so), so each says only this of one session:
-//!
+//! Most operations are on one session, and their answer is checked as it is. Operations over several sessions
+//! are not atomic over them, as the contract says. So each says only the following of one session:
 //! | operation | says of a session |
 //! |---|---|
 //! | `claim_due` | each claim in the answer is that of this session, alone |
@@ -13,7 +12,7 @@
 //! | `list_sessions` | its row; that there is none, with no write beside it |
 //! | `list_pending` | its rows, with no write beside it |
 //!
-//! A page that ends before it must says nothing.
+//! A page that ends before it has to says nothing.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{

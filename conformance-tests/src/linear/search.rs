@@ -1,9 +1,10 @@
-//! The search for an order.
+//! The search for an order that explains a history.
 //!
-//! Wing and Gong, "Testing and verifying concurrent objects" (J. Parallel and Distributed Computing 17, 1993): of
-//! the operations that are left, one that was asked before any of them was answered comes next; each is tried.
-//! Lowe, "Testing for linearizability" (Concurrency and Computation: Practice and Experience 29(4), 2017): who
-//! comes to the same state with the same operations left goes no further.
+//! Wing and Gong, "Testing and verifying concurrent objects" (J. Parallel and Distributed Computing 17,
+//! 1993): the next operation is one that was asked before any of the remaining ones was answered; each such
+//! operation is tried. Lowe, "Testing for linearizability" (Concurrency and Computation: Practice and
+//! Experience 29(4), 2017): a branch that reaches a known state with the same operations left is not
+//! followed.
 
 use std::collections::HashSet;
 

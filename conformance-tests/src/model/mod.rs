@@ -1,7 +1,7 @@
-//! The contract as a model: plain lists, one session after the other, nothing removed that can be marked.
+//! The contract as a model: plain lists, one session after the other, and nothing removed that can be marked.
 //!
-//! It decides with core's rules and keeps everything in the most obvious way, so that it can be read as
-//! the contract itself. A store is compared with it, operation by operation.
+//! It decides with the rules of `holdover_store` and keeps everything in the most obvious way, so that it can
+//! be read as the contract itself. A store is compared with it, operation by operation.
 
 mod life;
 mod own;

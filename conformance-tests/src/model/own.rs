@@ -1,4 +1,4 @@
-//! Who holds a session.
+//! The ownership of a session.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

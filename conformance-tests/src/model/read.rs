@@ -1,4 +1,4 @@
-//! What can be read of a model: whole, since pages are walked to their end.
+//! Reads of the model. They return whole lists, because cases walk pages to their end.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! For the top of a README.
+//! The report as a badge for the top of a README.
 
 use serde_json::json;
 

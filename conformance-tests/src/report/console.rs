@@ -1,4 +1,4 @@
-//! For people at a terminal: categories with their counts, failures in full, the verdict last.
+//! The report for people at a terminal: categories with their counts, failures in full, and the verdict last.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! For build servers: JUnit XML, a suite for each category.
+//! The report for build servers: JUnit XML, with a suite for each category.
 
 use std::io;
 

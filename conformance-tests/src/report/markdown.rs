@@ -1,4 +1,4 @@
-//! For a repository: nothing in it changes from run to run unless the store, the suite or the outcome does.
+//! The report as Markdown, for a repository: it changes only if the store, the suite or the outcome changes.
 
 use std::fmt::Write as _;
 

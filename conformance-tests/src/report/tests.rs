@@ -1,4 +1,4 @@
-//! What a rendering must hold, on reports made by hand.
+//! The required contents of each rendering, on reports that are made by hand.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the cases say about a level.
+//! The verdict of a run on a level.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is answered, and by what name it is counted.
+//! Answers, and the names by which they are counted.
 
 use holdover_store::{
     Applied, CasOutcome, Checkpoint, Claim, ClaimOutcome, CommitOutcome, CreateOutcome, DeleteOutcome,

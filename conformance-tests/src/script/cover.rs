@@ -1,4 +1,4 @@
-//! Scripts that reach every answer, chosen by what the model says to them.
+//! Scripts that reach every answer, chosen by the model's answers to them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

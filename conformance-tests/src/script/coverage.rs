@@ -1,4 +1,4 @@
-//! What must have occurred.
+//! The answers that scripts must have reached.
 
 use std::collections::BTreeSet;
 

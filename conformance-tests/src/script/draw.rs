@@ -1,4 +1,4 @@
-//! Drawing scripts: mostly what makes sense where the session stands, with a sprinkle of what does not.
+//! Draws scripts: mostly operations that make sense in the session's state, and a few that do not.
 
 mod arms;
 

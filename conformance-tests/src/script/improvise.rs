@@ -1,4 +1,5 @@
-//! Requests that mean something while others are under way: drawn by what a session may be by now.
+//! Requests that make sense while others are under way: drawn from the states that a session may be in by
+//! now.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A list that is shown as the code that makes it.
+//! A list whose debug form is the code that makes it.
 
 use std::fmt;
 use std::ops::Deref;

@@ -1,5 +1,5 @@
-//! Scripts: operations on a few sessions, in words that mean something wherever they stand in a script, so
-//! that a script stays one when operations are taken out of it.
+//! Scripts: operations on a few sessions, in words that mean something anywhere in a script, so that a script
+//! stays valid when operations are removed from it.
 
 mod answer;
 mod cover;

@@ -1,4 +1,4 @@
-//! A script as it is played on the model.
+//! Plays a script on the model.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is asked of a store, and of the model in its place.
+//! Requests to a store, or to the model in its place.
 
 use std::time::Duration;
 

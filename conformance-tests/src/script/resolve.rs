@@ -1,4 +1,4 @@
-//! From the words of an operation to what is asked of a store.
+//! Turns the words of an operation into a request to a store.
 
 use holdover_store::ids::{CheckpointId, Epoch, Fence, InboxSeq, RunId, StateFormat, Version};
 use holdover_store::time::Timestamp;

@@ -1,4 +1,4 @@
-//! The words of scripts. What they stand for is decided when the operation is asked.
+//! The words of scripts. Their meaning is decided when the operation is asked.
 
 use holdover_store::{SessionStatus, Wake};
 

@@ -1,4 +1,4 @@
-//! Claims whose lease ends between what the store did and its answer.
+//! Claims whose lease ends after the store has acted and before its answer arrives.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One script on a store and on the model.
+//! Runs one script on a store and on the model.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! Scripts that are kept. A failure of the comparison prints one that can be put here as it is.
+//! Regression scripts. A failed comparison prints a script that can be added here as it is.
 #![allow(clippy::enum_glob_use, reason = "scripts read as the comparison prints them")]
 
 use holdover_store::SessionStatus::*;

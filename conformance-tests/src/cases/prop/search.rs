@@ -1,4 +1,4 @@
-//! Searching for a script on which a store and the model differ, and making it short.
+//! Searches for a script on which a store and the model differ, and shortens it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;

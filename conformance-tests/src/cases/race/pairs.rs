@@ -1,4 +1,5 @@
-//! Every pair of operations at one instant, judged by the model: one order or the other, session by session.
+//! Every pair of operations at one instant. The model judges each session: the outcome fits one order or the
+//! other.
 
 use futures::future::join_all;
 use holdover_store::StateStore;

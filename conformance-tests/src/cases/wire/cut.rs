@@ -1,4 +1,4 @@
-//! Operations that are cut off, and what must come of them.
+//! Operations that are cut off, and their allowed results.
 
 use holdover_store::{Retry, StateStore, StoreErrorKind};
 use tokio::time::Instant;

@@ -1,4 +1,4 @@
-//! One arm for each operation, and for each word of one.
+//! One generator for each operation, and for each variant of one.
 
 use holdover_store::{InterruptKind, SessionStatus, Wake};
 use proptest::collection::vec;
