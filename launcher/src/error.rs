@@ -1,4 +1,4 @@
-//! What can go wrong before a server runs.
+//! Errors before a server runs.
 
 use std::io;
 use std::path::{Path, PathBuf};

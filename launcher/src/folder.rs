@@ -1,4 +1,4 @@
-//! The folder that all servers of one launcher work in, and its end.
+//! The folder that all servers of one launcher work in, and its removal.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Programs, and the Debian packages that bring them.
+//! Programs, and the Debian packages that contain them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Servers for tests, real ones: Postgres, PgBouncer, Redis and a Redis Cluster.
+//! Real servers for tests: Postgres, PgBouncer, Redis and a Redis Cluster.
 //!
 //! ```no_run
 //! let servers = holdover_launcher::Launcher::new()?;
@@ -10,12 +10,12 @@
 //! ```
 //!
 //! - **On free loopback ports**, with data folders of their own, and with `fsync` on: a test may kill them
-//!   and look at what was kept.
+//!   and check what was kept.
 //! - **Installed when missing**: the Debian packages, if the process runs as root; else an error that names
 //!   the package. Servers that a package would start by itself are not started.
-//! - **Nothing is left behind.** When the [`Launcher`] is dropped, or the process that made it ends in whatever
-//!   way, its servers are killed and its folder is removed. Nothing else is ever killed: a server is known by
-//!   the folder it works in.
+//! - **Nothing is left behind.** When the [`Launcher`] is dropped, or the process that made it ends in
+//!   whatever way, its servers are killed and its folder is removed. Nothing else is ever killed: a server is
+//!   identified by the folder that it works in.
 
 mod cluster;
 mod error;

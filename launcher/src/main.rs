@@ -1,5 +1,5 @@
-//! `holdover-launcher SERVER... -- COMMAND...`: starts servers, runs a command that is told where they are,
-//! and leaves nothing behind. Ends with the command's exit code.
+//! `holdover-launcher SERVER... -- COMMAND...`: starts servers, runs a command with their addresses in its
+//! environment, and leaves nothing behind. Ends with the command's exit code.
 
 use std::process::{Command, ExitCode};
 

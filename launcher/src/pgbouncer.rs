@@ -1,4 +1,4 @@
-//! PgBouncer: a transaction pooler, as many installations of Postgres have one in front.
+//! PgBouncer: the transaction pooler that many installations of Postgres have in front.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};

@@ -1,4 +1,4 @@
-//! A server as a process, or as the processes that work in one folder.
+//! A server: one process, or all processes that work in one folder.
 
 use std::fs::File;
 use std::os::unix::fs::chown;

@@ -1,4 +1,4 @@
-//! A way to a server that counts what goes over it.
+//! A relay to a server that counts the exchanges over it.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};

@@ -1,4 +1,4 @@
-//! Certificates for servers of the loopback address.
+//! Certificates for servers at the loopback address.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
