@@ -1,4 +1,4 @@
-//! One session that grows: what a step costs early and late, beside bare inserts of the same bytes.
+//! One growing session: the cost of a step early and late, beside bare inserts of the same bytes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

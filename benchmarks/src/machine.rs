@@ -1,4 +1,4 @@
-//! Where it was measured: what the numbers depend on.
+//! The machine of a measurement: the facts on which the numbers depend.
 
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -1,7 +1,7 @@
-//! Measures what Holdover costs: `cargo run --release -p holdover-benchmarks -- all`.
+//! Measures the cost of Holdover: `cargo run --release -p holdover-benchmarks -- all`.
 //!
-//! It uses the engine as a service would, through the `holdover` facade, and measures in the same run what
-//! the same bytes cost bare. Nothing here asserts a time: machines differ.
+//! It uses the engine as a service would, through the `holdover` facade, and in the same run measures the
+//! cost of bare writes of the same bytes. Nothing here asserts a time, because machines differ.
 
 mod growth;
 mod machine;

@@ -1,4 +1,5 @@
-//! The limit: the same library, settings and file system, bare inserts, nothing decided and nothing read.
+//! The lower limit: bare inserts with the same library, settings and file system. Nothing is decided and
+//! nothing is read.
 
 mod grouped;
 

@@ -1,4 +1,4 @@
-//! What workers and people wait for beside many sessions: to find work, and to answer a call.
+//! Measures beside many sessions how long workers take to find work, and people to answer a call.
 
 mod crowd;
 mod idle;

@@ -1,4 +1,5 @@
-//! What is measured: an agent as a service would embed it, with a model that answers at once or word by word.
+//! The measured scene: an agent as a service would embed it, with a model that answers at once or word by
+//! word.
 
 use std::path::Path;
 use std::sync::Arc;

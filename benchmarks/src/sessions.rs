@@ -1,5 +1,5 @@
-//! Many sessions at once: steps a second, how long a commit takes, beside bare transactions of the same
-//! group sizes.
+//! Many sessions at once: steps a second, and the time that a commit takes, beside bare transactions of the
+//! same group sizes.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Medians and how far values spread around them.
+//! Medians, and the spread of values around them.
 
 use std::fmt;
 use std::time::Duration;

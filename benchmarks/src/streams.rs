@@ -1,4 +1,4 @@
-//! A model that says its answer word by word: what is written meanwhile, and what of that is synced.
+//! A model that answers word by word: the writes during the answer, and how many of them are synced.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! A store whose commits are timed.
+//! A layer that times the commits of a store.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
-//! The work that peers are measured by: so many sessions at once, each of so many steps of a short answer and one call
-//! with an effect; or as many bare writes of the same bytes. One line of JSON, for a program that compares.
+//! The workload for comparisons with other engines: many sessions at once, each with a number of steps of a
+//! short answer and one call with an effect; or as many bare writes of the same bytes. It prints one line of
+//! JSON, for a program that compares.
 
 mod resume;
 

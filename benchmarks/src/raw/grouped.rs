@@ -1,4 +1,5 @@
-//! Bare inserts of many tasks at once: whatever waits when the connection is free becomes one transaction.
+//! Bare inserts of many tasks at once: all inserts that wait when the connection is free become one
+//! transaction.
 
 use std::path::Path;
 use std::thread::JoinHandle;

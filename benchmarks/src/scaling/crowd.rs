@@ -1,4 +1,4 @@
-//! The sessions beside which is measured, made as a service makes them.
+//! The many sessions of the scaling benchmark, made as a service makes them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How often a worker asks that finds nothing to do.
+//! Counts how often an idle worker asks the store.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What was measured beside many sessions, as Markdown.
+//! The results of the scaling benchmark, as Markdown.
 
 use hdrhistogram::Histogram;
 

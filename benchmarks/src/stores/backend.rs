@@ -1,4 +1,4 @@
-//! The places that are measured: a store of ours, and the way to the same place without it.
+//! The measured places: each with one of our stores, and with bare access to the same backend.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The limit: what the backend takes to keep as many bytes, with nothing decided and nothing read.
+//! The lower limit: the time that a backend takes to keep as many bytes, with nothing decided and nothing
+//! read.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The writes that are measured: so many tasks, each one write after the other.
+//! The measured writes: a number of tasks, each of which makes one write after the other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! The stores beside one another, each beside the limit of its own backend: commits, and bare inserts of the same
-//! bytes into the same server with the same settings, in the same run.
+//! Compares the stores: commits of each, beside bare inserts of the same bytes into the same server with the
+//! same settings, in the same run.
 
 mod backend;
 mod bare;

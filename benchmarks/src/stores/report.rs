@@ -1,4 +1,4 @@
-//! The stores beside one another, as Markdown.
+//! The comparison of the stores, as Markdown.
 
 use super::load::BYTES;
 use super::{Measured, Speed};

@@ -1,5 +1,5 @@
-//! How soon a new process goes on: from its start to the first call of the model, after the process before it was killed
-//! in the middle of a turn.
+//! Measures how soon a new process goes on: from its start to the first call of the model, after the process
+//! before it was killed in the middle of a turn.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
