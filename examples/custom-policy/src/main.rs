@@ -1,4 +1,4 @@
-//! A gate in code, beside rules, and a hook beside the gate.
+//! A gate in code that is combined with rules, and a hook besides the gate.
 #![allow(clippy::print_stdout, reason = "a program that shows what came of it")]
 
 mod policy;

@@ -1,4 +1,4 @@
-//! The file: its tables, how it is opened, and which error is which.
+//! The file: its tables, how it is opened, and how its errors are classified.
 
 use std::fmt::Display;
 use std::io::ErrorKind;

@@ -1,5 +1,5 @@
-//! Sessions in one redb file: a store that a stranger could have written. The guide beside it, `README.md`, leads
-//! through these files.
+//! Sessions in one redb file: a store that an outside author could have written. The guide beside it,
+//! `README.md`, leads through these files.
 //!
 //! ```
 //! use custom_store::{Options, RedbStore};

@@ -1,4 +1,4 @@
-//! Reading: one transaction that sees the file as it was, whatever is written meanwhile.
+//! Reads: one transaction that sees the file as it was, whatever is written meanwhile.
 
 use std::ops::Range;
 

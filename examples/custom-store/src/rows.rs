@@ -1,5 +1,5 @@
-//! The trait [`Rows`] on a file. All work is done on threads that may block: begun once, it runs to its end, whether or
-//! not anybody still waits for the answer.
+//! The trait [`Rows`] on a file. All work is done on threads that may block. Work that has begun runs to its
+//! end, even if nobody waits for the answer any more.
 
 use std::path::PathBuf;
 use std::sync::Arc;

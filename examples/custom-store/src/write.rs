@@ -1,4 +1,4 @@
-//! Writing: one transaction for a batch of writes.
+//! Writes: one transaction for a batch of writes.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The agent: a clerk who pays money back, once a person lets it.
+//! The agent: a clerk who makes refunds once a person approves them.
 
 use std::error::Error;
 use std::io::ErrorKind;

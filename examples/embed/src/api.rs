@@ -1,4 +1,4 @@
-//! The routes: each is one word to the engine.
+//! The routes: each makes one call of the engine.
 
 use std::sync::Arc;
 

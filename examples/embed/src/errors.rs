@@ -1,4 +1,4 @@
-//! What goes wrong, as a status and one line of JSON.
+//! Errors, as a status and one line of JSON.
 
 use std::fmt::Display;
 use std::time::Duration;

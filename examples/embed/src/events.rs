@@ -1,4 +1,4 @@
-//! Following a session: Server-Sent Events whose ids are cursors.
+//! Follows a session with Server-Sent Events, whose ids are cursors.
 
 use std::time::Duration;
 

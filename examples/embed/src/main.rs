@@ -1,7 +1,7 @@
-//! A desk that answers customers: a small web service that embeds Holdover.
+//! A help desk for customers: a small web service that embeds Holdover.
 //!
-//! Everything it must not forget is in the store: it may be killed at any instant, started again, or run
-//! several times on one file.
+//! Everything that it must not forget is in the store. So it may be killed at any instant, started again, or
+//! run several times on one file.
 
 mod agent;
 mod api;

@@ -1,4 +1,4 @@
-//! What a warehouse can do, as tools.
+//! The abilities of a warehouse, as tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
