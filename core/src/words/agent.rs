@@ -28,92 +28,97 @@ pub use limits::{Limits, Prices};
 pub use loops::{COUNTED_MAX, LoopDetection};
 pub use retries::{OnTrip, Retries};
 
-/// An agent as core sees it: words, tools, limits. The model, the tools' code and the gate stay with the
-/// runtime.
+/// An agent as the core sees it: instructions, tools, limits. The model, the tools' code and the gate stay
+/// with the runtime.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
-    /// Its name, for people.
+    /// The name of the agent, for people.
     pub name: String,
-    /// What it is told, after the other layers of its [system prompt](crate::words::prompt).
+    /// The instructions for the agent, which follow the other layers of its
+    /// [system prompt](crate::words::prompt).
     pub instructions: String,
-    /// Who it is told it is. None: the agent of its name. Empty: nothing is said of it.
+    /// The identity that the prompt gives the agent. None: the agent of its name. Empty: the prompt gives
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
-    /// The mode in which its sessions begin.
+    /// The mode in which the agent's sessions begin.
     #[serde(default, skip_serializing_if = "crate::words::payload::is_default")]
     pub mode: Mode,
-    /// The tools it may ask for, in the order a model is told of them.
+    /// The tools that the model may call, in the order in which the model is told of them.
     pub tools: Vec<ToolSpec>,
-    /// What bounds its turns.
+    /// The limits of the agent's turns.
     #[serde(default)]
     pub limits: Limits,
-    /// After which step a turn ends although the model would go on (`tool_stop`).
+    /// The steps after which a turn ends although the model would go on (`tool_stop`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_when: Vec<StopCondition>,
-    /// When intents are made durable.
+    /// The point at which intents are made durable.
     #[serde(default)]
     pub durability: Durability,
     /// Whether something must be provisioned before a turn and freed after it.
     #[serde(default)]
     pub provisions: bool,
-    /// What is done when the model asks for the same again and again.
+    /// The rules for a model that makes the same calls again and again.
     #[serde(default)]
     pub loops: LoopDetection,
-    /// What is done when the transcript grows beyond what the model can read.
+    /// The rules for a transcript that grows beyond what the model can read.
     #[serde(default)]
     pub compaction: Compaction,
-    /// What is tried again when it failed.
+    /// The rules for retries after failures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retries: Retries,
-    /// When its models are left alone because their providers fail, whoever found that out. None: each session finds out by
-    /// itself.
+    /// The rules by which a failing model is skipped for a while, whichever session noticed the failures.
+    /// None: each session finds out by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerRules>,
-    /// The models that are asked in its model's place, in this order: the next one when one refuses for good, or has
-    /// failed as often as it is tried. Each step begins with its own model.
+    /// The models that are asked in place of the agent's own, in this order. The next one is asked when one
+    /// refuses for good, or has failed on every try. Each step begins with the agent's own model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
-    /// What tokens of the models that it thinks with in single modes cost. One that is not here costs as much as its own.
+    /// The token prices of the models that serve single modes. A mode that is not listed costs as much as the
+    /// agent's own model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mode_prices: BTreeMap<Mode, Prices>,
-    /// What becomes of a message that comes while a turn runs or is parked and does not say it itself. None: it
-    /// steers; only who would start a turn is refused while one runs.
+    /// The policy for messages that come while a turn runs or is parked and that have no policy of their own.
+    /// None: it steers; but a request to start a turn is refused while one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_message: Option<MessagePolicy>,
-    /// What a steering message means for approvals that are open when it comes.
+    /// The effect of a steering message on approvals that are open when it comes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_message_while_asking: WhileAsking,
-    /// Tools that only people may use: the model is not told of them, and what it asks of them is refused.
+    /// Tools that only people may use. The model is not told of them, and the model's calls of them are
+    /// refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
-    /// What happens when a person refuses a call and says nothing more.
+    /// The consequence when a person refuses a call and says nothing more.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_denial: OnDenial,
-    /// At which points hooks of its program are asked.
+    /// The points at which hooks of the embedding program are asked.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub hooks: BTreeSet<HookPoint>,
-    /// The value that each of its turns owes; none: its turns end with words.
+    /// The value that each turn must return; none: turns end with words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputSpec>,
-    /// How many results of a step must say that the turn should end.
+    /// How many results of a step must ask for the end of the turn before it ends.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stop_signals: StopSignals,
-    /// What becomes of a turn that has taken as many steps as it may.
+    /// The rule for a turn that has taken as many steps as it may.
     #[serde(default, skip_serializing_if = "is_default")]
     pub at_max: AtMax,
-    /// What is asked of the custom state of its sessions.
+    /// The rules for the custom state of the agent's sessions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StateRules,
-    /// Whether calls that only read may begin while the model is still writing the answer that asks for them. Such a read
-    /// is done in vain if the answer fails, is refused, or is stopped: what it costs and whom it asks should not matter.
-    /// It begins only where nothing could say otherwise once the answer is whole, and what it brings is kept and shown
-    /// only then. At most [`EARLY_READS_MAX`] of an answer do. Not with [`Durability::Sync`].
+    /// Whether calls that only read may begin while the model is still writing the answer that asks for them.
+    /// Such a read is wasted if the answer fails, is refused, or is stopped, so its cost and its requests to
+    /// others should not matter. A call begins early only if nothing could forbid it once the answer is
+    /// complete, and only then is its result kept and shown. At most [`EARLY_READS_MAX`] calls of an answer
+    /// begin early. Not with [`Durability::Sync`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub early_reads: bool,
 }
 
 impl AgentSpec {
-    /// An agent called `name`, with nothing to say and no tools.
+    /// Returns an agent called `name`, without instructions and tools.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -144,7 +149,7 @@ impl AgentSpec {
         }
     }
 
-    /// Whether a call of the tool with this name gives the value that a turn owes.
+    /// Whether a call of the tool with this name gives the value that a turn must return.
     pub fn is_output(&self, tool: &str) -> bool {
         self.output.as_ref().is_some_and(|output| output.tool.as_str() == tool)
     }
@@ -159,13 +164,13 @@ impl AgentSpec {
         self.hooks.contains(&point)
     }
 
-    /// Whether something is done when a turn begins and when it ends: its surroundings are made ready and freed, or hooks
-    /// are asked.
+    /// Whether there is work to do when a turn begins and when it ends: surroundings are prepared and freed,
+    /// or hooks are asked.
     pub fn has_surroundings(&self) -> bool {
         self.provisions || self.is_hooked(HookPoint::AgentStart) || self.is_hooked(HookPoint::AgentEnd)
     }
 
-    /// Whether what its steps use is counted apart, for hooks that are told of it.
+    /// Whether the usage of single steps is counted, for the hooks that are told of it.
     pub fn counts_steps(&self) -> bool {
         self.is_hooked(HookPoint::AfterStep) || self.is_hooked(HookPoint::AgentEnd)
     }
@@ -175,19 +180,19 @@ impl AgentSpec {
         mode.tells_of(tool) && !self.is_human_only(tool.name.as_str())
     }
 
-    /// What tokens of its model number `model` cost in all modes without one of their own, and in summaries: 0 is its own,
-    /// then those that it falls back on.
+    /// The token prices of the model with this number, in all modes without prices of their own, and in
+    /// summaries. Number 0 is the agent's own model, and the fallbacks follow.
     pub fn prices(&self, model: u32) -> &Prices {
         self.fallback_at(model).and_then(|fallback| fallback.prices.as_ref()).unwrap_or(&self.limits.prices)
     }
 
-    /// What tokens of the model cost that it thinks with in `mode`: 0 is the one of that mode, then those that it falls
-    /// back on.
+    /// The token prices of the model with this number in `mode`. Number 0 is the model of that mode, and the
+    /// fallbacks follow.
     pub fn prices_in(&self, mode: Mode, model: u32) -> &Prices {
         self.mode_prices.get(&mode).filter(|_| model == 0).unwrap_or_else(|| self.prices(model))
     }
 
-    /// The model number `model`, if it is one that it falls back on.
+    /// The model with this number, if it is one of the fallbacks.
     pub fn fallback_at(&self, model: u32) -> Option<&Fallback> {
         usize::try_from(model.checked_sub(1)?).ok().and_then(|at| self.fallback.get(at))
     }
@@ -202,24 +207,24 @@ impl AgentSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fallback {
-    /// Its name, for people and events.
+    /// The name of the model, for people and events.
     pub model: String,
-    /// What its tokens cost. None: as much as those of the agent's own model.
+    /// The token prices of the model. None: the same as those of the agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
 }
 
-/// So many calls of one answer [begin early](AgentSpec::early_reads) at most: what they bring is held until the answer is
-/// whole.
+/// The most calls of one answer that [begin early](AgentSpec::early_reads): their results are held until the
+/// answer is complete.
 pub const EARLY_READS_MAX: usize = 16;
 
-/// When a run waits for its commits.
+/// Whether a run waits for its commits before it goes on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// Every commit is acknowledged before anything else begins.
     Sync,
-    /// What has no effect outside may begin while a commit is on its way.
+    /// Anything without an effect outside may begin while a commit is on its way.
     #[default]
     Pipelined,
 }

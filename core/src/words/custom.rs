@@ -21,7 +21,7 @@ use serde_json::Value;
 
 pub use rules::{STATE_BYTES_MAX, StateCheck, StateRules};
 
-/// What the tools of a session remember: values by key. A copy costs nothing.
+/// The custom state of a session: values by key. A clone costs nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CustomState(Arc<BTreeMap<String, Value>>);
 
@@ -31,22 +31,22 @@ impl CustomState {
         self.0.get(key)
     }
 
-    /// Every key with its value, by key.
+    /// Iterates over all keys and values, in the order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Whether there is none.
+    /// Whether the state has no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of it, as one JSON object.
+    /// The whole state, as one JSON object.
     pub fn to_value(&self) -> Value {
         Value::Object(self.0.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
-    /// Applies one change, and says how to take it back. None: it changed nothing.
+    /// Applies one change, and returns how to undo it. None: it changed nothing.
     pub(crate) fn apply(&mut self, change: &StateChange) -> Result<Option<Undo>, NoList> {
         let map = Arc::make_mut(&mut self.0);
         let restore = |key: &String, before: Option<Value>| match before {
@@ -71,7 +71,7 @@ impl CustomState {
         })
     }
 
-    /// Takes back what was changed, in this order.
+    /// Undoes changes, in this order.
     pub(crate) fn take_back(&mut self, undo: &[Undo]) {
         if undo.is_empty() {
             return;
@@ -117,21 +117,21 @@ impl<'de> Deserialize<'de> for CustomState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "does", rename_all = "snake_case")]
 pub enum StateChange {
-    /// The value under a key is this from now on.
+    /// Sets the value under a key.
     Set {
         /// The key.
         key: String,
         /// The value.
         value: Value,
     },
-    /// The list under a key has this at its end from now on; where there is no such key, it is a list of this alone.
+    /// Appends to the list under a key. If there is no such key, creates a list of this value alone.
     Append {
         /// The key.
         key: String,
-        /// What is appended.
+        /// The value to append.
         value: Value,
     },
-    /// There is no such key from now on.
+    /// Removes a key.
     Delete {
         /// The key.
         key: String,
@@ -139,7 +139,7 @@ pub enum StateChange {
 }
 
 impl StateChange {
-    /// What it changes.
+    /// The key that is changed.
     pub fn key(&self) -> &str {
         match self {
             Self::Set { key, .. } | Self::Append { key, .. } | Self::Delete { key } => key,
@@ -147,7 +147,7 @@ impl StateChange {
     }
 }
 
-/// How one change is taken back.
+/// The way to undo one change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "does", rename_all = "snake_case")]
 pub enum Undo {
@@ -167,7 +167,7 @@ pub enum Undo {
     Shorten {
         /// The key.
         key: String,
-        /// So many values.
+        /// The number of values that the list had.
         len: usize,
     },
 }
@@ -180,7 +180,7 @@ impl Undo {
     }
 }
 
-/// What is appended to is something else than a list.
+/// The value under the key is not a list, so nothing can be appended to it.
 pub(crate) struct NoList {
     key: String,
 }

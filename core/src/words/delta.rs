@@ -12,31 +12,32 @@ use crate::words::ids::{CallId, ToolName};
 pub enum Delta {
     /// More text.
     Text {
-        /// What came.
+        /// The piece of text.
         text: String,
     },
     /// More reasoning.
     Reasoning {
-        /// What came.
+        /// The piece of text.
         text: String,
     },
-    /// The model began to ask for a tool.
+    /// The model began to write a call of a tool.
     CallStarted {
-        /// Which.
+        /// The tool.
         tool: String,
     },
-    /// A call is out for longer than deltas are gathered. The event that says so comes with the next commit, if it has not
-    /// come before.
+    /// A call is out for longer than the interval in which deltas are gathered. The event that says so comes
+    /// with the next commit, if it has not come before.
     CallRunning {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// Of which tool.
+        /// The tool of the call.
         tool: ToolName,
     },
 }
 
 impl Delta {
-    /// Appends `next` to the last of `deltas` if both are pieces of the same text, else after it.
+    /// Appends `next` to the last of `deltas` if both are pieces of the same text; else adds it as a new
+    /// delta.
     pub fn coalesce(deltas: &mut Vec<Self>, next: Self) {
         match (deltas.last_mut(), next) {
             (Some(Self::Text { text }), Self::Text { text: more })

@@ -8,23 +8,23 @@ use crate::words::ids::StepNumber;
 use crate::words::output::OutputPlace;
 use crate::words::payload::is_default;
 
-/// Why a turn ended. These wire names.
+/// The reason for which a turn ended. Programs read these wire names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DoneReason {
-    /// The model said all it wanted.
+    /// The model said all that it wanted.
     ModelStop,
     /// The step limit was reached.
     MaxTurns,
-    /// Somebody stopped it.
+    /// Somebody stopped the turn.
     UserAbort,
-    /// Unrecoverable for this turn.
+    /// An error that this turn cannot recover from.
     Error,
     /// Tokens, money or wall time ran out.
     BudgetExceeded,
-    /// The model asked for the same again and again.
+    /// The model made the same calls again and again.
     LoopDetected,
-    /// A tool or a stop condition ended it.
+    /// A tool or a stop condition ended the turn.
     ToolStop,
 }
 
@@ -54,25 +54,25 @@ impl DoneReason {
     }
 }
 
-/// What a stop from outside comes from. Ordered: the later takes more back.
+/// The origin of a stop from outside. Ordered: a later variant takes more back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
-    /// Somebody asked for it.
+    /// Somebody asked for the stop.
     #[default]
     Asked,
     /// A handoff: the session rests with its goal, and nobody has worked on it yet.
     HandedOff,
     /// A message that interrupts.
     Message,
-    /// An earlier message was edited.
+    /// An edit of an earlier message.
     Edit,
     /// A message that takes the turn back.
     Rollback,
 }
 
 impl StopCause {
-    /// Why the open calls of the turn are cancelled.
+    /// The reason with which the open calls of the turn are cancelled.
     pub fn cancels_as(self) -> CancelReason {
         match self {
             Self::Asked | Self::HandedOff => CancelReason::UserCancelled,
@@ -85,21 +85,21 @@ impl StopCause {
 /// How a turn ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// Why.
+    /// The reason.
     pub reason: DoneReason,
-    /// The error, if that is why.
+    /// The error, if that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorInfo>,
-    /// The step of the session in which that happened; none if the turn had none yet.
+    /// The step of the session in which the error happened; none if the turn had no step yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepNumber>,
-    /// The stop that was asked for, if that is why.
+    /// The stop that was asked for, if that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<InterruptKind>,
-    /// What that stop came from.
+    /// The origin of that stop.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cause: StopCause,
-    /// Where the value stands that the turn gave, if that is why.
+    /// The place of the value that the turn returned, if that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputPlace>,
 }
@@ -110,27 +110,27 @@ impl Ending {
         Self { reason, error: None, step: None, stopped: None, cause: StopCause::Asked, output: None }
     }
 
-    /// An unrecoverable error.
+    /// The ending of a turn with an unrecoverable error.
     pub fn error(error: ErrorInfo) -> Self {
         Self { error: Some(error), ..Self::of(DoneReason::Error) }
     }
 
-    /// A stop from outside.
+    /// The ending of a turn with a stop from outside.
     pub fn stopped(kind: InterruptKind) -> Self {
         Self { stopped: Some(kind), ..Self::of(DoneReason::UserAbort) }
     }
 
-    /// The value that the turn owed.
+    /// The ending of a turn with the value that it had to return.
     pub fn output(place: OutputPlace) -> Self {
         Self { output: Some(place), ..Self::of(DoneReason::ToolStop) }
     }
 
-    /// A soft stop that something said brought about.
+    /// The ending of a turn with a stop of this cause.
     pub fn stopped_by(kind: InterruptKind, cause: StopCause) -> Self {
         Self { cause, ..Self::stopped(kind) }
     }
 
-    /// Why the open calls of the turn are cancelled.
+    /// The reason with which the open calls of the turn are cancelled.
     pub fn cancels_as(&self) -> CancelReason {
         match self.stopped {
             Some(_) => self.cause.cancels_as(),
@@ -138,7 +138,7 @@ impl Ending {
         }
     }
 
-    /// The status that the session is left with.
+    /// The status of the session after this ending.
     pub fn status(&self) -> SessionStatus {
         match (self.reason, self.stopped) {
             (DoneReason::UserAbort, Some(InterruptKind::Abort)) => SessionStatus::Aborted,
@@ -156,28 +156,28 @@ impl Ending {
     }
 }
 
-/// Why a call was cancelled. These wire names.
+/// The reason for which a call was cancelled. Programs read these wire names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CancelReason {
     /// The turn was stopped.
     #[serde(rename = "user:cancelled")]
     UserCancelled,
-    /// Something was said that stops the turn.
+    /// A message stops the turn.
     #[serde(rename = "user:interrupted")]
     UserInterrupted,
-    /// What it was asked for by was edited.
+    /// The message that led to the call was edited.
     #[serde(rename = "system:edited")]
     SystemEdited,
     /// The engine gave the turn up.
     #[serde(rename = "system:disposed")]
     SystemDisposed,
-    /// It is dangerous and its run died before it started.
+    /// The call is dangerous, and its run died before it started.
     #[serde(rename = "system:safety")]
     SystemSafety,
-    /// A person refused another call of its step, and the agent does not go on then.
+    /// A person refused another call of its step, and the agent's rules then cancel the rest.
     #[serde(rename = "user:rejected")]
     UserRejected,
-    /// It stayed behind with the session that this one was forked from.
+    /// The call stayed behind with the session from which this one was forked.
     #[serde(rename = "system:forked")]
     SystemForked,
 }

@@ -37,240 +37,243 @@ use crate::words::run::RunKind;
 use crate::words::suspension::Owed;
 use crate::words::usage::Usage;
 
-/// Why what is old is summarised.
+/// The reason for which old messages are summarised.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryCause {
-    /// It is more than the model should be shown, or can be.
+    /// The old messages are more than the model should be shown, or can be shown.
     #[default]
     TooLong,
-    /// Somebody asked for it.
+    /// Somebody asked for the summary.
     Asked,
-    /// It is handed over to a new session.
+    /// The session is handed over to a new one.
     Handoff,
 }
 
-/// One event. JSON with a `type`.
+/// An event of a session. JSON with a `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
     /// A turn began. The first event of a turn.
     Init {
-        /// Which turn.
+        /// The turn.
         turn: TurnNumber,
-        /// Of which session. A fork shows that of its source in what it has copied.
+        /// The session. In a fork, the copied events name the source.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
     /// A step began: the model is about to be asked. Exactly once a step.
     StepStarted {
-        /// Which step of the session.
+        /// The step, counted over the session.
         step: StepNumber,
     },
     /// A step is over: all of its calls have ended, or it had none, or the turn ends. Exactly once a step.
     StepEnded {
-        /// Which step of the session.
+        /// The step, counted over the session.
         step: StepNumber,
     },
-    /// Somebody said how the agent works from here on.
+    /// Somebody said how the agent works from now on.
     Briefed {
-        /// In which mode; none: as before.
+        /// The new mode; none: as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
-        /// Where the system prompt stands that replaces the agent's; none: as before. 0: the agent's again.
+        /// The place of the system prompt that replaces the agent's; none: as before. 0: the agent's own
+        /// again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<MessageSeq>,
     },
-    /// What the turn needs is ready.
+    /// The surroundings of the turn are ready.
     Provisioned {
-        /// What that is, as people are told of it.
+        /// Descriptions of what was prepared, for people.
         what: Vec<String>,
     },
     /// A run took the session up. Written with the first commit of the run.
     RunStarted {
-        /// Which run.
+        /// The run.
         run: Epoch,
-        /// The status it found; active means that the run before it died.
+        /// The status that the run found; active means that the run before it died.
         found: SessionStatus,
-        /// What it was begun for, where that status does not say so
+        /// The purpose of the run, if the status does not imply it
         /// ([`RunKind::by_status`](crate::engine::RunKind::by_status)).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<RunKind>,
     },
     /// A message was appended.
     Message {
-        /// Its place.
+        /// The place of the message.
         seq: MessageSeq,
-        /// Whose it is.
+        /// The role of its author.
         role: String,
-        /// The stream that it ends, if a model said it: the deltas of that stream are void.
+        /// The stream that the message ends, if a model said it. The deltas of that stream are void.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stream: Option<StreamId>,
     },
     /// A call is in a new state.
     Call {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// Of which tool.
+        /// The tool of the call.
         tool: String,
-        /// The wire name of its state.
+        /// The wire name of the call's state.
         is: String,
-        /// Its parameters in short, once it is out.
+        /// The parameters of the call in short, once it is out.
         #[serde(default, skip_serializing_if = "Parameters::is_empty")]
         parameters: Parameters,
-        /// How long it was out, in milliseconds, once it came back.
+        /// How long the call was out, in milliseconds, once it came back.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// Somebody outside is asked about a call: a person for approval, or its client for its result.
+    /// Somebody outside is asked about a call: a person for approval, or a client for its result.
     Asked {
-        /// About which call.
+        /// The call.
         call: CallId,
-        /// Of which tool.
+        /// The tool of the call.
         tool: String,
-        /// Who is asked.
+        /// The kind of answer that is asked for.
         kind: PendingKind,
-        /// What it is answered under.
+        /// The id of the pending call, under which it is answered.
         pending: PendingId,
-        /// Why, in at most 1000 characters. What is wrong with an answer that is asked for anew may repeat it: that is said
-        /// to whoever is asked alone.
+        /// The reason for asking, in at most 1000 characters. If an answer was faulty and is asked for again,
+        /// the description of the fault may repeat the answer, so only those who are asked see it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// A call waits for long, and more people may decide on it.
+    /// A call has waited for long, and more people may now decide on it.
     Escalated {
-        /// On which call.
+        /// The call.
         call: CallId,
-        /// Of which tool.
+        /// The tool of the call.
         tool: String,
-        /// What it is answered under.
+        /// The id of the pending call, under which it is answered.
         pending: PendingId,
-        /// These people.
+        /// The people who may now decide too.
         to: Vec<String>,
     },
-    /// A warning: calls that ran side by side changed one key of the custom state. The later of them won.
+    /// A warning: calls that ran side by side changed one key of the custom state. The later call won.
     StateConflict {
-        /// Which key.
+        /// The key.
         key: String,
-        /// Which calls, in call order.
+        /// The calls, in call order.
         calls: Vec<CallId>,
     },
     /// The run exits because it must wait.
     Suspended {
-        /// Why.
+        /// The kind of suspension.
         kind: OutcomeKind,
-        /// When time alone wakes it.
+        /// The instant at which time alone wakes the session.
         until: Option<Timestamp>,
-        /// What is owed.
+        /// The things that are owed.
         owed: Vec<Owed>,
     },
     /// The model is asked again later.
     BackingOff {
-        /// When.
+        /// The instant of the next attempt.
         until: Timestamp,
-        /// The attempt that comes.
+        /// The number of the next attempt.
         attempt: u32,
-        /// Why.
+        /// The error of the last attempt.
         error: ErrorInfo,
     },
-    /// The step is asked of another model of the agent from now on.
+    /// From now on, another model of the agent is asked for the step.
     FellBack {
-        /// Which.
+        /// The new model.
         model: String,
-        /// Why the one before it is not asked any more.
+        /// The error because of which the model before it is not asked any more.
         error: ErrorInfo,
     },
     /// A call could not be run, and is sent again later.
     CallRetried {
-        /// Which.
+        /// The call.
         call: CallId,
-        /// Of which tool.
+        /// The tool of the call.
         tool: String,
-        /// When.
+        /// The instant at which it is sent again.
         until: Timestamp,
-        /// The try that comes; the first was 0.
+        /// The number of the next try; the first was 0.
         attempt: u32,
-        /// Why.
+        /// The reason why it could not be run.
         why: String,
     },
-    /// So many calls in a row could not be run that the agent's circuit is open.
+    /// The agent's circuit opened, because too many calls in a row could not be run.
     CircuitOpened {
-        /// How many.
+        /// The number of those calls.
         calls: u32,
-        /// Why the last of them could not be run, in at most 1000 characters.
+        /// The reason why the last of them could not be run, in at most 1000 characters.
         why: String,
     },
-    /// What is old is about to be summarised.
+    /// A summary of old messages begins.
     CompactionStarted {
-        /// How many tokens the model would be shown.
+        /// The number of tokens that the model would be shown.
         tokens: u64,
-        /// Beyond how many that is done.
+        /// The number of tokens beyond which a summary is made.
         threshold: u64,
-        /// Why it is done now.
+        /// The reason for the summary.
         #[serde(default, skip_serializing_if = "is_default")]
         cause: SummaryCause,
     },
-    /// What is old was summarised, or not.
+    /// A summary of old messages was made, or failed, or had nothing to summarise.
     CompactionEnded {
-        /// How many tokens the model was shown.
+        /// The number of tokens that the model was shown before.
         before: u64,
-        /// How many it is shown now.
+        /// The number of tokens that the model is shown now.
         after: u64,
-        /// What it used.
+        /// The usage of the summary.
         usage: Usage,
-        /// What went wrong; then, and if there was nothing to summarise, both numbers are the same.
+        /// The error, if the summary failed. Then, and if there was nothing to summarise, both numbers are
+        /// equal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorInfo>,
-        /// Why it was done.
+        /// The reason for the summary.
         #[serde(default, skip_serializing_if = "is_default")]
         cause: SummaryCause,
     },
-    /// The session began as a fork. What stands before is a copy.
+    /// The session began as a fork. All events before this one are copies.
     Forked {
-        /// Of which session.
+        /// The source of the fork.
         from: SessionKey,
-        /// From which of its checkpoints.
+        /// The checkpoint of the source.
         at: CheckpointId,
-        /// Where the goal stands that it was handed; none if it is no handoff.
+        /// The place of the goal, if the fork is a handoff.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<MessageSeq>,
     },
-    /// Freeing what the turn held failed. Its outcome stands.
+    /// Freeing the surroundings of the turn failed. The outcome of the turn stands.
     TeardownFailed {
-        /// Why.
+        /// The error.
         error: ErrorInfo,
     },
     /// The turn has failed, and ends. Before its `done`, at most once a turn.
     Error {
-        /// Why.
+        /// The error.
         error: ErrorInfo,
     },
     /// The turn ended. Exactly once a turn, and its last event (INV-12).
     Done {
-        /// Which turn.
+        /// The turn.
         turn: TurnNumber,
-        /// How.
+        /// The ending.
         #[serde(flatten)]
         ending: Ending,
-        /// What the session has used.
+        /// The usage of the session so far.
         usage: Usage,
     },
-    /// The agent has left the turn; what it held is freed. Exactly once a turn, before `done` (INV-12).
+    /// The agent has left the turn, and its surroundings are freed. Exactly once a turn, before `done`
+    /// (INV-12).
     AgentEnd {
-        /// Which turn.
+        /// The turn.
         turn: TurnNumber,
-        /// Of which session.
+        /// The session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
-        /// Finished model calls of the turn.
+        /// The number of finished model calls of the turn.
         steps: u32,
-        /// Why the turn ended.
+        /// The reason for which the turn ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<DoneReason>,
     },
     /// The transitions since the last commit.
     History {
-        /// In order.
+        /// The transitions, in order.
         #[serde(with = "history::compact")]
         rows: Vec<HistoryRow>,
     },

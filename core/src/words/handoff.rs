@@ -10,26 +10,26 @@ use std::fmt;
 /// The longest goal, in bytes.
 pub const GOAL_BYTES_MAX: usize = 32 * 1024;
 
-/// What a new session is begun for: some words, at most [`GOAL_BYTES_MAX`] bytes of them.
+/// The goal of a new session: a text of at most [`GOAL_BYTES_MAX`] bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Goal(String);
 
-/// A text that is no goal.
+/// The reason why a text is no goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidGoal {
-    /// It says nothing.
+    /// The text is empty.
     #[error("the goal is empty")]
     Empty,
-    /// It is too long.
+    /// The text is too long.
     #[error("the goal has {bytes} bytes, at most {GOAL_BYTES_MAX} are allowed")]
     TooLong {
-        /// So many bytes.
+        /// The length of the text.
         bytes: usize,
     },
 }
 
 impl Goal {
-    /// This text as a goal.
+    /// Makes a goal of this text.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidGoal> {
         let text = text.into();
         if text.trim().is_empty() {

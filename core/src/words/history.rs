@@ -15,19 +15,20 @@ pub use withheld::Withheld;
 use crate::time::Timestamp;
 use crate::words::ids::CallId;
 
-/// One transition.
+/// One transition of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryRow {
     /// The state before.
     pub from: StateKind,
-    /// What happened.
+    /// The input.
     #[serde(rename = "on")]
     pub input: Input,
-    /// When.
+    /// The instant of the transition.
     pub at: Timestamp,
 }
 
-/// The rows of one commit as they are stored: each leaves out what is as in the row before it.
+/// The stored form of the rows of one commit: each row leaves out the fields that equal those of the row
+/// before it.
 pub(crate) mod compact {
     use std::time::Duration;
 
@@ -37,17 +38,17 @@ pub(crate) mod compact {
     use super::{CallId, CallInput, Deserialize, HistoryRow, Input, Serialize, StateKind, Timestamp};
     use crate::words::payload::is_default;
 
-    /// One row. Rows were first written with nothing left out: `from`, `on`, `at`.
+    /// One row. In the first format rows left nothing out: `from`, `on`, `at`.
     #[derive(Default, Serialize, Deserialize)]
     struct Row {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<StateKind>,
-        /// What happened, unless it happened to a call.
+        /// The input, unless it is an input of a call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<Input>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
-        /// What happened to the call.
+        /// The input of the call.
         #[serde(flatten)]
         does: Option<CallInput>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,12 +77,12 @@ pub(crate) mod compact {
         }))
     }
 
-    /// None: it lies before, or too far after.
+    /// The milliseconds from `before` to `at`; none if `at` lies before, or too far after.
     fn since(before: Timestamp, at: Timestamp) -> Option<u32> {
         at.as_ms().checked_sub(before.as_ms()).and_then(|ms| u32::try_from(ms).ok())
     }
 
-    /// The value, if it is not the one before, which it becomes.
+    /// Returns the value if it differs from the one before, and replaces that one.
     fn fresh<T: Clone + PartialEq>(before: &mut Option<T>, value: T) -> Option<T> {
         (before.as_ref() != Some(&value)).then(|| before.insert(value).clone())
     }

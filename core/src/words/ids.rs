@@ -7,7 +7,7 @@ use holdover_store::{number, text_id};
 pub const TOOL_NAME_BYTES_MAX: usize = PLAIN_BYTES_MAX;
 
 text_id!(
-    /// The name by which a model asks for a tool.
+    /// The name by which a model calls a tool.
     ToolName, "tool name", Plain);
 
 number!(

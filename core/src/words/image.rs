@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 /// The largest picture, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 1 << 20;
 
-/// The most bytes of pictures that one message may have, and that a model is shown at once.
+/// The most bytes of pictures in one message, and in all that a model is shown at once.
 pub const IMAGES_BYTES_MAX: usize = 5 << 20;
 
-/// The most pictures that one message may have, and that a model is shown at once. Providers refuse a request with more than
-/// they take, and beyond 20 some refuse large ones among them.
+/// The most pictures in one message, and in all that a model is shown at once. Providers refuse requests with
+/// more pictures than they accept, and beyond 20 some refuse large pictures.
 pub const IMAGES_MAX: usize = 20;
 
-/// What a picture is in tokens, roughly: providers count what is seen, and scale what is large.
+/// The rough size of a picture in tokens: providers count the visible content, and scale large pictures.
 pub const IMAGE_TOKENS: u64 = 1_600;
 
-/// What a picture is written in: what OpenAI, Anthropic and Gemini all read.
+/// The format of a picture: those that OpenAI, Anthropic and Gemini all read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ImageType {
     /// PNG.
@@ -29,7 +29,7 @@ pub enum ImageType {
     /// JPEG.
     #[serde(rename = "image/jpeg")]
     Jpeg,
-    /// GIF; of one that moves models see the first picture.
+    /// GIF; of an animation, models see the first picture.
     #[serde(rename = "image/gif")]
     Gif,
     /// WebP.
@@ -38,7 +38,7 @@ pub enum ImageType {
 }
 
 impl ImageType {
-    /// The type of these bytes, by how they begin; none if they are no picture that models read.
+    /// The type of these bytes, by how they begin; none if they are not a picture that models read.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
@@ -60,7 +60,8 @@ impl ImageType {
     }
 }
 
-/// A picture of at most [`IMAGE_BYTES_MAX`], kept in base 64, as wires want it. What is read as one is held to the same.
+/// A picture of at most [`IMAGE_BYTES_MAX`], kept in base64, as wire protocols need it. The same bound is
+/// checked when a stored picture is read.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Image {
@@ -68,7 +69,7 @@ pub struct Image {
     data: Arc<str>,
 }
 
-/// A picture as it is written. What it is called there does not matter.
+/// The stored form of a picture. The type that it names is ignored.
 #[derive(Deserialize)]
 struct Written {
     data: String,
@@ -82,31 +83,31 @@ impl TryFrom<Written> for Image {
     }
 }
 
-/// Why there is no such picture.
+/// The reason why bytes are no such picture, or no such list of pictures.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidImage {
-    /// Its bytes do not begin as those of a picture do.
+    /// The bytes do not begin like those of a known picture format.
     #[error("is no picture that models read: PNG, JPEG, GIF or WebP")]
     Unknown,
-    /// It has none, or they are no base 64.
+    /// The text is empty, or not base64.
     #[error("is not in base 64")]
     NotBase64,
     /// One picture is too large.
     #[error("a picture has {0} bytes, at most {IMAGE_BYTES_MAX} are allowed")]
     TooLarge(usize),
-    /// They are too large together.
+    /// The pictures are too large together.
     #[error("the pictures have {0} bytes together, at most {IMAGES_BYTES_MAX} are allowed")]
     TooManyBytes(usize),
-    /// They are too many.
+    /// There are too many pictures.
     #[error("there are {0} pictures, at most {IMAGES_MAX} are allowed")]
     TooMany(usize),
 }
 
 impl Image {
-    /// The picture of these bytes.
+    /// Makes a picture of these bytes.
     ///
     /// # Errors
-    /// They are no picture that models read, or too many.
+    /// They are not a picture that models read, or there are too many bytes.
     pub fn new(bytes: &[u8]) -> Result<Self, InvalidImage> {
         if bytes.len() > IMAGE_BYTES_MAX {
             return Err(InvalidImage::TooLarge(bytes.len()));
@@ -115,10 +116,10 @@ impl Image {
         Ok(Self { media_type, data: STANDARD.encode(bytes).into() })
     }
 
-    /// The picture of bytes that come in base 64. What is said of their type elsewhere does not matter.
+    /// Makes a picture of bytes in base64. A type that is named elsewhere is ignored.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or it is no base 64.
+    /// As [`new`](Self::new), or the text is not base64.
     pub fn from_base64(text: &str) -> Result<Self, InvalidImage> {
         // Not decoded first: it may be of any size.
         if text.len() / 4 * 3 > IMAGE_BYTES_MAX + 3 {
@@ -127,17 +128,17 @@ impl Image {
         Self::new(&STANDARD.decode(text).map_err(|_| InvalidImage::NotBase64)?)
     }
 
-    /// What it is written in.
+    /// The format of the picture.
     pub fn media_type(&self) -> ImageType {
         self.media_type
     }
 
-    /// Its bytes in base 64.
+    /// The bytes of the picture, in base64.
     pub fn base64(&self) -> &str {
         &self.data
     }
 
-    /// How many bytes it has.
+    /// The number of bytes of the picture.
     pub fn bytes(&self) -> usize {
         let padding = self.data.bytes().rev().take_while(|byte| *byte == b'=').count();
         (self.data.len() / 4 * 3).saturating_sub(padding)
@@ -164,23 +165,23 @@ pub struct Images(Vec<Image>);
 impl TryFrom<Vec<Image>> for Images {
     type Error = InvalidImage;
 
-    /// What is stored was counted by whoever wrote it, perhaps not at all: it is read, and a model is shown what it
-    /// can be shown.
+    /// Reads stored pictures whatever their number, unless they are too large together. A model is shown
+    /// those that fit the bounds.
     fn try_from(images: Vec<Image>) -> Result<Self, InvalidImage> {
         Self::bounded(images)
     }
 }
 
 impl Images {
-    /// None.
+    /// No pictures.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// These, in this order.
+    /// These pictures, in this order.
     ///
     /// # Errors
-    /// They are too many, or too large together.
+    /// There are too many, or they are too large together.
     pub fn of(images: impl IntoIterator<Item = Image>) -> Result<Self, InvalidImage> {
         let images: Vec<Image> = images.into_iter().collect();
         if images.len() > IMAGES_MAX {
@@ -196,7 +197,7 @@ impl Images {
         }
     }
 
-    /// The first of these that fit.
+    /// The first of these pictures that fit the bounds together.
     pub fn first_of(images: impl IntoIterator<Item = Image>) -> Self {
         let mut room = Room::default();
         Self(images.into_iter().take_while(|image| room.takes(image)).collect())
@@ -207,7 +208,7 @@ impl Images {
         self.0.is_empty()
     }
 
-    /// Each, in order.
+    /// Iterates over the pictures, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Image> {
         self.0.iter()
     }
@@ -226,7 +227,8 @@ impl<'a> IntoIterator for &'a Images {
     }
 }
 
-/// Room for [`IMAGES_MAX`] pictures of [`IMAGES_BYTES_MAX`] together. None is left once one does not fit.
+/// The room for [`IMAGES_MAX`] pictures of [`IMAGES_BYTES_MAX`] together. No room is left once a picture does
+/// not fit.
 pub(crate) struct Room {
     many: usize,
     bytes: usize,
@@ -239,12 +241,12 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Whether none is left.
+    /// Whether no room is left.
     pub(crate) fn is_full(&self) -> bool {
         self.many == 0
     }
 
-    /// Whether there was room for this one, which is taken now.
+    /// Takes the room for this picture, if there is any. Returns whether there was.
     pub(crate) fn takes(&mut self, image: &Image) -> bool {
         match (self.many.checked_sub(1), self.bytes.checked_sub(image.bytes())) {
             (Some(many), Some(bytes)) => {

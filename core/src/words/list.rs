@@ -5,13 +5,13 @@ use std::iter::FusedIterator;
 use std::ops::{Index, Range};
 use std::sync::Arc;
 
-/// How many items one chunk holds.
+/// The number of items in one chunk.
 const CHUNK: usize = 32;
 
-/// A list in chunks, which its clones share.
+/// A list in chunks that its clones share.
 ///
-/// To clone it costs the same however long it is. To push copies what is shared: at most one chunk, and once a chunk is
-/// full the pointers to all chunks. A clone never changes when its origin does.
+/// A clone costs the same however long the list is. A push copies only shared parts: at most one chunk, and
+/// once a chunk is full, the pointers to all chunks. A clone never changes when its origin does.
 ///
 /// ```
 /// use holdover_core::list::SharedList;
@@ -23,9 +23,9 @@ const CHUNK: usize = 32;
 /// assert_eq!((list.len(), list[2], before.last()), (3, "three", Some(&"two")));
 /// ```
 pub struct SharedList<T> {
-    /// Each of them is full.
+    /// The full chunks.
     full: Arc<Vec<Arc<Vec<T>>>>,
-    /// What comes after them; less than a chunk.
+    /// The items after them; less than a chunk.
     tail: Arc<Vec<T>>,
 }
 
@@ -35,12 +35,12 @@ impl<T> SharedList<T> {
         Self::default()
     }
 
-    /// How many items it has.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.full.len() * CHUNK + self.tail.len()
     }
 
-    /// Whether it has none.
+    /// Whether the list has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -61,19 +61,19 @@ impl<T> SharedList<T> {
         self.len().checked_sub(1).and_then(|at| self.get(at))
     }
 
-    /// The items in order. It can be read from both ends.
+    /// Iterates over the items in order, from both ends.
     pub fn iter(&self) -> Iter<'_, T> {
         self.range(0..self.len())
     }
 
-    /// The items at these places, as far as there are any.
+    /// Iterates over the items at these places, as far as they exist.
     pub fn range(&self, places: Range<usize>) -> Iter<'_, T> {
         let end = places.end.min(self.len());
         Iter { list: self, places: places.start.min(end)..end }
     }
 
-    /// The place of the first item of which `is_before` does not hold. Of those before it must hold, of those after it
-    /// must not.
+    /// The place of the first item for which `is_before` is false. It must be true for all items before that
+    /// one, and false for all after it.
     pub fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
         let (mut from, mut to) = (0, self.len());
         while from < to {
@@ -101,7 +101,7 @@ impl<T: Clone> SharedList<T> {
         }
     }
 
-    /// Keeps the first `len` items. A list that has no more stays as it is.
+    /// Keeps the first `len` items. A shorter list stays as it is.
     pub fn truncate(&mut self, len: usize) {
         if len >= self.len() {
             return;
@@ -113,14 +113,14 @@ impl<T: Clone> SharedList<T> {
         Arc::make_mut(&mut self.tail).truncate(len % CHUNK);
     }
 
-    /// Takes the last item off.
+    /// Removes the last item and returns it.
     pub fn pop(&mut self) -> Option<T> {
         let last = self.last().cloned()?;
         self.truncate(self.len() - 1);
         Some(last)
     }
 
-    /// Puts another item in this place. Panics if there is none.
+    /// Replaces the item at this place. Panics if there is none.
     pub fn set(&mut self, at: usize, item: T) {
         let len = self.len();
         assert!(at < len, "place {at} of a list of {len}");

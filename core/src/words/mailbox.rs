@@ -11,36 +11,36 @@ use crate::store::{ItemKind, StoredItem};
 use crate::words::ids::InboxSeq;
 use crate::words::message::Said;
 
-/// A word about a message that waits: the content of a signal of its own.
+/// A change of a queued message: the content of a signal of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum QueueChange {
-    /// It is not to be taken.
+    /// The message is withdrawn.
     Withdrawn {
-        /// Which.
+        /// The message.
         of: InboxSeq,
     },
-    /// It says something else. What it shows, and how the agent is to work, stays.
+    /// The text of the message is replaced. Its pictures, and how the agent is to work, stay.
     Replaced {
-        /// Which.
+        /// The message.
         of: InboxSeq,
-        /// What it says now.
+        /// The new text.
         text: String,
     },
 }
 
-/// What the changes of queued messages come to: the items of an inbox that still matter, in order, and the places of
-/// those that do not.
+/// The result of the changes of queued messages: the items of an inbox that still matter, in order, and the
+/// places of those that do not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// What is still to be taken, and what it is to say instead.
+    /// The items that are still to be taken, and the changes of their texts.
     pub items: Vec<StoredItem>,
-    /// Messages that were withdrawn, with the words that withdrew them, and words that came too late.
+    /// The withdrawn messages, the changes that withdrew them, and changes that came too late.
     pub consumed: Vec<InboxSeq>,
 }
 
-/// Settles which messages of an inbox were withdrawn. A word about a message that is not there (it was taken before)
-/// changes nothing. What replaces a message stays in the inbox until the message is taken.
+/// Applies withdrawals to the messages of an inbox. A change of a message that is not there (it was taken
+/// before) has no effect. A replacement stays in the inbox until its message is taken.
 pub fn settle(inbox: Vec<StoredItem>) -> Settled {
     let withdrawn: BTreeSet<InboxSeq> = inbox
         .iter()
@@ -60,14 +60,14 @@ pub fn settle(inbox: Vec<StoredItem>) -> Settled {
     Settled { items, consumed: gone.iter().map(|item| item.seq).collect() }
 }
 
-/// The messages of an inbox that wait, in order, as they were changed.
+/// The waiting messages of an inbox, in order, with their changes applied.
 pub fn queued(inbox: Vec<StoredItem>) -> Vec<(StoredItem, Said)> {
     let items = settle(inbox).items;
     let messages = items.iter().filter(|item| is_message(item));
     messages.map(|item| (item.clone(), said_in(&items, item))).collect()
 }
 
-/// What a message of `inbox` says. Of several words that replace it the last counts.
+/// The current content of a message of `inbox`. If several changes replace its text, the last one counts.
 pub fn said_in(inbox: &[StoredItem], message: &StoredItem) -> Said {
     let replaced = inbox.iter().rev().find_map(|item| match change_of(item) {
         Some(QueueChange::Replaced { of, text }) if of == message.seq => Some(text),
@@ -80,7 +80,7 @@ pub fn said_in(inbox: &[StoredItem], message: &StoredItem) -> Said {
     }
 }
 
-/// The message that an item replaces, if it replaces one.
+/// The message whose text this item replaces, if it replaces one.
 pub fn replaces(item: &StoredItem) -> Option<InboxSeq> {
     match change_of(item) {
         Some(QueueChange::Replaced { of, .. }) => Some(of),
@@ -95,12 +95,12 @@ fn change_of(item: &StoredItem) -> Option<QueueChange> {
     item.payload.parse().ok()
 }
 
-/// Whether an item is something said to the agent.
+/// Whether an item is a message to the agent.
 pub fn is_message(item: &StoredItem) -> bool {
     matches!(item.kind, ItemKind::Message { .. })
 }
 
-/// What a message said when it came. Bytes that are no [`Said`] are its text.
+/// The original content of a message. Bytes that are not a [`Said`] are its text.
 pub fn said(item: &StoredItem) -> Said {
     item.payload
         .parse()

@@ -26,18 +26,18 @@ pub use said::{CallSignal, Said, SignalBody};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// Said to the agent.
+    /// A message to the agent.
     User(UserMessage),
-    /// Said by the model.
+    /// A message of the model.
     Assistant(AssistantMessage),
     /// The one result of a tool call.
     Tool(ToolResult),
-    /// A person's decision on a call. Kept for the record; no model sees it.
+    /// A person's decision on a call. It is kept for the record; no model sees it.
     Decision(DecisionRecord),
-    /// A word of the engine to whoever reads along (a step limit was reached, a hook rewrote arguments). The model sees
-    /// only what it must be told of a turn that was taken back.
+    /// A message of the engine to followers of the session (a step limit was reached, a hook rewrote
+    /// arguments). The model sees only the part about a turn that was taken back.
     Notice(Notice),
-    /// What was said so far, in short. The model sees it in place of that.
+    /// A summary of the conversation so far. The model sees it in place of the messages that it covers.
     Summary(Summary),
 }
 
@@ -54,7 +54,7 @@ impl Message {
         }
     }
 
-    /// The pictures that it shows.
+    /// The pictures of the message.
     pub fn images(&self) -> &Images {
         static NONE: Images = Images::none();
         match self {
@@ -64,33 +64,35 @@ impl Message {
         }
     }
 
-    /// The bytes that are stored.
+    /// The stored bytes.
     pub fn to_payload(&self) -> Result<Payload, serde_json::Error> {
         Payload::json(self)
     }
 }
 
-/// Said to the agent.
+/// A message to the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMessage {
     /// The text.
     pub text: String,
-    /// The inbox item it came as; none: the goal of a handoff, or the engine's own word to the model.
+    /// The inbox item of the message; none: it is the goal of a handoff, or a message of the engine to the
+    /// model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
-    /// How the agent works from here on.
+    /// How the agent works from now on.
     #[serde(default, skip_serializing_if = "Briefing::is_empty")]
     pub briefing: Briefing,
-    /// What it is shown with the text.
+    /// The pictures that are shown with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
-    /// Whether nobody said it: a correction by a hook, or a reminder of what is owed. Not told by old messages.
+    /// Whether the engine wrote the message: a correction by a hook, or a reminder of what is owed. Old
+    /// messages do not record this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_engine: bool,
 }
 
 impl UserMessage {
-    /// This text, and nothing else.
+    /// A message with this text, and nothing else.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -101,35 +103,35 @@ impl UserMessage {
         }
     }
 
-    /// This text, said by nobody.
+    /// A message of the engine with this text.
     pub fn by_engine(text: impl Into<String>) -> Self {
         Self { by_engine: true, ..Self::new(text) }
     }
 }
 
-/// Said by the model.
+/// A message of the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AssistantMessage {
-    /// What was said, in order.
+    /// The parts of the message, in order.
     pub parts: Vec<AssistantPart>,
-    /// Whether the turn was stopped in the middle of it: this is the text that had come. The calls that it was about to
-    /// ask for are left out.
+    /// Whether the turn was stopped in the middle of the message. Then the text is as far as it had come, and
+    /// the calls that the model was about to make are left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
 }
 
 impl AssistantMessage {
-    /// These parts, said to their end.
+    /// A complete message of these parts.
     pub fn new(parts: Vec<AssistantPart>) -> Self {
         Self { parts, aborted: false }
     }
 
-    /// What had come when the turn was stopped.
+    /// The text that had come when the turn was stopped.
     pub fn aborted(text: impl Into<String>) -> Self {
         Self { parts: vec![AssistantPart::Text { text: text.into() }], aborted: true }
     }
 
-    /// All of the text, put together.
+    /// The whole text, joined.
     pub fn text(&self) -> String {
         self.parts
             .iter()
@@ -149,7 +151,7 @@ impl AssistantMessage {
     }
 }
 
-/// A part of what the model said.
+/// A part of a message of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AssistantPart {
@@ -158,24 +160,24 @@ pub enum AssistantPart {
         /// The text.
         text: String,
     },
-    /// The model's reasoning, as far as the provider shows it.
+    /// The reasoning of the model, as far as the provider shows it.
     Reasoning {
         /// The text.
         text: String,
-        /// What the provider wants to see again with it, opaque.
+        /// Opaque data that the provider wants back with the reasoning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
-    /// A tool call that the model asks for.
+    /// A tool call.
     Call(CallRequest),
 }
 
-/// A tool call as the model asked for it.
+/// A tool call as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRequest {
-    /// Our own id, unique in the session; providers' ids are not.
+    /// The id that the engine gives, unique in the session; providers' ids are not.
     pub id: CallId,
-    /// Which tool, as the model named it. It may name one that does not exist.
+    /// The tool, as the model named it. It may not exist.
     pub tool: String,
     /// The arguments, as the model wrote them. Not necessarily JSON.
     pub arguments: String,
@@ -184,13 +186,13 @@ pub struct CallRequest {
 /// The one result of a call. Every call of the transcript has exactly one (INV-08).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Which tool.
+    /// The tool.
     pub tool: String,
     /// How the call ended.
     pub status: ResultStatus,
-    /// What the model is told.
+    /// The text that the model is told.
     pub content: String,
     /// The arguments that ran, if a person edited them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,30 +200,31 @@ pub struct ToolResult {
     /// How long the call was out, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Whether it says that the turn should end after this step.
+    /// Whether the result asks for the end of the turn after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop: bool,
-    /// Whether it could not be run as often as it was tried: this is no word of the tool.
+    /// Whether the call could not be run on any try. Then the text is not the tool's own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broken: bool,
-    /// Whether the call was sent, where its status does not say it; see [`ToolResult::was_sent`].
+    /// Whether the call was sent, if its status does not imply it; see [`ToolResult::was_sent`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<bool>,
-    /// Who refused it, and why, for programs.
+    /// Who refused the call and why, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<DenialRecord>,
-    /// What it changes of the [custom state](crate::words::custom). No model sees it.
+    /// The changes of the [custom state](crate::words::custom). No model sees them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
-    /// What the model is shown beside what it is told.
+    /// The pictures that the model is shown beside the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
 }
 
 impl ToolResult {
-    /// Whether the call was sent, so that it acted or may have: what is done or in doubt was, the rest was not, unless
-    /// the result says otherwise. A call that failed may have acted before it did, a hook can give the result of a call
-    /// that never ran. Of calls that only read nothing is said beyond their status.
+    /// Whether the call was sent, so that it acted or may have acted. Calls that are done or in doubt were
+    /// sent, and all others were not, unless the result says otherwise: a call that failed may have acted
+    /// before it failed, and a hook can give the result of a call that never ran. For calls that only read,
+    /// nothing is recorded beyond their status.
     pub fn was_sent(&self) -> bool {
         self.sent.unwrap_or(match self.status {
             ResultStatus::Done | ResultStatus::InDoubt => true,
@@ -233,36 +236,36 @@ impl ToolResult {
     }
 }
 
-/// How a call ended, as its result says it.
+/// The status of a call at its end, as its result says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultStatus {
-    /// It did what it was asked for.
+    /// The call did what it was asked for.
     Done,
-    /// It could not, and says why.
+    /// The call could not do it, and says why.
     Error,
-    /// The policy refused it.
+    /// The policy refused the call.
     Denied,
-    /// A person refused it.
+    /// A person refused the call.
     RejectedByUser,
-    /// It was stopped before it acted.
+    /// The call was stopped before it acted.
     Cancelled,
-    /// It was out when it was lost sight of: it may have acted.
+    /// The call was lost while it was out: it may have acted.
     InDoubt,
 }
 
-/// A person's decision on a call: bound to the bytes it saw.
+/// A person's decision on a call, bound to the bytes that the person saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRecord {
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Which asking.
+    /// The id of the pending call.
     pub pending: PendingId,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
-    /// When it was taken, by the store's clock.
+    /// The instant at which the decision was taken, by the store's clock.
     pub at: Timestamp,
-    /// What of it was not taken, and why.
+    /// The part of the decision that was not carried out, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -272,22 +275,23 @@ pub struct DecisionRecord {
 pub struct Decision {
     /// Whether the call may run.
     pub approve: bool,
-    /// The digest of the arguments that were shown; another digest decides nothing.
+    /// The digest of the arguments that were shown. A decision with another digest decides nothing.
     pub saw: Digest,
-    /// Arguments to run with instead, as JSON text. Checked again by schema and policy.
+    /// Arguments to run with instead, as JSON text. They are checked again by schema and policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
     /// Whether later calls of this tool in this session need no approval any more. The policy's `deny` still
-    /// wins. Means nothing in a refusal.
+    /// takes precedence. Has no meaning in a refusal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
-    /// Then only those whose arguments fit; those that run now must, else this stands for this once.
+    /// Limits `always` to calls whose arguments fit. The arguments that run now must fit too, or the approval
+    /// holds only for this call.
     #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
     pub only: ArgumentPatterns,
-    /// Why.
+    /// The reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who decided.
+    /// The person who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
@@ -298,15 +302,15 @@ pub struct ClientAnswer {
     /// Whether the client could not do it.
     #[serde(default)]
     pub is_error: bool,
-    /// What the model is told.
+    /// The text that the model is told.
     pub content: String,
-    /// What the model is shown beside it. An error shows none.
+    /// The pictures that the model is shown beside the text. An error has none.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
 }
 
 impl ClientAnswer {
-    /// It was done: this is the result.
+    /// The answer of a client that ran the call: this is the result.
     ///
     /// ```
     /// use holdover_core::message::ClientAnswer;
@@ -318,32 +322,32 @@ impl ClientAnswer {
         Self { is_error: false, content: content.into(), images: Images::none() }
     }
 
-    /// It could not be done, for this reason.
+    /// The answer of a client that could not run the call, for this reason.
     pub fn failed(content: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::done(content) }
     }
 
-    /// The same, and the model is shown these pictures with it.
+    /// Adds pictures for the model.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }
     }
 }
 
-/// What is shown to whoever owes an answer: the body of a pending call.
+/// The body of a pending call, shown to those who owe the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingBody {
-    /// Which tool.
+    /// The tool.
     pub tool: ToolName,
     /// The arguments that would run, exactly.
     pub arguments: String,
-    /// Their digest, to be named by the decision.
+    /// The digest of the arguments, which the decision must name.
     pub digest: Digest,
-    /// Why the answer is asked for.
+    /// The reason for asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// Who must decide, where the policy says more than that somebody must; with the approvals that it had when it was
-    /// asked.
+    /// The people who must decide, if the policy names them or asks for several; with the approvals at the
+    /// time of asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panel: Option<Box<Panel>>,
 }

@@ -7,16 +7,16 @@ use crate::words::tool::{EffectClass, ToolSpec};
 
 /// The mode of a session. It holds until somebody sets another, over turns, runs and crashes.
 ///
-/// In `plan` and `ask` nothing is changed: the model is told of tools that are `read_only` and of no others, and a
-/// call of another is refused.
+/// In `plan` and `ask` nothing is changed: the model is told only of tools that are `read_only`, and calls of
+/// other tools are refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// It looks around and says what it would do.
+    /// The agent looks around and says what it would do.
     Plan,
-    /// It answers questions.
+    /// The agent answers questions.
     Ask,
-    /// It acts.
+    /// The agent acts.
     #[default]
     Agent,
 }
@@ -42,7 +42,7 @@ impl Mode {
         }
     }
 
-    /// What a system prompt says of it.
+    /// The paragraph of the system prompt for this mode.
     pub fn paragraph(self) -> &'static str {
         match self {
             Self::Plan => {
@@ -66,7 +66,7 @@ impl std::fmt::Display for Mode {
     }
 }
 
-/// A word that is no mode.
+/// A text that is no mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mode {0:?}; known are plan, ask, agent")]
 pub struct UnknownMode(String);
@@ -79,20 +79,21 @@ impl std::str::FromStr for Mode {
     }
 }
 
-/// How the agent is to work from a message on: what is left out stays as it is. A message that is taken back takes its
-/// word back with it, and what held before it holds again; a mode that was set without a message stays.
+/// How the agent works from a message on. Fields that are left out stay as they are. When the message is
+/// taken back, its changes are undone, and what held before it holds again. A mode that was set without a
+/// message stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {
-    /// In this mode.
+    /// The mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// With this system prompt, which replaces the whole of the agent's. Empty: with the agent's again.
+    /// The system prompt, which replaces the whole of the agent's. Empty: the agent's own again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
 }
 
 impl Briefing {
-    /// Whether everything stays as it is.
+    /// Whether nothing changes.
     pub fn is_empty(&self) -> bool {
         is_default(self)
     }

@@ -24,116 +24,118 @@ use crate::words::payload::is_default;
 /// effect outside. It never retries by itself: one layer only retries, and that is core.
 #[async_trait]
 pub trait Model: Send + Sync + 'static {
-    /// The model as a person would name it: `openai:gpt-5`. For logs and errors.
+    /// The name of the model for people: `openai:gpt-5`. For logs and errors.
     fn name(&self) -> &str;
 
-    /// By what a [breaker](crate::machine::breaker) knows it: all that say the same share one, in whatever process, and
-    /// those that say otherwise know nothing of each other. So it tells apart what can fail apart (the server, the
-    /// account), is the same in every process with the same settings, and holds no secret: it is stored, logged and
-    /// shown. Left out it is the name. A model around another says what the other says.
+    /// The name under which a [breaker](crate::machine::breaker) knows the model. Models with the same name
+    /// share one breaker, in all processes; models with different names know nothing of each other. So the
+    /// name distinguishes everything that can fail separately (the server, the account), and is the same in
+    /// every process with the same settings. It holds no secret, because it is stored, logged and shown. By
+    /// default it is [`name`](Self::name). A model that wraps another returns the name of that one.
     fn circuit(&self) -> &str {
         self.name()
     }
 
-    /// How long this model may say nothing before it is given up. None: as long as the runtime lets any model.
+    /// How long this model may be silent before the call is given up. None: as long as the runtime's own
+    /// limit.
     fn stall_timeout(&self) -> Option<Duration> {
         None
     }
 
     /// Begins one model call. Dropping the stream stops the call.
     ///
-    /// The stream ends with exactly one [`ModelEvent::Finished`], or with one error, after which nothing
-    /// more comes. A stream that ends without either was cut: the engine treats it as
+    /// The stream ends with exactly one [`ModelEvent::Finished`], or with one error, after which nothing more
+    /// comes. A stream that ends without either was cut: the engine treats it as
     /// [`ModelErrorKind::Incomplete`], never as an answer.
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError>;
 }
 
-/// What comes while a model answers.
+/// The events of a model's answer.
 pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 
-/// Everything a model is asked with.
+/// The request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// The session that asks, also for a summary: for keys and limits of each tenant, and for traces. An adapter tells
-    /// its provider nothing of it unless it was set up to.
+    /// The session that asks, for a summary too. For keys and limits of each tenant, and for traces. An
+    /// adapter tells its provider nothing of it unless it was set up to.
     pub session: SessionKey,
     /// The system prompt.
     pub system: Arc<str>,
-    /// The transcript, oldest first. Each call has exactly one result; decisions and notices are left out. To clone the list
-    /// copies no message and no pointer to one.
+    /// The transcript, oldest first. Each call has exactly one result; decisions and notices are left out. A
+    /// clone of the list copies no message and no pointer to one.
     pub messages: SharedList<Arc<Message>>,
-    /// The tools it may ask for.
+    /// The tools that the model may call.
     pub tools: Arc<[ModelTool]>,
-    /// Output tokens at most.
+    /// The most output tokens.
     pub max_output_tokens: u32,
-    /// Which step of the session and which attempt at it: for logs, and for the scripted model.
+    /// The step of the session: for logs, and for the scripted model.
     pub step: u64,
     /// The attempt at this step, from 0.
     pub attempt: u32,
 }
 
-/// A tool as a model is told of it: no executor in it.
+/// A tool as a model is told of it, without the code that runs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelTool {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
-    /// What it does, for the model.
+    /// The description of the tool, for the model.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub parameters: Value,
 }
 
-/// One thing that comes while a model answers.
+/// An event of a model's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
     /// More text.
     Text(String),
     /// More reasoning.
     Reasoning(String),
-    /// The model began to ask for a tool.
+    /// The model began to write a tool call.
     CallStarted {
-        /// Which call of this answer, from 0.
+        /// The place of the call in this answer, from 0.
         index: usize,
-        /// Which tool.
+        /// The tool.
         tool: String,
     },
-    /// The model wrote a call to its end. In the order of the calls; those that it does not say so of are known once the
-    /// whole answer is there. An adapter says it as soon as the wire does, of every call of which it can be known before
-    /// [`Finished`](Self::Finished), and never of one that may have been cut off. Only the whole answer counts: what comes
-    /// otherwise there was not written so.
+    /// The model finished writing a call. In the order of the calls; calls without this event are known once
+    /// the whole answer is there. An adapter sends it as soon as the wire allows, for every call that can be
+    /// known before [`Finished`](Self::Finished), and never for a call that may have been cut off. Only the
+    /// whole answer counts: a call that differs there was not written like this.
     CallWritten {
-        /// Which call of this answer, from 0.
+        /// The place of the call in this answer, from 0.
         index: usize,
-        /// Which tool.
+        /// The tool.
         tool: String,
         /// The arguments, as they stand in the whole answer.
         arguments: String,
     },
-    /// Something came that is not to be shown and not to be counted. An adapter says so for each, since by this, too, it is
-    /// known that the model is still writing.
+    /// Something arrived that is neither shown nor counted. An adapter sends this for each such item, because
+    /// it also shows that the model is still writing.
     Progress,
-    /// The model wrote so many bytes of a call's arguments, which are shown once they are whole.
+    /// The model wrote this many bytes of a call's arguments, which are shown once they are complete.
     Wrote(usize),
-    /// What the provider has counted of this call so far; each count replaces the one before. It stands for the call if the
-    /// answer never becomes whole.
+    /// The provider's token count of this call so far; each count replaces the one before. It is the usage of
+    /// the call if the answer never becomes complete.
     Counted(TokenUsage),
-    /// The whole answer; the last event.
+    /// The whole answer. This is the last event.
     Finished(ModelAnswer),
 }
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelAnswer {
-    /// What was said, in order.
+    /// The parts of the answer, in order.
     pub parts: Vec<AnswerPart>,
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     pub stop: StopReason,
-    /// What it used.
+    /// The usage of the call.
     pub usage: TokenUsage,
 }
 
 impl ModelAnswer {
-    /// An answer that says this, whole; an empty text says nothing. What it used is not counted.
+    /// A whole answer with this text; an empty text adds no part. Its usage is zero.
     ///
     /// ```
     /// use holdover_core::model::{ModelAnswer, StopReason};
@@ -147,20 +149,20 @@ impl ModelAnswer {
         Self { parts, stop: StopReason::EndTurn, usage: TokenUsage::default() }
     }
 
-    /// The same, and it asks for this tool, too.
+    /// Adds a call of this tool.
     #[must_use]
     pub fn call(mut self, tool: impl Into<String>, arguments: Value) -> Self {
         self.parts.push(AnswerPart::Call { tool: tool.into(), arguments: arguments.to_string() });
         Self { stop: StopReason::ToolUse, ..self }
     }
 
-    /// The same, and it used these tokens.
+    /// Sets the tokens that the answer used.
     #[must_use]
     pub fn using(self, usage: TokenUsage) -> Self {
         Self { usage, ..self }
     }
 
-    /// The stream of a model that gives its answer all at once: an event for each part, then
+    /// Turns the answer into the stream of a model that gives it all at once: an event for each part, then
     /// [`Finished`](ModelEvent::Finished). For a server that does not stream, and for models in tests.
     pub fn into_stream(self) -> ModelStream {
         let mut events = Vec::new();
@@ -184,43 +186,43 @@ impl ModelAnswer {
     }
 }
 
-/// A part of an answer. Calls have no id yet: the engine gives its own.
+/// A part of an answer. Calls have no id yet: the engine gives its own ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerPart {
     /// Text for the reader.
     Text(String),
-    /// Reasoning, with what the provider wants to see again with it.
+    /// Reasoning, with data that the provider wants back with it.
     Reasoning {
         /// The text.
         text: String,
-        /// Opaque.
+        /// Opaque data of the provider.
         signature: Option<String>,
     },
     /// A tool call.
     Call {
-        /// Which tool, as the model named it.
+        /// The tool, as the model named it.
         tool: String,
-        /// The arguments, as the model wrote them; what cannot be parsed stays as it is.
+        /// The arguments, as the model wrote them, even if they cannot be parsed.
         arguments: String,
     },
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It said all it wanted.
+    /// The model said all that it wanted.
     EndTurn,
-    /// It asks for tools.
+    /// The model calls tools.
     ToolUse,
-    /// It reached the cap on output tokens.
+    /// The model reached the limit on output tokens.
     MaxTokens,
-    /// It refused to answer.
+    /// The model refused to answer.
     Refusal,
 }
 
 impl StopReason {
-    /// Whether what was said is all that the model wanted to say: neither cut off nor refused.
+    /// Whether the answer is complete: neither cut off nor refused.
     pub fn is_whole(self) -> bool {
         match self {
             Self::EndTurn | Self::ToolUse => true,
@@ -229,28 +231,28 @@ impl StopReason {
     }
 }
 
-/// What model calls used, in tokens. As JSON, what is zero is left out.
+/// The usage of model calls, in tokens. As JSON, zeros are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// Tokens read, cached ones among them.
+    /// Tokens read, including cached ones.
     #[serde(default, skip_serializing_if = "is_default")]
     pub input: u64,
-    /// Tokens written, reasoning among them.
+    /// Tokens written, including reasoning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub output: u64,
-    /// Of those read: from the provider's cache.
+    /// Tokens read from the provider's cache. Part of `input`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cached: u64,
-    /// Of those read: written to the provider's cache, for the next call.
+    /// Tokens written to the provider's cache, for the next call. Part of `input`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cache_written: u64,
-    /// Of those written: reasoning.
+    /// Tokens of reasoning. Part of `output`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reasoning: u64,
 }
 
 impl TokenUsage {
-    /// Adds another usage. A server says what it likes: what cannot be counted stays at the most that can.
+    /// Adds another usage. A server may report any number, so sums stop at the largest number.
     pub fn add(&mut self, other: Self) {
         let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
         add(&mut self.input, other.input);
@@ -266,14 +268,14 @@ impl TokenUsage {
     }
 }
 
-/// What is known of the use of a model call that gave no whole answer.
+/// The known usage of a model call that gave no whole answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PartialUse {
-    /// What the provider had counted; zero where it had counted nothing.
+    /// The count of the provider; zero where it had counted nothing.
     pub counted: TokenUsage,
-    /// How many bytes of an answer had come: text, reasoning, and the arguments of calls.
+    /// The number of bytes of an answer that had come: text, reasoning, and the arguments of calls.
     pub bytes: usize,
-    /// Whether the answer came whole, and was not taken: then the provider has counted all there is.
+    /// Whether the answer came whole but was not taken. Then the provider has counted everything.
     pub whole: bool,
 }
 

@@ -12,28 +12,29 @@ use crate::words::message::Message;
 use crate::words::payload::is_default;
 use crate::words::tool::ToolSpec;
 
-/// How often a model is told that it owes a value, or that its value does not fit, unless the agent says otherwise.
+/// The default number of reminders in a turn whose model gave no value, or one that does not fit.
 pub const OUTPUT_RETRIES: u32 = 2;
 
-/// The value that every turn of an agent owes.
+/// The value that every turn of an agent must return.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutputSpec {
-    /// The tool by which a model gives it. No tool of the agent has this name.
+    /// The tool by which a model gives the value. No tool of the agent has this name.
     pub tool: ToolName,
-    /// What a model is told of that tool.
+    /// The description of that tool, for the model.
     pub description: String,
     /// The JSON Schema of the value, which is an object.
     pub schema: Value,
-    /// How often in a turn a model that gave none, or one that does not fit, is told so and asked again; then the
-    /// turn ends on an error.
+    /// The number of reminders in a turn: a model that gave no value, or one that does not fit, is told so
+    /// and asked again. After the last reminder the turn ends with an error.
     pub retries: u32,
 }
 
 impl OutputSpec {
-    /// A value of this schema, given by a tool called `finish`, or `finish_2` and so on beside a tool of that name.
+    /// A value of this schema, given by a tool called `finish`, or `finish_2` and so on if a tool of that
+    /// name exists.
     ///
     /// # Errors
-    /// None that a caller can bring about: the names are fixed.
+    /// None in practice, because the names are fixed.
     pub fn beside(tools: &[ToolSpec], schema: Value) -> Result<Self, InvalidId> {
         let taken = |name: &str| tools.iter().any(|tool| tool.name.as_str() == name);
         let mut name = String::from("finish");
@@ -52,24 +53,24 @@ impl OutputSpec {
         })
     }
 
-    /// What a model is told that still owes the value.
+    /// The reminder for a model that still owes the value.
     pub fn reminder(&self) -> String {
         format!("Give your final answer by calling {}; text alone does not end the task.", self.tool)
     }
 }
 
-/// Where the value of a turn stands: it is the arguments of this call.
+/// The place of the value of a turn: the arguments of this call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OutputPlace {
-    /// The model's message that asks for the call.
+    /// The message of the model that has the call.
     pub message: MessageSeq,
-    /// Which of its calls, from 0.
+    /// The place of the call in that message, from 0.
     #[serde(default, skip_serializing_if = "is_default")]
     pub call: u32,
 }
 
 impl OutputPlace {
-    /// The value, as the model wrote it, in the message that stands there. None: that message holds no such call.
+    /// The value, as the model wrote it, in the message at that place. None: the message holds no such call.
     pub fn find(self, message: &Message) -> Option<&str> {
         let Message::Assistant(said) = message else { return None };
         let call = said.calls().nth(usize::try_from(self.call).ok()?)?;
@@ -77,12 +78,12 @@ impl OutputPlace {
     }
 }
 
-/// What became of the value that a step was to give.
+/// The result of checking the value of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputCheck {
-    /// It does not fit the schema.
+    /// The value does not fit the schema.
     Misfit,
-    /// It fits, and stands there.
+    /// The value fits, and stands at this place.
     Fits(OutputPlace),
 }

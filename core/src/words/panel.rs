@@ -7,22 +7,22 @@ use crate::words::gate::ApprovalTerms;
 use crate::words::ids::MessageSeq;
 use crate::words::payload::Digest;
 
-/// One asking of several people, or of some: its terms, and how far it has come.
+/// One request to several or named people: its terms, and its approvals so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Panel {
-    /// Who must decide, until when.
+    /// The terms: who must decide, and until when.
     pub terms: ApprovalTerms,
-    /// The digest of the arguments that they are shown.
+    /// The digest of the arguments that the people are shown.
     pub digest: Digest,
-    /// When they were asked.
+    /// The instant at which they were asked.
     pub asked_at: Timestamp,
-    /// How many escalations have been told of.
+    /// The number of escalations that were announced.
     #[serde(default, skip_serializing_if = "crate::words::payload::is_default")]
     pub escalated: u32,
-    /// Who has approved these bytes, in order; each name once.
+    /// The approvals of these bytes, in order; each name once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
-    /// Whether nobody decided in time, and the terms let it run then.
+    /// Whether nobody decided in time, and the terms then let the call run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waived: bool,
 }
@@ -30,34 +30,34 @@ pub struct Panel {
 /// One approval. The message that records it holds the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vote {
-    /// Whose.
+    /// The name of the person.
     pub by: String,
-    /// When, by the store's clock.
+    /// The instant of the approval, by the store's clock.
     pub at: Timestamp,
     /// The message that records it.
     pub decision: MessageSeq,
 }
 
 impl Panel {
-    /// People are asked now about these bytes. Of `votes`, those stand that the terms admit.
+    /// A request to people about these bytes, made now. Of `votes`, those that the terms admit stand.
     pub fn new(terms: ApprovalTerms, digest: Digest, asked_at: Timestamp, votes: Vec<Vote>) -> Self {
         let votes = votes.into_iter().filter(|vote| terms.may_ever(&vote.by)).collect();
         Self { terms, digest, asked_at, escalated: 0, votes, waived: false }
     }
 
-    /// How many approvals are missing.
+    /// The number of missing approvals.
     pub fn missing(&self) -> u32 {
         let votes = u32::try_from(self.votes.len()).unwrap_or(u32::MAX);
         self.terms.approvers.needed.saturating_sub(votes)
     }
 
-    /// Whether the one of this name has approved.
+    /// Whether the person of this name has approved.
     pub fn has_vote_of(&self, name: &str) -> bool {
         self.votes.iter().any(|vote| vote.by == name)
     }
 
-    /// Whether the one of this name may answer at this instant. Where everybody may and one is enough, so may
-    /// somebody without a name.
+    /// Whether the person of this name may answer at this instant. If anyone may and one approval is enough,
+    /// an answer without a name is allowed too.
     pub fn may_answer(&self, name: Option<&str>, at: Timestamp) -> bool {
         match name {
             None => self.terms.is_anyone(),
@@ -66,7 +66,7 @@ impl Panel {
         }
     }
 
-    /// Who of those who are named may answer at this instant; nobody is named where anyone may.
+    /// The named people who may answer at this instant. Empty if anyone may.
     pub fn who_may(&self, at: Timestamp) -> impl Iterator<Item = &str> {
         let begun =
             self.terms.escalate.iter().filter(move |escalation| self.instant(escalation.after_ms) <= at);
@@ -74,7 +74,7 @@ impl Panel {
         self.terms.approvers.names.iter().chain(later).map(String::as_str)
     }
 
-    /// Whether an asking on these terms about these bytes has been answered.
+    /// Whether the approvals satisfy these terms for these bytes.
     pub fn satisfies(&self, terms: &ApprovalTerms, digest: Digest) -> bool {
         let same = self.digest == digest;
         let admitted = self.votes.iter().filter(|vote| terms.may_ever(&vote.by)).count();
@@ -82,7 +82,7 @@ impl Panel {
         same && (enough || self.waived && self.terms == *terms)
     }
 
-    /// When more people may answer, of which nobody was told yet.
+    /// The instant of the next escalation that was not announced yet.
     pub fn escalates_at(&self) -> Option<Timestamp> {
         let next = self.terms.escalate.get(self.escalated as usize)?;
         Some(self.instant(next.after_ms))

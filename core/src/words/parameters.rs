@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What stands in place of a value that looks like a secret.
+/// The text that replaces a value that looks like a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// More of one value is not shown, in characters.
+/// The most characters of one value that are shown.
 const VALUE_CHARS_MAX: usize = 80;
 
-/// More of all of them is not shown, in bytes: an event is no second copy of the transcript.
+/// The most bytes that are shown in total: an event is not a second copy of the transcript.
 const BYTES_MAX: usize = 256;
 
-/// A parameter whose name holds one of these is not shown, however it is written.
+/// A parameter whose name contains one of these words, in any case, is not shown.
 const SECRET: [&str; 5] = ["token", "secret", "password", "key", "auth"];
 
 /// Some parameters of a call, by name.
@@ -21,21 +21,21 @@ const SECRET: [&str; 5] = ["token", "secret", "password", "key", "auth"];
 pub struct Parameters(Map<String, Value>);
 
 impl Parameters {
-    /// Whether there is none.
+    /// Whether there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each with its name.
+    /// Iterates over the parameters, each with its name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 }
 
-/// What an event shows of these arguments, which are JSON as the model wrote it. A value whose name holds `token`,
-/// `secret`, `password`, `key` or `auth`, in any case and at any depth, is [`REDACTED`]. Long values are cut with `…`,
-/// and what does not fit into 256 bytes is left out, so none of it may be taken for the arguments themselves. Nothing
-/// is shown of what is no JSON object.
+/// Returns the part of these arguments, JSON as the model wrote it, that an event shows. A value whose name
+/// contains `token`, `secret`, `password`, `key` or `auth`, in any case and at any depth, is [`REDACTED`].
+/// Long values are cut with `…`, and parameters that do not fit into 256 bytes are left out, so none of it
+/// may be taken for the arguments themselves. For text that is not a JSON object, nothing is shown.
 pub fn shown_parameters(arguments: &str) -> Parameters {
     let Ok(Value::Object(all)) = serde_json::from_str(arguments) else { return Parameters::default() };
     let mut shown = Map::new();
@@ -73,7 +73,7 @@ fn redacted(name: &str, value: Value) -> Value {
     }
 }
 
-/// What is too long becomes the beginning of its text.
+/// Cuts a value that is too long to the beginning of its text.
 fn short(value: Value) -> Value {
     let text = match &value {
         Value::String(text) => text.clone(),

@@ -2,7 +2,7 @@
 
 pub use holdover_store::payload::*;
 
-/// Whether a value need not be written: it is what is read where there is none.
+/// Whether a value is the default and need not be written, because a missing field is read as the default.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -6,7 +6,7 @@ use crate::store::{OutcomeKind, PendingKind, SessionStatus};
 use crate::time::Timestamp;
 use crate::words::suspension::{Owed, OwedKind};
 
-/// A status as it is read after "the session is".
+/// The words for a status, as they follow "the session is".
 pub fn status(status: SessionStatus) -> &'static str {
     match status {
         SessionStatus::Idle => "at rest",
@@ -18,7 +18,8 @@ pub fn status(status: SessionStatus) -> &'static str {
     }
 }
 
-/// How a run ended, where only the kind is known. [`waits`] says more where it is known what a session waits for.
+/// The words for the end of a run, if only its kind is known. [`waits`] says more if it is known what the
+/// session waits for.
 pub fn outcome(kind: OutcomeKind) -> &'static str {
     match kind {
         OutcomeKind::Completed => "completed",
@@ -34,7 +35,8 @@ pub fn outcome(kind: OutcomeKind) -> &'static str {
     }
 }
 
-/// What a pending call waits for, as it is read after "waits for". A kind that this version does not know is named as it is.
+/// The words for the thing that a pending call waits for, as they follow "waits for". A kind that this
+/// version does not know is returned as it is.
 pub fn pending(kind: &PendingKind) -> &str {
     match kind {
         PendingKind::Approval => "approval",
@@ -43,14 +45,14 @@ pub fn pending(kind: &PendingKind) -> &str {
     }
 }
 
-/// What a suspended session waits for: `waits for approval`, `waits for 2 answers`, `waits until 2024-05-01T12:00:00Z`.
-/// Timers are named only where nobody owes an answer.
+/// The words for the things that a suspended session waits for: `waits for approval`, `waits for 2 answers`,
+/// `waits until 2024-05-01T12:00:00Z`. Timers are named only if nobody owes an answer.
 pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
     let count = |kind| owed.iter().filter(|owed| owed.kind == kind).count();
     waits_for(count(OwedKind::Approval), count(OwedKind::ClientTool), until)
 }
 
-/// The same, where only the numbers of approvals and of answers are known.
+/// As [`waits`], if only the numbers of approvals and of answers are known.
 pub fn waits_for(approvals: usize, answers: usize, until: Option<Timestamp>) -> String {
     let approvals = match approvals {
         0 => None,
@@ -70,8 +72,8 @@ pub fn waits_for(approvals: usize, answers: usize, until: Option<Timestamp>) -> 
     }
 }
 
-/// What a run that was suspended left its session waiting for. Where nothing is owed, the worker was told to stop, and the
-/// session is due at once: `waits for a worker`.
+/// The words for the things that a suspended run left its session waiting for. If nothing is owed, the worker
+/// was told to stop and the session is due at once: `waits for a worker`.
 pub fn suspended(owed: &[Owed], until: Option<Timestamp>) -> String {
     match owed {
         [] => "waits for a worker".to_owned(),
@@ -79,7 +81,8 @@ pub fn suspended(owed: &[Owed], until: Option<Timestamp>) -> String {
     }
 }
 
-/// The state of a call, given by its wire name. A name that this version does not know is left as it is.
+/// The words for the state of a call, given by its wire name. A name that this version does not know is
+/// returned as it is.
 pub fn call(state: &str) -> &str {
     match state {
         "gating" => "being checked",

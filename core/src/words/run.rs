@@ -10,21 +10,21 @@ use crate::words::payload::is_default;
 use crate::words::suspension::Suspension;
 use crate::words::usage::Usage;
 
-/// What a run was begun for.
+/// The purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunKind {
     /// A message began a turn.
     Execute,
-    /// Somebody asked for a turn to go on that waited, or that was interrupted or had failed.
+    /// Somebody asked for a turn to go on that waited, was interrupted or had failed.
     Resume,
     /// Somebody asked for a failed or interrupted turn to be tried again.
     Retry,
     /// The run before it died.
     Recovery,
-    /// An answer, a signal or its time came for a turn that waited.
+    /// An answer or a signal came for a turn that waited, or its time came.
     Wake,
-    /// Somebody asked for what is old to be summarised.
+    /// Somebody asked for a summary of old messages.
     Compact,
 }
 
@@ -41,13 +41,14 @@ impl RunKind {
         }
     }
 
-    /// What a run was begun for, as its record says. None while it is open and if it was lost: then the word with
-    /// which it began says so ([`Event::RunStarted`](crate::words::event::Event::RunStarted)), if it committed anything.
+    /// The purpose of a run, as its record says. None while the run is open, and if it was lost. Then its
+    /// first event has the purpose ([`Event::RunStarted`](crate::words::event::Event::RunStarted)), if the
+    /// run committed anything.
     pub fn of(record: &RunRecord) -> Option<Self> {
         RunDetail::of(record)?.kind
     }
 
-    /// What a run is begun for that finds this status, unless what waits says otherwise.
+    /// The purpose of a run that finds this status, unless the waiting items change it.
     pub fn by_status(found: SessionStatus) -> Self {
         match found {
             SessionStatus::Active => Self::Recovery,
@@ -57,34 +58,37 @@ impl RunKind {
         }
     }
 
-    /// Before the run has looked at what waits. `by_name`: somebody asked for this session to go on.
+    /// The purpose before the run has looked at the waiting items. `by_name`: somebody asked for this session
+    /// to go on.
     pub(crate) fn begun(found: SessionStatus, turn_open: bool, by_name: bool) -> Self {
         let kind = Self::by_status(found);
         if kind == Self::Wake && turn_open && by_name { Self::Resume } else { kind }
     }
 }
 
-/// What the record of a run holds beside its outcome: the bytes of [`RunEnded::detail`](crate::store::RunEnded).
+/// The data that the record of a run holds beside its outcome: the bytes of
+/// [`RunEnded::detail`](crate::store::RunEnded).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunDetail {
-    /// What it was begun for; not told by old records.
+    /// The purpose of the run; missing in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<RunKind>,
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: RunOutcome,
-    /// What it used.
+    /// The usage of the run.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage: Usage,
 }
 
 impl RunDetail {
-    /// What this record holds; nothing of a run that is open or was lost.
+    /// The data of this record; none if the run is open or was lost.
     pub fn of(record: &RunRecord) -> Option<Self> {
         record.end.as_ref()?.detail.as_ref()?.parse().ok()
     }
 }
 
-/// How a run ended. The same value for whoever runs it, whoever waits for it, and the record of the run.
+/// The end of a run. The caller of the run, those who wait for it, and the record of the run all get this
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RunOutcome {
@@ -94,9 +98,9 @@ pub enum RunOutcome {
     Suspended(Suspension),
     /// The turn goes on by itself at this instant.
     BackingOff {
-        /// When.
+        /// The instant.
         until: Timestamp,
-        /// Why.
+        /// The error.
         error: ErrorInfo,
     },
     /// The claim was given back: there was nothing to do.
@@ -106,7 +110,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// The kind, with the wire names of the glossary.
+    /// The kind of the outcome, with the wire names of the glossary.
     pub fn kind(&self) -> OutcomeKind {
         match self {
             Self::Ended(ending) => match (ending.reason, ending.stopped) {
@@ -129,7 +133,7 @@ impl RunOutcome {
         }
     }
 
-    /// Whether the session goes on by itself, without a person, a client or another session.
+    /// The instant at which the session goes on by itself, without a person, a client or another session.
     pub fn goes_on_at(&self) -> Option<Timestamp> {
         match self {
             Self::BackingOff { until, .. } => Some(*until),

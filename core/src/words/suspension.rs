@@ -6,35 +6,35 @@ use crate::store::OutcomeKind;
 use crate::time::Timestamp;
 use crate::words::ids::{CallId, PendingId};
 
-/// What is written when a run exits because it must wait.
+/// The suspension of a session: written when a run exits because it must wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspension {
-    /// `suspended_client_tool`, `suspended_step_partial` or `suspended_until`.
+    /// The kind: `suspended_client_tool`, `suspended_step_partial` or `suspended_until`.
     pub kind: OutcomeKind,
-    /// When time alone wakes the session.
+    /// The instant at which time alone wakes the session.
     pub until: Option<Timestamp>,
-    /// What is owed, in call order.
+    /// The things that are owed, in call order.
     pub owed: Vec<Owed>,
 }
 
 /// One thing that is owed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owed {
-    /// To which call.
+    /// The call to which it is owed.
     pub call: CallId,
-    /// Of which tool.
+    /// The tool of the call.
     pub tool: String,
-    /// By whom.
+    /// The party that owes it.
     pub kind: OwedKind,
-    /// The asking, where somebody owes an answer.
+    /// The id of the pending call, if somebody owes an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<PendingId>,
-    /// When time alone settles it.
+    /// The instant at which time alone settles it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// Who owes something.
+/// The party that owes something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwedKind {

@@ -16,16 +16,16 @@ use crate::words::custom::{CustomState, StateChange};
 use crate::words::ids::{CallId, SessionKey, ToolName};
 use crate::words::image::Images;
 
-/// What a crash in the middle of a call means for it.
+/// The consequence of a crash in the middle of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
-    /// No effect outside: run again.
+    /// The call has no effect outside and is run again.
     ReadOnly,
-    /// Run again with the same idempotency key and the same bytes (INV-14).
+    /// The call is run again with the same idempotency key and the same bytes (INV-14).
     Idempotent,
-    /// Never sent again: it ends in doubt and the model is told (INV-15). The default, because a model
-    /// chooses the calls and most services are not idempotent.
+    /// The call is never sent again: it ends in doubt and the model is told (INV-15). This is the default,
+    /// because a model chooses the calls and most services are not idempotent.
     #[default]
     AtMostOnce,
 }
@@ -41,44 +41,44 @@ impl EffectClass {
     }
 }
 
-/// Who runs the tool.
+/// The party that runs a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunsOn {
     /// This engine.
     #[default]
     Server,
-    /// Whoever follows the session: the call is announced, the run exits, the answer is delivered.
+    /// A client that follows the session: the call is announced, the run exits, and the answer is delivered.
     Client,
 }
 
-/// Everything core knows of a tool. Stored with the session's definition.
+/// Everything that the core knows of a tool. Stored with the session's definition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
-    /// The name by which a model asks for it.
+    /// The name by which a model calls the tool.
     pub name: ToolName,
-    /// What it does, for the model.
+    /// The description of the tool, for the model.
     pub description: String,
-    /// The JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub parameters: Value,
-    /// What a crash in the middle of a call means.
+    /// The consequence of a crash in the middle of a call.
     #[serde(default)]
     pub effect: EffectClass,
-    /// Wins over the class on recovery: a dangerous call that was not started is cancelled, one that was
-    /// started is in doubt.
+    /// Whether the tool is dangerous. This takes precedence over the effect class on recovery: a dangerous
+    /// call that was not started is cancelled, and one that was started is in doubt.
     #[serde(default)]
     pub dangerous: bool,
-    /// Who runs it.
+    /// The party that runs the tool.
     #[serde(default)]
     pub runs_on: RunsOn,
-    /// How long one call may take, in milliseconds; for a client tool, how long its answer may take. None:
-    /// the agent's limits say. [`Bound::Never`], written `"none"`: for ever, whatever the limits say.
+    /// The time limit of one call, in milliseconds; for a client tool, that of its answer. None: the agent's
+    /// limits apply. [`Bound::Never`], written `"none"`: for ever, whatever the limits say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Bound>,
 }
 
 impl ToolSpec {
-    /// Whether its schema asks for any argument.
+    /// Whether the schema requires any argument.
     pub fn needs_input(&self) -> bool {
         self.parameters.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty())
     }
@@ -88,34 +88,34 @@ impl ToolSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// Others may read beside it.
+    /// Other calls may read the resource at the same time.
     Read,
-    /// Nothing else touches it meanwhile.
+    /// No other call may touch the resource at the same time.
     Write,
 }
 
-/// Which resources one call touches: by this, calls of one step run side by side or one after another
-/// (requirements B23 to B26).
+/// The resources that one call touches. They decide which calls of one step run side by side, and which one
+/// after another (requirements B23 to B26).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceProfile {
     /// Conflicts with every other call.
     #[default]
     Serial,
-    /// Touches just these keys; an empty list conflicts with nothing but serial calls. A key that ends
-    /// with `/` stands for the thing so named and all beneath it: `file:/src/` has `file:/src/a.rs` and
-    /// `file:/src` in common with others, not `file:/srcs`.
+    /// The call touches only these keys; an empty list conflicts only with serial calls. A key that ends with
+    /// `/` stands for the thing of that name and everything beneath it: `file:/src/` overlaps with
+    /// `file:/src/a.rs` and `file:/src`, but not with `file:/srcs`.
     Keys(Vec<(String, Access)>),
 }
 
 impl ResourceProfile {
-    /// One key.
+    /// A profile with one key.
     pub fn key(key: impl Into<String>, access: Access) -> Self {
         Self::Keys(vec![(key.into(), access)])
     }
 
-    /// Whether two calls may not be out together: one of them serial, or one key in common (equal, or one
-    /// beneath the other) with at least one write.
+    /// Whether two calls must not be out together: one of them is serial, or they have a key in common
+    /// (equal, or one beneath the other) and at least one writes it.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Serial, _) | (_, Self::Serial) => true,
@@ -137,7 +137,7 @@ fn covers(key: &str, other: &str) -> bool {
     }
 }
 
-/// A tool may take so long to put away what a call left behind.
+/// The longest time that a tool may take to clean up after a call.
 pub const CLEANUP_MAX: Duration = Duration::from_secs(5);
 
 /// A tool. Each call goes through three phases: [`prepare`](Self::prepare), [`call`](Self::call),
@@ -147,39 +147,39 @@ pub const CLEANUP_MAX: Duration = Duration::from_secs(5);
 /// that work when it is dropped, or say in its effect class what it may still do.
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
-    /// What core knows of it. The same for as long as the tool lives.
+    /// The spec of the tool. The same for as long as the tool lives.
     fn spec(&self) -> &ToolSpec;
 
-    /// Which resources a call with these arguments touches. Called only with arguments that fit the
-    /// schema.
+    /// Returns the resources that a call with these arguments touches. Called only with arguments that fit
+    /// the schema.
     fn profile(&self, arguments: &Value) -> ResourceProfile;
 
-    /// Why a person must approve a call with these arguments; none, by default: the policy alone decides. Called only
-    /// with arguments that fit the schema, wherever the [gate](crate::words::gate) is asked: of the two the stricter counts. Must
-    /// have no effect, and answer the same each time: it is asked again after an edit, a rewriting and a crash. A panic
-    /// denies the call, and so does a reason where a client runs the tool.
+    /// Returns why a person must approve a call with these arguments; none, which is the default: the policy
+    /// alone decides. Called only with arguments that fit the schema, wherever the [gate](crate::words::gate)
+    /// is asked; the stricter of the two counts. It must have no effect and give the same answer each time,
+    /// because it is asked again after an edit, a rewriting and a crash. A panic denies the call. So does a
+    /// reason if a client runs the tool.
     fn needs_approval(&self, _arguments: &Value) -> Option<String> {
         None
     }
 
-    /// Makes ready what one call needs; has no effect that outlives [`cleanup`](Self::cleanup). Called before each
-    /// send of the call, and part of the time that it may take. A panic, a time-out or a stop here says that the call
-    /// did not act, and [`call`](Self::call) is not reached. Nothing by default.
+    /// Prepares one call; has no effect that outlives [`cleanup`](Self::cleanup). Called before each send of
+    /// the call, within the call's time limit. After a panic, a time-out or a stop here, the call did not
+    /// act, and [`call`](Self::call) is not reached. Does nothing by default.
     ///
     /// # Errors
-    /// It cannot be made ready. [`ToolError::Failed`]: the model is told why, and that nothing was done. The others mean
-    /// what they mean of a call: [`ToolError::NotRun`] may be tried again.
+    /// The call cannot be prepared. [`ToolError::Failed`]: the model is told why, and that nothing was done.
+    /// The other errors mean the same as for a call: [`ToolError::NotRun`] may be retried.
     async fn prepare(&self, _call: &ToolCall) -> Result<(), ToolError> {
         Ok(())
     }
 
-    /// Puts away what [`prepare`](Self::prepare) and [`call`](Self::call) left behind, whatever became of them: also
-    /// where they failed, panicked, took too long or were stopped. The result of the call waits for it, for
-    /// [`CLEANUP_MAX`] at most, and stands whatever becomes of it. A run that dies cleans nothing up. Nothing by
-    /// default.
+    /// Cleans up after [`prepare`](Self::prepare) and [`call`](Self::call), whatever their result: also after
+    /// a failure, a panic, a time-out or a stop. The result of the call waits for this, for [`CLEANUP_MAX`]
+    /// at most, and stands whatever happens here. A run that dies cleans nothing up. Does nothing by default.
     ///
     /// # Errors
-    /// Something could not be put away: that is logged.
+    /// Something could not be cleaned up; this is logged.
     async fn cleanup(&self, _call: &ToolCall) -> Result<(), ToolError> {
         Ok(())
     }
@@ -187,80 +187,81 @@ pub trait Tool: Send + Sync + 'static {
     /// Performs one call. Never called for a client tool.
     async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError>;
 
-    /// Says, after the future of `call` was dropped, whether the call acted. What is not known for sure is
-    /// [`Stopped::Unknown`]: the call then ends in doubt.
+    /// Tells, after the future of `call` was dropped, whether the call acted. If that is not certain, the
+    /// answer is [`Stopped::Unknown`]: the call then ends in doubt.
     async fn stopped(&self, _call: &CallId) -> Stopped {
         Stopped::Unknown
     }
 }
 
-/// What a tool knows of a call that was stopped.
+/// The tool's knowledge of a call that was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stopped {
-    /// It did not act, and will not.
+    /// The call did not act, and will not.
     DidNotAct,
-    /// It may have acted.
+    /// The call may have acted.
     Unknown,
 }
 
 /// One call, as a tool gets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Which call.
+    /// The id of the call.
     pub id: CallId,
-    /// The same for every send of this call, and for no other call ever (INV-14).
+    /// The idempotency key: the same for every send of this call, and for no other call ever (INV-14).
     pub idempotency_key: String,
     /// The arguments; they fit the tool's schema.
     pub arguments: Value,
     /// How long the call may take. None: for ever.
     pub timeout: Option<Duration>,
-    /// The [custom state](crate::words::custom) of the session, as its step began; the same for every send of this call.
+    /// The [custom state](crate::words::custom) of the session at the start of the step; the same for every
+    /// send of this call.
     pub state: CustomState,
 }
 
-/// What a call came back with.
+/// The return value of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolReturn {
     /// A result, at once.
     Output(ToolOutput),
     /// A result once `delay` has passed. The wait is durable: no task runs meanwhile.
     After {
-        /// How long from now.
+        /// The delay from now.
         delay: Duration,
-        /// What the model is told then.
+        /// The output, which the model is told then.
         output: ToolOutput,
     },
 }
 
-/// What the model is told.
+/// The output of a call, for the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolOutput {
     /// The text.
     pub content: String,
     /// Whether the turn should end after this step (`tool_stop`).
     pub stop: bool,
-    /// What changes of the [custom state](crate::words::custom) of the session once the step is over, in this order. If it cannot
-    /// be taken, nothing of it is, and the call is an error that says why.
+    /// The changes of the [custom state](crate::words::custom) of the session once the step is over, in this
+    /// order. If they cannot be applied, none of them is, and the call is an error that says why.
     pub changes: Vec<StateChange>,
-    /// What the model is shown beside the text. A result that is given later has none.
+    /// The pictures that the model is shown beside the text. A result that is given later has none.
     pub images: Images,
 }
 
 impl ToolOutput {
-    /// A text.
+    /// An output with this text.
     pub fn text(content: impl Into<String>) -> Self {
         Self { content: content.into(), stop: false, changes: Vec::new(), images: Images::none() }
     }
 
-    /// The same, and the model is shown these pictures with it.
+    /// Adds pictures for the model.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }
     }
 
-    /// The same, with a word in place of its pictures.
+    /// Replaces the pictures by a text that says how many there were.
     pub(crate) fn told_later(mut self) -> Self {
         let many = std::mem::take(&mut self.images).iter().count();
         if many > 0 {
@@ -270,20 +271,20 @@ impl ToolOutput {
         self
     }
 
-    /// The same, and the value under `key` of the custom state is `value` from the next step on.
+    /// Sets the value under `key` of the custom state, from the next step on.
     #[must_use]
     pub fn set(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.change(StateChange::Set { key: key.into(), value: value.into() })
     }
 
-    /// The same, and the list under `key` of the custom state ends with `value`; where there is no such key, it is a list
-    /// of this alone.
+    /// Appends `value` to the list under `key` of the custom state. If there is no such key, creates a list
+    /// of this value alone.
     #[must_use]
     pub fn append(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.change(StateChange::Append { key: key.into(), value: value.into() })
     }
 
-    /// The same, and `key` is no part of the custom state any more.
+    /// Removes `key` from the custom state.
     #[must_use]
     pub fn delete(self, key: impl Into<String>) -> Self {
         self.change(StateChange::Delete { key: key.into() })
@@ -294,10 +295,11 @@ impl ToolOutput {
         self
     }
 
-    /// A value, as JSON.
+    /// An output with this value as JSON.
     ///
     /// # Errors
-    /// It cannot be written so: a map whose keys are no strings, say. The tool has acted all the same.
+    /// The value cannot be written as JSON: for example, a map whose keys are not strings. The tool has acted
+    /// all the same.
     pub fn json(value: &impl Serialize) -> Result<Self, ToolError> {
         let written = serde_json::to_string(value);
         written.map(Self::text).map_err(|error| ToolError::Failed(format!("its result is no JSON: {error}")))
@@ -310,46 +312,48 @@ impl From<ToolOutput> for ToolReturn {
     }
 }
 
-/// A call that gave no output.
+/// The error of a call that gave no output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// The tool ran and says why it could not do what was asked. The model is told; it is an observation.
+    /// The tool ran and says why it could not do what was asked. The model is told: for it, this is an
+    /// observation.
     #[error("{0}")]
     Failed(String),
     /// The tool did not act: nothing was sent, nothing was changed.
     #[error("not run: {0}")]
     NotRun(String),
-    /// The same, and it will pass: the call is sent again after `wait`, or as the agent says if there is none
-    /// (requirement C52).
+    /// The tool did not act, for a temporary reason. The call is sent again after `wait`, or as the agent's
+    /// rules say if there is none (requirement C52).
     #[error("not run yet: {detail}")]
     Transient {
-        /// Why.
+        /// The reason.
         detail: String,
-        /// How long it is to be left alone; at most a day.
+        /// The wait before the next try; at most a day.
         wait: Option<Duration>,
     },
-    /// It is not known whether it acted: connection lost, time-out, panic.
+    /// Nobody knows whether the tool acted: the connection was lost, or the call timed out or panicked.
     #[error("lost sight of it: {0}")]
     Lost(String),
 }
 
 impl ToolError {
-    /// It could not do what was asked, for this reason: the model is told.
+    /// An error of a tool that could not do what was asked, for this reason. The model is told.
     pub fn failed(why: impl Display) -> Self {
         Self::Failed(why.to_string())
     }
 
-    /// It did not act: nothing was sent, nothing was changed.
+    /// An error of a tool that did not act: nothing was sent, nothing was changed.
     pub fn not_run(why: impl Display) -> Self {
         Self::NotRun(why.to_string())
     }
 
-    /// It did not act, and that will pass: the call is sent again after `wait`, or as the agent says if there is none.
+    /// A temporary error of a tool that did not act. The call is sent again after `wait`, or as the agent's
+    /// rules say if there is none.
     pub fn transient(why: impl Display, wait: Option<Duration>) -> Self {
         Self::Transient { detail: why.to_string(), wait }
     }
 
-    /// Nobody knows whether it acted.
+    /// An error of a call of which nobody knows whether it acted.
     ///
     /// ```
     /// use holdover_core::tool::ToolError;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::words::model::TokenUsage;
 use crate::words::payload::is_default;
 
-/// What was used, by kind. As JSON, what is zero is left out.
+/// A usage, by kind. As JSON, zeros are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens.
@@ -14,13 +14,14 @@ pub struct Usage {
     /// Money, in millionths of a dollar, by the agent's prices.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cost_microusd: u64,
-    /// Of the tokens: those that no provider counted. They are estimated, as an answer was broken off or stopped.
+    /// The tokens among them that no provider counted. They are estimated, because an answer was broken off
+    /// or stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub estimated_tokens: u64,
-    /// Model calls that answered, also those whose answer was broken off or stopped.
+    /// Model calls that answered, including those whose answer was broken off or stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model_calls: u64,
-    /// Tool calls that were asked for.
+    /// Tool calls that the model asked for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tool_calls: u64,
 }
@@ -36,7 +37,7 @@ impl Usage {
         add(&mut self.tool_calls, other.tool_calls);
     }
 
-    /// What was used since `before`.
+    /// The usage since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let tokens = TokenUsage {

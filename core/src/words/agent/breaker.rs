@@ -6,24 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use super::retries::WAIT_MAX;
 
-/// When a breaker opens, and for how long.
+/// The rules for when a breaker opens, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BreakerRules {
-    /// So many failures in a row open it. Each comes before [`open_ms_max`](Self::open_ms_max) after the one before, else
-    /// the count begins anew.
+    /// The number of failures in a row that opens the breaker. Each must come before
+    /// [`open_ms_max`](Self::open_ms_max) has passed since the one before, or the count begins anew.
     pub failures: u32,
-    /// How long it is open the first time, in milliseconds. Doubled by each probe that fails. Less than [`OPEN_MS_MIN`] counts
-    /// as that.
+    /// How long the breaker is open the first time, in milliseconds. Each probe that fails doubles the time.
+    /// Less than [`OPEN_MS_MIN`] counts as that.
     pub open_ms: u64,
-    /// The longest that it is open before somebody tries again, in milliseconds.
+    /// The longest time for which the breaker is open before somebody tries again, in milliseconds.
     pub open_ms_max: u64,
-    /// How long the others wait for a probe that is out, in milliseconds. Then the next may try. One that died is
-    /// followed by another within [`open_ms`](Self::open_ms).
+    /// How long the others wait for a probe that is out, in milliseconds. Then the next caller may try. A
+    /// probe that died is followed by another within [`open_ms`](Self::open_ms).
     pub probe_ms: u64,
 }
 
-/// The shortest time for which a breaker opens, in milliseconds. Whoever is held looks again no more often than that.
+/// The shortest time for which a breaker opens, in milliseconds. A caller that is held looks again no more
+/// often than that.
 pub const OPEN_MS_MIN: u64 = 100;
 
 impl Default for BreakerRules {
@@ -33,7 +34,7 @@ impl Default for BreakerRules {
 }
 
 impl BreakerRules {
-    /// What is wrong with them: the field of an agent, and why.
+    /// Returns the field of the agent that is wrong, and why, if these rules are wrong.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let times = [
             ("breaker.open_ms", self.open_ms),
@@ -56,18 +57,20 @@ impl BreakerRules {
         }
     }
 
-    /// For how long it opens the first time, and after how long at the latest whoever is held looks again.
+    /// How long the breaker opens the first time. A caller that is held looks again after this time at the
+    /// latest.
     pub fn open_for(&self) -> Duration {
         Duration::from_millis(self.open_ms.max(OPEN_MS_MIN))
     }
 
-    /// For how long it opens when so many probes have failed in a row.
+    /// How long the breaker opens after this many probes have failed in a row.
     pub(crate) fn open_after(&self, failed: u32) -> Duration {
         let most = Duration::from_millis(self.open_ms_max).max(self.open_for());
         1_u32.checked_shl(failed).map_or(most, |times| self.open_for().saturating_mul(times).min(most))
     }
 
-    /// After how long a probe renews its hold: a third of the time for which it holds the others, at least 10 ms.
+    /// How soon a probe renews its hold: after a third of the time for which it holds the others, at least 10
+    /// ms.
     pub fn renewal(&self) -> Duration {
         (self.open_for() / 3).max(Duration::from_millis(10))
     }

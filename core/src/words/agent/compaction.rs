@@ -2,34 +2,36 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is done when the transcript grows beyond what the model can read. Every number has a unit in its name.
+/// The rules for a transcript that grows beyond what the model can read. Every number has a unit in its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Compaction {
     /// How much the model can read, in tokens.
     pub context_tokens: u64,
-    /// Beyond this part of it what is old is summarised before the next step, in percent. Zero: never by itself,
-    /// and not when a provider refuses a request as too long either.
+    /// The share of `context_tokens`, in percent, beyond which old messages are summarised before the next
+    /// step. Zero: never automatically, and not when a provider refuses a request as too long either.
     pub threshold_percent: u8,
-    /// So many turns stay as they are: those of the newest user messages, or the newest steps where those are too
-    /// long. Fewer stay where a provider refuses them as too long.
+    /// The number of turns that stay as they are: those of the newest user messages, or the newest steps
+    /// where those turns are too long. Fewer stay where a provider refuses them as too long.
     pub kept_turns: u32,
-    /// The longest summary, in output tokens; never more than a quarter of `context_tokens`. The model is told to write
-    /// at most half as many words. One that reaches it is a failure; it is taken only where a provider refuses the
-    /// request as too long and no other model is left.
+    /// The longest summary, in output tokens; never more than a quarter of `context_tokens`. The model is
+    /// told to write at most half as many words. A summary that reaches the limit counts as failed. It is
+    /// accepted only where a provider refuses the request as too long and no other model is left.
     pub summary_tokens: u32,
-    /// How long making one may take, in milliseconds.
+    /// How long one summary may take, in milliseconds.
     pub timeout_ms: u64,
-    /// After so many failures in a row no summary is tried by itself any more.
+    /// After this many failures in a row, summaries are no longer tried automatically.
     pub failures_max: u32,
-    /// When there are more results of tools than this, old ones are shown to the model as cleared. Zero: never. The
-    /// state of a session names this many places.
+    /// When there are more tool results than this, old ones are shown to the model as cleared. Zero: never.
+    /// The state of a session names this many places.
     pub clear_results_over: u32,
-    /// So many of the newest results stay when old ones are cleared. If that is no less than all, none is.
+    /// This many of the newest results stay when old ones are cleared. If all results fit within this number,
+    /// none is cleared.
     pub kept_results: u32,
-    /// Whether old results are put in short before they are cleared, beside the run: by the agent's model, or by
-    /// whatever the embedding program brings ([`ResultSummariser`](crate::engine::compaction::ResultSummariser)). Of those of
-    /// which no summary comes in time the model is told only that they were there.
+    /// Whether old results are summarised before they are cleared, beside the run: by the agent's model, or
+    /// by a summariser of the embedding program
+    /// ([`ResultSummariser`](crate::engine::compaction::ResultSummariser)). Of results without a summary in
+    /// time, the model is told only that they existed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summarise_results: bool,
 }
@@ -47,7 +49,7 @@ impl Compaction {
         summarise_results: false,
     };
 
-    /// The model is shown all there is, and nothing is summarised unless somebody asks for it.
+    /// The model is shown everything, and nothing is summarised unless somebody asks for it.
     pub const OFF: Self = Self { threshold_percent: 0, clear_results_over: 0, ..Self::USUAL };
 
     /// Whether old results are ever cleared.
@@ -55,12 +57,12 @@ impl Compaction {
         self.clear_results_over > self.kept_results
     }
 
-    /// Whether old results are put in short before they are cleared.
+    /// Whether old results are summarised before they are cleared.
     pub fn summarises_results(&self) -> bool {
         self.summarise_results && self.clears_results()
     }
 
-    /// How many tokens the model may be shown before what is old is summarised; none if that is never done.
+    /// How many tokens the model may be shown before old messages are summarised; none if they never are.
     pub fn threshold(&self) -> Option<u64> {
         (self.threshold_percent > 0).then(|| {
             let part = u128::from(self.context_tokens) * u128::from(self.threshold_percent) / 100;

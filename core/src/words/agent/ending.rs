@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::ids::ToolName;
 
-/// What happens when a person refuses a call and says nothing more. A refusal that carries a word for the model always
-/// goes on: it is said so that the model hears it. Every call of the step still gets its one result.
+/// The consequence of a refusal by a person who says nothing more. After a refusal with a text for the model
+/// the turn always goes on, because the text is meant for the model. Every call of the step still gets its
+/// one result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDenial {
@@ -13,13 +14,14 @@ pub enum OnDenial {
     #[default]
     #[serde(rename = "continue")]
     GoOn,
-    /// Calls of the step that are not out are cancelled, and the model is told.
+    /// The calls of the step that are not out are cancelled, and the model is told.
     CancelRest,
-    /// The same, and the turn ends with this step (`tool_stop`): the model is asked when somebody says something.
+    /// As [`CancelRest`](Self::CancelRest), and the turn ends with this step (`tool_stop`). The model is
+    /// asked when somebody says something.
     EndTurn,
 }
 
-/// After which step a turn ends although the model would go on.
+/// A step after which a turn ends although the model would go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum StopCondition {
@@ -29,24 +31,25 @@ pub enum StopCondition {
     TextContains(String),
 }
 
-/// How many results of a step must say that the turn should end, for it to end.
+/// How many results of a step must ask for the end of the turn before it ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopSignals {
     /// One is enough.
     #[default]
     Any,
-    /// All of them: a result that does not say so, an error or a refusal too, lets the turn go on.
+    /// All of them: any result that does not ask for it lets the turn go on. This includes errors and
+    /// refusals.
     All,
 }
 
-/// What becomes of a turn that has taken as many steps as it may, and would go on.
+/// The consequence when a turn has taken as many steps as it may, and would go on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtMax {
-    /// It ends (`max_turns`).
+    /// The turn ends (`max_turns`).
     #[default]
     Stop,
-    /// A person is asked for more steps. A refusal ends it, and so does it if nobody answers in time.
+    /// A person is asked for more steps. The turn ends if the person refuses, or if nobody answers in time.
     Ask,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where hooks are asked.
+/// A point of a turn at which hooks are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookPoint {
@@ -51,7 +51,8 @@ impl HookPoint {
         }
     }
 
-    /// What a failure means here, if the hook does not say: what comes before is not done, what comes after stands.
+    /// The meaning of a failure at this point, if the hook does not set one. Before an action, the action is
+    /// not done; after it, its result stands.
     pub fn on_failure(self) -> OnFailure {
         match self {
             Self::AgentStart | Self::BeforeModel | Self::BeforeTool => OnFailure::Closed,
@@ -62,11 +63,11 @@ impl HookPoint {
     }
 }
 
-/// What the failure of a hook means: an error, a panic, silence, arguments that do not fit.
+/// The consequence of a hook's failure: an error, a panic, silence, or arguments that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OnFailure {
-    /// As if it had not been asked. The failure is logged.
+    /// The turn goes on as if the hook had not been asked. The failure is logged.
     Open,
-    /// What it was asked about does not happen, or is withheld.
+    /// The thing that the hook was asked about does not happen, or is withheld.
     Closed,
 }

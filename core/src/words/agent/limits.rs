@@ -2,24 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What bounds an agent's turns. Every number has a unit in its name.
+/// The limits of an agent's turns. Every number has a unit in its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Steps of one turn (`max_turns`): that many finished model calls, and the last one's tools run.
+    /// The most steps of one turn (`max_turns`): that many finished model calls, and the tool calls of the
+    /// last one still run.
     pub max_steps: u32,
-    /// Tokens read and written over the whole session (`budget_exceeded`); a soft ceiling, checked in
+    /// The most tokens read and written over the whole session (`budget_exceeded`). A soft limit, checked in
     /// steering.
     pub max_tokens: Option<u64>,
-    /// Money over the whole session, in millionths of a dollar (`budget_exceeded`), by `prices`.
+    /// The most money spent over the whole session, in millionths of a dollar (`budget_exceeded`), computed
+    /// by `prices`.
     pub max_cost_microusd: Option<u64>,
-    /// Wall time of one turn in milliseconds, suspended time not counted (`budget_exceeded`).
+    /// The longest wall time of one turn in milliseconds, without suspended time (`budget_exceeded`).
     pub max_run_ms: Option<u64>,
-    /// What tokens cost.
+    /// The prices of tokens.
     pub prices: Prices,
-    /// Output tokens of one model call.
+    /// The most output tokens of one model call.
     pub max_output_tokens: u32,
-    /// How long one tool call may take, in milliseconds, unless the tool says otherwise.
+    /// How long one tool call may take, in milliseconds, unless the tool sets its own time.
     pub tool_timeout_ms: u64,
     /// How long a person or a client may take to answer, in milliseconds. None: for ever.
     pub answer_timeout_ms: Option<u64>,
@@ -27,12 +29,13 @@ pub struct Limits {
     pub result_bytes_max: usize,
     /// The longest error that a client may answer with, in bytes.
     pub error_bytes_max: usize,
-    /// A result of more characters is shown to the model as its beginning and its end; it is stored whole.
+    /// A result of more characters than this is shown to the model as its beginning and its end. It is stored
+    /// whole.
     pub result_chars_shown: usize,
     /// How long a call that was told to stop may take to come back, in milliseconds.
     pub stop_grace_ms: u64,
-    /// So often hooks may correct the course of a turn; 0: never. A correction beyond is dropped, and the turn goes its
-    /// way.
+    /// How often hooks may correct the course of a turn; 0: never. Further corrections are dropped, and the
+    /// turn goes on without them.
     #[serde(skip_serializing_if = "is_usual_corrections")]
     pub corrections_max: u32,
 }
@@ -57,7 +60,7 @@ impl Default for Limits {
     }
 }
 
-/// So often hooks may correct the course of a turn, if nobody says otherwise.
+/// The default number of corrections of a turn.
 const CORRECTIONS_MAX: u32 = 3;
 
 fn is_usual_corrections(most: &u32) -> bool {
@@ -65,13 +68,13 @@ fn is_usual_corrections(most: &u32) -> bool {
 }
 
 impl Limits {
-    /// The longest answer that is taken from a client, in bytes: a result, or an error.
+    /// The longest answer that is accepted from a client, in bytes: of a result, or of an error.
     pub fn answer_bytes_max(&self, is_error: bool) -> usize {
         if is_error { self.error_bytes_max } else { self.result_bytes_max }
     }
 }
 
-/// What a million tokens cost, in millionths of a dollar.
+/// The prices of a million tokens each, in millionths of a dollar.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Prices {
@@ -79,11 +82,11 @@ pub struct Prices {
     pub input_microusd: u64,
     /// A million tokens written.
     pub output_microusd: u64,
-    /// A million tokens read from the provider's cache. None: as much as others that are read.
+    /// A million tokens read from the provider's cache. None: as much as other input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_microusd: Option<u64>,
-    /// A million tokens written to the provider's cache, where the provider counts them. None: as much as others that are
-    /// read.
+    /// A million tokens written to the provider's cache, where the provider counts them. None: as much as
+    /// other input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_written_microusd: Option<u64>,
 }

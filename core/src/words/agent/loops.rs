@@ -2,23 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The highest number of like calls that a rule against loops may name.
+/// The highest number of similar calls that a rule against loops may name.
 pub const COUNTED_MAX: u32 = 100;
 
-/// What is done when the model asks for the same again and again: how many calls of one tool that are alike
-/// lead to what, at most [`COUNTED_MAX`]. Zero: never. What is alike is said in [`machine::looping`](crate::machine::looping).
+/// The rules against a model that makes the same calls again and again: how many similar calls of one tool
+/// have which consequence, at most [`COUNTED_MAX`]. Zero: never.
+/// [`machine::looping`](crate::machine::looping) defines similar calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LoopDetection {
-    /// From so many on the turn ends, before the model is asked again (`loop_detected`).
+    /// From this number on, the turn ends before the model is asked again (`loop_detected`).
     pub stop_at: u32,
-    /// From so many on the model is warned, in the one request that comes.
+    /// From this number on, the model is warned, in the next request only.
     pub warn_at: u32,
-    /// From so many on the model is told to stop, and the tool is withheld from it.
+    /// From this number on, the model is told to stop, and the tool is withheld from it.
     pub withhold_at: u32,
-    /// For so many steps.
+    /// The number of steps for which the tool is withheld.
     pub withheld_steps: u32,
-    /// Whether calls are alike only if their results are the same, too: then whoever polls is not stopped.
+    /// Whether calls are similar only if their results are equal too. Then polling is not stopped.
     pub with_results: bool,
 }
 
@@ -33,7 +34,7 @@ impl LoopDetection {
     pub const OFF: Self =
         Self { stop_at: 0, warn_at: 0, withhold_at: 0, withheld_steps: 0, with_results: false };
 
-    /// The fewest calls that lead to anything; none if nothing is detected.
+    /// The fewest calls that have a consequence; none if nothing is detected.
     pub fn least(&self) -> Option<u32> {
         [self.stop_at, self.warn_at, self.withhold_at].into_iter().filter(|at| *at > 0).min()
     }

@@ -12,29 +12,30 @@ use crate::words::model::{ModelError, ModelErrorKind};
 /// The most waits that a list of [`Retries`] may have.
 pub const RETRIES_MAX: usize = 100;
 
-/// Waits of up to this long are slept through; longer ones suspend the run.
+/// The longest wait that a run sleeps through. A longer wait suspends the run.
 pub const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// The longest wait that a provider or a tool may ask for, or that an agent may set.
 pub const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What an agent tries again, and after which waits. A list has one wait for each further try, in order: where it
-/// ends no more is tried. What a provider or a tool asks for wins over the list, not over its end.
+/// The retries of an agent, and the waits before them. A list has one wait for each further try, in order;
+/// after its end there are no more tries. The wait that a provider or a tool asks for takes precedence over
+/// the list, but not over its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retries {
-    /// Before the model is asked again in the same step, in milliseconds.
+    /// The waits before the model is asked again in the same step, in milliseconds.
     pub model_waits_ms: Vec<u64>,
-    /// The same after an error of this kind. A kind that is not retried by itself is, if it stands here; one with an
-    /// empty list is not.
+    /// The waits after an error of a certain kind, in milliseconds. A kind that is not retried by default is
+    /// retried if it is listed here; a kind with an empty list is not.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub model_waits_by_kind_ms: BTreeMap<ModelErrorKind, Vec<u64>>,
-    /// Before a call that could not be run is sent again, in milliseconds.
+    /// The waits before a call that could not be run is sent again, in milliseconds.
     pub tool_waits_ms: Vec<u64>,
-    /// So many calls in a row that could not be run, with none among them that did what it was asked for, open the
-    /// circuit of a turn. Zero: never.
+    /// The number of calls in a row that could not be run that opens the circuit of a turn. A call that did
+    /// what it was asked for ends the row. Zero: never.
     pub broken_calls_max: u32,
-    /// What an open circuit means.
+    /// The consequence of an open circuit.
     pub on_trip: OnTrip,
 }
 
@@ -50,11 +51,12 @@ impl Default for Retries {
     }
 }
 
-/// What an open circuit means.
+/// The consequence of an open circuit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTrip {
-    /// The turn fails with `engine.circuit_open`. What is out may come back first, and nothing else starts.
+    /// The turn fails with `engine.circuit_open`. Calls that are out may come back first, and nothing else
+    /// starts.
     #[default]
     Fail,
     /// An event says so, and the turn goes on.
@@ -62,7 +64,7 @@ pub enum OnTrip {
 }
 
 impl Retries {
-    /// Nothing is tried again, and no circuit opens.
+    /// Nothing is retried, and no circuit opens.
     pub fn none() -> Self {
         Self {
             model_waits_ms: Vec::new(),
@@ -88,7 +90,7 @@ impl Retries {
         wait(&self.tool_waits_ms, tries, asked)
     }
 
-    /// What is wrong with the lists: the first that is too long, or has too long a wait.
+    /// Returns the first list that is too long, or has too long a wait, and why.
     pub fn fault(&self) -> Option<String> {
         let by_kind = self.model_waits_by_kind_ms.iter();
         let lists = [("model_waits_ms", &self.model_waits_ms), ("tool_waits_ms", &self.tool_waits_ms)];
@@ -106,7 +108,7 @@ impl Retries {
     }
 }
 
-/// To ask for no wait at all is to ask for nothing: it would spend all tries in an instant.
+/// A requested wait of zero counts as no request: it would use up all tries in an instant.
 fn wait(waits: &[u64], attempt: u32, asked: Option<Duration>) -> Option<Duration> {
     let scheduled = *waits.get(usize::try_from(attempt).ok()?)?;
     let asked = asked.filter(|asked| !asked.is_zero());

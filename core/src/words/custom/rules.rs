@@ -6,21 +6,22 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The largest custom state that a session keeps, as JSON, unless its agent says otherwise. It is part of the state,
-/// which every commit writes.
+/// The largest custom state of a session, as JSON, unless its agent says otherwise. It is part of the
+/// session's state, which every commit writes.
 pub const STATE_BYTES_MAX: usize = 64 * 1024;
 
-/// What an agent asks of the custom state of its sessions.
+/// An agent's rules for the custom state of its sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StateRules {
-    /// The JSON Schema of the whole state, an object: it must fit after every change. The empty state with which a
-    /// session begins is not checked.
+    /// The JSON Schema of the whole state, an object. The state must fit after every change. The empty state
+    /// with which a session begins is not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// The largest state, as JSON, in bytes; the changes of one call are bounded by the same.
+    /// The largest state, as JSON, in bytes. The changes of one call have the same limit.
     pub bytes_max: usize,
-    /// What checks a state against the schema: whoever builds an agent brings it. Without it nothing fits a schema.
+    /// The function that checks a state against the schema, provided by the program that builds the agent.
+    /// Without it nothing fits a schema.
     #[serde(skip)]
     pub check: StateCheck,
 }
@@ -33,12 +34,13 @@ impl Default for StateRules {
 
 type Check = dyn Fn(&Value) -> Result<(), String> + Send + Sync;
 
-/// Says what is wrong with a whole state. Code, so it is stored nowhere, and any two are alike: the schema tells rules apart.
+/// A check of a whole state, which says what is wrong with it. It is code, so it is not stored, and any two
+/// compare as equal: the schema tells rules apart.
 #[derive(Clone, Default)]
 pub struct StateCheck(Option<Arc<Check>>);
 
 impl StateCheck {
-    /// One that asks this function, which must always say the same of the same.
+    /// A check by this function, which must always give the same answer for the same state.
     pub fn new(check: impl Fn(&Value) -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(check)))
     }
@@ -57,7 +59,7 @@ impl fmt::Debug for StateCheck {
 }
 
 impl StateRules {
-    /// What is wrong with a state.
+    /// Checks a state against the schema, and says what is wrong with it.
     pub(crate) fn fits(&self, state: &Value) -> Result<(), String> {
         match (&self.schema, &self.check.0) {
             (None, _) => Ok(()),

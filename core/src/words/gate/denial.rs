@@ -3,41 +3,41 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of [`DenialRecord`]: a field is only ever added under it.
+/// The version of [`DenialRecord`]. Within a version, fields are only added.
 pub const DENIAL_SCHEMA: u32 = 1;
 
-/// So many characters of the arguments a denial shows at most.
+/// The most characters of the arguments that a denial shows.
 pub const ARGUMENTS_SHOWN_MAX: usize = 400;
 
-/// A string within them is cut to so many characters.
+/// A string in the arguments is cut to this many characters.
 const TEXT_SHOWN_MAX: usize = 80;
 
-/// What stands in place of a value that nobody should read.
+/// The text that replaces a secret value.
 const REDACTED: &str = "***";
 
-/// A name with one of these in it names something secret.
+/// A name that contains one of these words names something secret.
 const SECRET: [&str; 8] =
     ["password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "credential"];
 
-/// Why a call was refused, for programs; the model and people read the result's text.
+/// The record of why a call was refused, for programs. The model and people read the text of the result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DenialRecord {
-    /// [`DENIAL_SCHEMA`].
+    /// The version of the record: [`DENIAL_SCHEMA`].
     pub schema: u32,
-    /// Who refused it.
+    /// The party that refused the call.
     pub denied_by: DeniedBy,
-    /// Which tool was asked for.
+    /// The tool.
     pub tool: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// The rule that refused it, as its gate calls it.
+    /// The rule that refused the call, as its gate names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The beginning of its arguments as JSON. What looks secret by its name is starred out.
+    /// The beginning of the arguments as JSON. Values whose names suggest a secret are replaced.
     pub arguments: String,
 }
 
-/// Who refuses calls.
+/// A party that refuses calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeniedBy {
@@ -45,14 +45,14 @@ pub enum DeniedBy {
     Permissions,
     /// A person.
     User,
-    /// Nobody decided: the gate was silent, or failed.
+    /// Nobody decided: the gate did not answer, or failed.
     GateUnavailable,
-    /// The tool is for people alone.
+    /// The tool is for people only.
     HumanOnly,
 }
 
 impl DenialRecord {
-    /// A call of `tool` with these arguments is refused.
+    /// Records that a call of `tool` with these arguments is refused.
     pub fn new(denied_by: DeniedBy, tool: &str, reason: impl Into<String>, arguments: &str) -> Self {
         Self {
             schema: DENIAL_SCHEMA,
@@ -64,14 +64,14 @@ impl DenialRecord {
         }
     }
 
-    /// By this rule.
+    /// Adds the rule that refused the call.
     pub fn by_rule(self, rule: Option<String>) -> Self {
         Self { rule, ..self }
     }
 }
 
-/// The beginning of arguments, without what is secret. What is no JSON is not shown at all: nobody knows what in it
-/// is.
+/// The beginning of the arguments, without secrets. Text that is not JSON is not shown at all, because nobody
+/// knows what it contains.
 fn excerpt(arguments: &str) -> String {
     match serde_json::from_str(arguments) {
         Ok(value) => cut(&redacted(value).to_string(), ARGUMENTS_SHOWN_MAX),

@@ -24,93 +24,95 @@ use crate::words::ids::{CallId, SessionKey, ToolName};
 use crate::words::payload::{Digest, is_default};
 use crate::words::tool::EffectClass;
 
-/// Silence of the gate for longer is a denial.
+/// A gate that does not answer within this time denies the call.
 pub const GATE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Decides whether calls may run. Every call from every path passes it before it runs; its silence and
-/// its errors are denials.
+/// Decides whether calls may run. Every call, from every path, passes the gate before it runs. A gate that is
+/// silent or fails denies the call.
 #[async_trait]
 pub trait PolicyGate: Send + Sync + 'static {
     /// Decides on one call. Must have no effect: after a crash it is asked again.
     async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError>;
 
-    /// What [`consult`](Self::consult) would say of a call that a model is about to ask for, as far as the question and
-    /// what the gate holds decide it: nobody is asked, nothing is waited for, nothing is counted. None where that does not
-    /// decide it, and by default. The call may never come; if it does, the gate is consulted all the same.
+    /// Returns what [`consult`](Self::consult) would say of a call that a model is about to make, if the
+    /// question and the gate's own data decide it. It asks nobody, waits for nothing and counts nothing.
+    /// None, which is the default, where they do not decide it. The call may never come; if it comes, the
+    /// gate is consulted all the same.
     fn foresee(&self, _question: &GateQuestion) -> Option<Verdict> {
         None
     }
 }
 
-/// What the gate is asked.
+/// A question to the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateQuestion {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Which tool.
+    /// The tool.
     pub tool: ToolName,
-    /// The arguments that would run, exactly: JSON that fits the tool's schema, no key twice.
+    /// The arguments that would run, exactly: JSON that fits the tool's schema, with no key twice.
     pub arguments: String,
-    /// Their digest.
+    /// The digest of the arguments.
     pub digest: Digest,
     /// The tool's class.
     pub effect: EffectClass,
     /// Whether the tool is dangerous.
     pub dangerous: bool,
-    /// Whether people have approved these bytes already. That a call may run because nobody decided in time approves
-    /// nothing: a gate that asks on the same terms as before is not asked to wait again.
+    /// Whether people have approved these bytes already. A call that may run because nobody decided in time
+    /// counts as not approved. But if the gate asks on the same terms as before, the call does not wait
+    /// again.
     pub approved: bool,
-    /// On which terms they were asked; none: on the usual ones, or not yet.
+    /// The terms on which people were asked; none: the usual terms, or nobody was asked yet.
     pub approved_on: Option<Box<ApprovalTerms>>,
 }
 
 impl GateQuestion {
-    /// Whether what people have said is all that these terms ask for.
+    /// Whether the approvals so far satisfy these terms.
     pub fn is_approved_on(&self, terms: &ApprovalTerms) -> bool {
         self.approved && (terms.is_anyone() || self.approved_on.as_deref() == Some(terms))
     }
 }
 
-/// The gate's word.
+/// The decision of a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Allow,
-    /// It may not; the model is told why.
+    /// The call may not run; the model is told why.
     Deny {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// By which rule, for whoever looks into it.
+        /// The rule that denied it, for later investigation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
-    /// People must decide. Satisfied by approvals of the same bytes, as many as the terms ask for.
+    /// People must decide. Satisfied by as many approvals of the same bytes as the terms ask for.
     NeedsApproval {
-        /// What the person is told.
+        /// The text that the person is told.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
-        /// Whose approval it takes. What nobody could give is a denial.
+        /// The terms of the approval. Terms that nobody could meet are a denial.
         #[serde(default, skip_serializing_if = "is_default")]
         terms: ApprovalTerms,
     },
 }
 
 impl Verdict {
-    /// It may not, for this reason.
+    /// A denial for this reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny { reason: reason.into(), rule: None }
     }
 
-    /// A person must decide, and is told this.
+    /// A request for a person's decision, with this text for the person.
     pub fn ask(prompt: impl Into<String>) -> Self {
         Self::NeedsApproval { prompt: Some(prompt.into()), terms: ApprovalTerms::default() }
     }
 }
 
-/// The gate could not decide. A denial.
+/// The gate could not decide. This is a denial.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("gate unavailable: {0}")]
 pub struct GateError(pub String);

@@ -6,29 +6,30 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Which arguments: each that is named must be there and match its pattern, in which `*` stands for any run of
-/// characters, also for none. `a.b` names `b` within `a`, and an argument whose own name is `a.b`: where more than one
-/// is there, nobody knows which of them a tool reads, so all must match to [let a call through](Self::let_through), and
-/// one is enough to [fit](Self::fit) otherwise. No name leads into a list. A string is matched as it is, anything else
-/// as JSON without spaces. Without a name all arguments fit.
+/// Patterns for the arguments of a call. Each named argument must exist and match its pattern, in which `*`
+/// stands for any run of characters, including none. The name `a.b` means `b` within `a`, and also an
+/// argument whose own name is `a.b`. If both exist, nobody knows which of them a tool reads: then all must
+/// match to [let a call through](Self::let_through), and one is enough to [fit](Self::fit) otherwise. No name
+/// leads into a list. A string is matched as it is, any other value as JSON without spaces. Patterns without
+/// a name fit all arguments.
 ///
-/// The arguments must name no key twice: those that do are refused before a gate is asked.
+/// The arguments must name no key twice; arguments that do are refused before a gate is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPatterns(BTreeMap<String, String>);
 
 impl ArgumentPatterns {
-    /// Whether all arguments fit.
+    /// Whether there are no patterns, so that all arguments fit.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Name and pattern of each.
+    /// Iterates over the names and their patterns.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, pattern)| (name.as_str(), pattern.as_str()))
     }
 
-    /// Whether these arguments, JSON, fit as far as that keeps them back: what stands anywhere under a name counts.
+    /// Whether these JSON arguments fit, for rules that hold a call back: any value under a name counts.
     pub fn fit(&self, arguments: &str) -> bool {
         let any = |places: &[&Value], pattern: &str| {
             places.iter().any(|place| matches_glob(pattern, &written(place)))
@@ -36,8 +37,9 @@ impl ArgumentPatterns {
         self.is_empty() || parsed(arguments).is_some_and(|arguments| self.each(&arguments, any))
     }
 
-    /// Whether these arguments, JSON, fit and may so be let through: all that stands under a name must match, and a
-    /// value with `..` between slashes fits no star, for `notes/*` is not meant for `notes/../secrets`.
+    /// Whether these JSON arguments fit, for rules that let a call through: every value under a name must
+    /// match. A value with `..` between slashes matches no star, because `notes/*` is not meant for
+    /// `notes/../secrets`.
     pub fn let_through(&self, arguments: &str) -> bool {
         let inside = |pattern: &str, text: &str| {
             let climbs = text.split(['/', '\\']).any(|part| part == "..");
@@ -49,7 +51,7 @@ impl ArgumentPatterns {
         self.is_empty() || parsed(arguments).is_some_and(|arguments| self.each(&arguments, all))
     }
 
-    /// Whether this holds of each name: of all that stands under it, and its pattern.
+    /// Whether `holds` is true for every name, given all values under it and its pattern.
     fn each(&self, arguments: &Value, holds: impl Fn(&[&Value], &str) -> bool) -> bool {
         self.0.iter().all(|(name, pattern)| holds(&places(arguments, name), pattern))
     }
@@ -75,7 +77,8 @@ fn parsed(arguments: &str) -> Option<Value> {
     serde_json::from_str(arguments).ok()
 }
 
-/// All that stands under this name: as it is written, and along the dots, whichever of them part it.
+/// Returns all values under this name: the one with exactly this name, and those along its dots, split at any
+/// of them.
 fn places<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
     let parted = name.match_indices('.').flat_map(|(at, dot)| {
         let inside = value.get(&name[..at]);
@@ -88,8 +91,8 @@ fn written(value: &Value) -> Cow<'_, str> {
     value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
-/// Whether `text` matches `pattern`, in which `*` stands for any run of characters. Linear in time:
-/// the newest star takes up one more character whenever what follows it does not fit.
+/// Whether `text` matches `pattern`, in which `*` stands for any run of characters. Backtracks only to the
+/// newest star, which takes one more character whenever the text after it does not fit.
 pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);

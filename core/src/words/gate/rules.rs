@@ -11,23 +11,23 @@ use crate::words::payload::is_default;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalRule {
-    /// Which tools: a name, in which `*` stands for any run of characters.
+    /// The tools: a name, in which `*` stands for any run of characters.
     pub tool: String,
-    /// Which of their calls.
+    /// The calls of these tools, by their arguments.
     #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
     pub arguments: ArgumentPatterns,
-    /// What happens with them.
+    /// The action for these calls.
     pub action: RuleAction,
-    /// What a person or the model is told.
+    /// The text that a person or the model is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whose approval it takes, where it asks.
+    /// The terms of the approval, if the rule asks for one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub terms: ApprovalTerms,
 }
 
 impl ApprovalRule {
-    /// What happens with every call of these tools.
+    /// A rule for every call of these tools.
     pub fn new(tool: impl Into<String>, action: RuleAction) -> Self {
         Self {
             tool: tool.into(),
@@ -38,27 +38,27 @@ impl ApprovalRule {
         }
     }
 
-    /// Only where the argument that is named so matches this pattern, too.
+    /// Limits the rule to calls whose argument of this name matches this pattern.
     pub fn where_argument(mut self, name: &str, pattern: &str) -> Self {
         let all = self.arguments.iter().chain([(name, pattern)]);
         self.arguments = all.collect();
         self
     }
 
-    /// What a person or the model is told.
+    /// Sets the text that a person or the model is told.
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..self }
     }
 
-    /// Whose approval it takes, where it asks.
+    /// Sets the terms of the approval, if the rule asks for one.
     pub fn on_terms(self, terms: ApprovalTerms) -> Self {
         Self { terms, ..self }
     }
 
-    /// What is wrong with it: terms that nobody could meet, or on which nothing is asked.
+    /// Checks the rule: terms must be possible to meet, and only a rule that asks may have terms.
     ///
     /// # Errors
-    /// Why, in a few words.
+    /// The fault, in a few words.
     pub fn check(&self) -> Result<(), String> {
         let asks = self.action == RuleAction::Ask;
         if !asks && !is_default(&self.terms) {
@@ -67,7 +67,7 @@ impl ApprovalRule {
         self.terms.check().map_err(|why| format!("terms: {why}"))
     }
 
-    /// Whether it is about tools of this name.
+    /// Whether the rule applies to tools of this name.
     pub fn is_about(&self, tool: &str) -> bool {
         matches_glob(&self.tool, tool)
     }
@@ -81,33 +81,33 @@ impl ApprovalRule {
     }
 }
 
-/// What happens with a call that a rule matches.
+/// The action for a call that a rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleAction {
-    /// It runs.
+    /// The call runs.
     Allow,
-    /// It is refused, in every mode.
+    /// The call is refused, in every mode.
     Deny,
     /// A person is asked.
     Ask,
 }
 
-/// What happens with calls that no rule denies.
+/// The action for calls that no rule denies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionMode {
-    /// What no rule names asks.
+    /// Calls without a rule ask.
     Manual,
-    /// What no rule names runs, unless its tool is dangerous: then it asks.
+    /// Calls without a rule run, unless their tool is dangerous: then they ask.
     #[default]
     Auto,
-    /// All run, also what a rule would ask about.
+    /// All calls run, even those for which a rule asks.
     Full,
 }
 
 impl PermissionMode {
-    /// As it is written.
+    /// The wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -117,7 +117,7 @@ impl PermissionMode {
     }
 }
 
-/// A gate of rules, first match decides; where none matches, the mode.
+/// A gate of rules: the first rule that matches decides, and the mode decides where none matches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleGate {
     rules: Vec<ApprovalRule>,
@@ -131,20 +131,22 @@ impl RuleGate {
         Self { rules, ..Self::default() }
     }
 
-    /// In this mode.
+    /// Sets the mode.
     pub fn mode(self, mode: PermissionMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Tools, each a name in which `*` stands for any run of characters, that run in mode auto whatever a rule asks,
-    /// also if they are dangerous. What a rule denies stays denied, and in mode manual they mean nothing.
+    /// Sets tools that run in mode auto even if a rule asks or they are dangerous. Each is a name in which
+    /// `*` stands for any run of characters. A rule that denies still applies, and in mode manual these tools
+    /// mean nothing.
     pub fn always_allow(self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { always_allow: tools.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The verdict on a call of `tool` with these arguments, JSON. Of the rules the first that matches counts, and no other:
-    /// if it denies, in every mode; if it allows, too. If it asks, or none matches, all runs in mode full, and in mode
-    /// auto what is always allowed; else it asks, or the mode decides.
+    /// Returns the verdict on a call of `tool` with these JSON arguments. Only the first rule that matches
+    /// counts. If it denies or allows, that holds in every mode. If it asks, or none matches: mode full
+    /// allows everything, and mode auto allows the tools that are always allowed. For the rest, the rule
+    /// asks, or the mode decides.
     pub fn decide(&self, tool: &str, arguments: &str, dangerous: bool) -> Verdict {
         let first = self.rules.iter().enumerate().find(|(_, rule)| rule.matches(tool, arguments));
         let action = first.map(|(_, rule)| rule.action);
@@ -173,7 +175,7 @@ impl RuleGate {
     }
 }
 
-/// A rule by its place and what it is about.
+/// The name of a rule: its place and its tools.
 fn named(at: usize, rule: &ApprovalRule) -> String {
     let place = at + 1;
     match rule.arguments.is_empty() {

@@ -6,10 +6,10 @@ use super::terms::ESCALATIONS_MAX;
 use super::{ApprovalTerms, Approvers, AtExpiry, Escalation};
 use crate::words::tool::Bound;
 
-/// Terms that are at least as strict as each of both. Whoever approves on them could approve on each.
+/// Returns terms that are at least as strict as both. Anyone who approves on them could approve on each.
 ///
 /// # Errors
-/// There are none that anybody could meet; why, in a few words.
+/// Why no terms exist that anybody could meet, in a few words.
 pub(super) fn stricter_terms(one: &ApprovalTerms, other: &ApprovalTerms) -> Result<ApprovalTerms, String> {
     let (names, escalate) = match (one.approvers.names.is_empty(), other.approvers.names.is_empty()) {
         (true, _) => (other.approvers.names.clone(), other.escalate.clone()),
@@ -24,8 +24,8 @@ pub(super) fn stricter_terms(one: &ApprovalTerms, other: &ApprovalTerms) -> Resu
     Ok(terms)
 }
 
-/// Who may approve by both rules, at first and later. It is an error if nobody may at first, since terms without a name let
-/// anyone approve.
+/// Returns the people who may approve under both rules, at first and later. It is an error if nobody may at
+/// first, since terms without names let anyone approve.
 fn people_of_both(
     one: &ApprovalTerms,
     other: &ApprovalTerms,
@@ -57,15 +57,15 @@ fn people_of_both(
     Ok((first, escalate))
 }
 
-/// Who may approve so long after the asking.
+/// Returns the people who may approve this long after the request.
 fn may_at(terms: &ApprovalTerms, at: u64) -> BTreeSet<String> {
     let later = terms.escalate.iter().filter(|escalation| escalation.after_ms <= at);
     let later = later.flat_map(|escalation| &escalation.to);
     terms.approvers.names.iter().chain(later).cloned().collect()
 }
 
-/// That nobody decides in time lets the call run only if both say so, and then after the longer wait. Else it ends the
-/// asking after the shorter one, of those that end it.
+/// Combines the expiries. The call runs when nobody decides in time only if both rules say so, and then after
+/// the longer wait. Otherwise the request ends after the shorter wait of the rules that end it.
 fn expiry_of_both(one: &ApprovalTerms, other: &ApprovalTerms) -> (Option<Bound>, AtExpiry) {
     let approves = |terms: &ApprovalTerms| terms.at_expiry == AtExpiry::Approve;
     let of = |terms: &ApprovalTerms| (terms.expires_after_ms, terms.at_expiry.clone());
@@ -85,7 +85,8 @@ fn expiry_of_both(one: &ApprovalTerms, other: &ApprovalTerms) -> (Option<Bound>,
     }
 }
 
-/// How long is waited, to compare: an agent's own limit lies between what is said and for ever.
+/// Returns the wait in a form that can be compared: the agent's own limit lies between explicit waits and for
+/// ever.
 fn wait(terms: &ApprovalTerms) -> (u8, u64) {
     match terms.expires_after_ms {
         Some(Bound::At(ms)) => (0, ms),

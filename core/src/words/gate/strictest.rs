@@ -7,18 +7,18 @@ use async_trait::async_trait;
 use super::stricter::stricter_terms;
 use super::{GateError, GateQuestion, PolicyGate, Verdict};
 
-/// Asks gates one after the other. One that denies, or cannot decide, is the last that is asked. Of what they say the
-/// [stricter](Verdict::stricter) counts; a call runs if all allow it.
+/// Asks gates one after the other, up to the first that denies or cannot decide. The
+/// [strictest](Verdict::stricter) verdict counts: a call runs if all gates allow it.
 #[derive(Clone, Default)]
 pub struct StrictestGate(Vec<Arc<dyn PolicyGate>>);
 
 impl StrictestGate {
-    /// Without a gate every call runs.
+    /// A gate without gates, which lets every call run.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// And this one, after those before.
+    /// Adds a gate after those before.
     pub fn and(mut self, gate: impl PolicyGate) -> Self {
         self.0.push(Arc::new(gate));
         self
@@ -32,10 +32,11 @@ impl std::fmt::Debug for StrictestGate {
 }
 
 impl Verdict {
-    /// The stricter of two: a denial counts more than a question, and that more than an allowance. Of two questions
-    /// people are told both reasons. They are asked on terms that are at least as strict as each of both: as many
-    /// approvals as the one that takes more, of people who may approve by both. That nobody decides in time lets the call
-    /// run only if both say so. If nobody can meet both, it is a denial that says so.
+    /// Returns the stricter of two verdicts: a denial is stricter than a question, and a question is stricter
+    /// than an allowance. Two questions are combined: people are told both reasons, and are asked on terms at
+    /// least as strict as both. These ask for as many approvals as the rule that needs more, from people who
+    /// may approve under both. The call runs when nobody decides in time only if both rules say so. If nobody
+    /// can meet both, the result is a denial that says so.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         match (self, other) {
@@ -72,8 +73,8 @@ impl PolicyGate for StrictestGate {
         Ok(strictest)
     }
 
-    /// That all allow it, if each of them can say so, or that one denies it, whatever the others say. No other verdict is
-    /// foreseen.
+    /// Allows if every gate foresees that it allows. Denies if one gate foresees that it denies. No other
+    /// verdict is foreseen.
     fn foresee(&self, question: &GateQuestion) -> Option<Verdict> {
         let foreseen: Vec<Option<Verdict>> = self.0.iter().map(|gate| gate.foresee(question)).collect();
         let denied = foreseen.iter().flatten().find(|verdict| matches!(verdict, Verdict::Deny { .. }));

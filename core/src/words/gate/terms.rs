@@ -7,44 +7,45 @@ use serde::{Deserialize, Serialize};
 use crate::words::payload::is_default;
 use crate::words::tool::Bound;
 
-/// So many approvals a call may need at most.
+/// The most approvals that a call may need.
 pub const APPROVALS_MAX: u32 = 32;
-/// So many people may be named as approvers, with all whom an asking is escalated to.
+/// The most people who may be named as approvers, including those of all escalations.
 pub const APPROVERS_MAX: usize = 64;
 /// The longest name of an approver, in bytes.
 pub const APPROVER_BYTES_MAX: usize = 256;
-/// An asking is escalated so often at most.
+/// The most escalations of a request.
 pub const ESCALATIONS_MAX: usize = 8;
 /// The longest result that a call may get when nobody decides, in bytes.
 pub const EXPIRY_RESULT_BYTES_MAX: usize = 64 * 1024;
 
-/// What an approval takes. By default: one, of anyone, before the agent's limit; then the call is refused.
+/// The terms of an approval. By default: one approval, from anyone, within the agent's time limit; otherwise
+/// the call is refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ApprovalTerms {
-    /// Who may approve, and how many of them must.
+    /// The people who may approve, and how many of them must.
     #[serde(skip_serializing_if = "is_default")]
     pub approvers: Approvers,
-    /// Who may answer too, once the asking has waited so long; soonest first.
+    /// The people who may answer too once the request has waited for long; soonest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub escalate: Vec<Escalation>,
-    /// How long it is waited, in milliseconds, or `"none"`: for ever. Left out: the agent's limit says.
+    /// How long to wait, in milliseconds, or `"none"` for ever. If left out, the agent's limit applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_after_ms: Option<Bound>,
-    /// What happens then.
+    /// The action when that time is over.
     #[serde(skip_serializing_if = "is_default")]
     pub at_expiry: AtExpiry,
 }
 
-/// Who may approve, and how many of them must.
+/// The people who may approve, and how many of them must.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Approvers {
-    /// These people alone; anyone if nobody is named. The engine believes the name that comes with an answer: whoever
-    /// hands answers in must know that it is true.
+    /// The only people who may approve; if empty, anyone. The engine trusts the name that comes with an
+    /// answer: the program that passes answers on must make sure that it is true.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub names: BTreeSet<String>,
-    /// So many of them, each by another name.
+    /// The number of approvals that are needed, each under another name.
     #[serde(skip_serializing_if = "is_one")]
     pub needed: u32,
 }
@@ -59,50 +60,50 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-/// An asking that waits for long may be answered by more people.
+/// An escalation: after a while, more people may answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Escalation {
-    /// So long after it was asked, in milliseconds.
+    /// The time since the request, in milliseconds.
     pub after_ms: u64,
-    /// By these, too.
+    /// The people who may answer too from then on.
     pub to: BTreeSet<String>,
 }
 
-/// What happens with a call when nobody, or too few, decided in time.
+/// The action when nobody decides in time, or too few.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtExpiry {
-    /// It is not run, and the model is told so.
+    /// The call is not run, and the model is told so.
     #[default]
     Deny,
-    /// It runs.
+    /// The call runs.
     Approve,
-    /// It is not run, and this is its result.
+    /// The call is not run, and this is its result.
     Result(String),
 }
 
 impl ApprovalTerms {
-    /// One approval, of anyone: a standing approval is as good.
+    /// Whether the terms ask for one approval by anyone. Then a standing approval is enough.
     pub fn is_anyone(&self) -> bool {
         self.approvers.names.is_empty() && self.approvers.needed == 1
     }
 
-    /// Whether the one of this name may ever answer.
+    /// Whether the person of this name may answer at any time.
     pub fn may_ever(&self, name: &str) -> bool {
         self.approvers.names.is_empty() || self.names().contains(name)
     }
 
-    /// Who is named anywhere.
+    /// Returns all names in the terms.
     fn names(&self) -> BTreeSet<&str> {
         let later = self.escalate.iter().flat_map(|escalation| &escalation.to);
         self.approvers.names.iter().chain(later).map(String::as_str).collect()
     }
 
-    /// What is wrong with them: nobody could meet them, or they are beyond the bounds.
+    /// Checks that somebody could meet the terms, and that they are within the bounds.
     ///
     /// # Errors
-    /// Why, in a few words.
+    /// The fault, in a few words.
     pub fn check(&self) -> Result<(), String> {
         let Approvers { names, needed } = &self.approvers;
         let all = self.names();

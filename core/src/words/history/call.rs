@@ -12,172 +12,176 @@ use crate::words::panel::{Panel, Vote};
 use crate::words::payload::{Digest, is_default};
 use crate::words::tool::ResourceProfile;
 
-/// What happens to a call.
+/// An input of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum CallInput {
-    /// The gate is asked.
+    /// The gate is asked about the call.
     Asked,
-    /// The gate let it through.
+    /// The gate lets the call through.
     Allowed {
-        /// What it touches.
+        /// The resources that the call touches.
         profile: ResourceProfile,
     },
-    /// A hook put other arguments in place of those that stood.
+    /// A hook replaces the arguments of the call.
     Rewritten {
         /// The message that holds them.
         arguments: MessageSeq,
     },
-    /// It ends without running: a hook gave its result.
+    /// The call ends without running: a hook gave its result.
     Synthesised {
         /// Whether the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
     },
-    /// It ends without running: denied, invalid, unknown tool.
+    /// The call ends without running: it is denied, its arguments are invalid, or its tool is unknown.
     Refused,
-    /// Its arguments are the value that the turn owes, or should be: it ends without running.
+    /// The arguments of the call are, or should be, the value that the turn must return. The call ends
+    /// without running.
     Output {
-        /// Whether they fit the schema.
+        /// Whether the arguments fit the schema.
         fits: bool,
     },
     /// The gate wants a person's decision.
     NeedsUser {
-        /// The asking.
+        /// The id of the pending call.
         pending: PendingId,
-        /// When it expires.
+        /// The instant at which it expires.
         deadline: Option<Timestamp>,
-        /// What it touches.
+        /// The resources that the call touches.
         profile: ResourceProfile,
         /// The message that holds the arguments that are shown.
         arguments: MessageSeq,
-        /// Who must decide, where the policy says more than that somebody must.
+        /// The people who must decide, if the policy names them or asks for several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         panel: Option<Box<Panel>>,
     },
-    /// An answer came that decides nothing; it is asked for again.
+    /// An answer came that decides nothing; the call is asked about again.
     Reopened {
-        /// The new asking.
+        /// The id of the new pending call.
         pending: PendingId,
     },
-    /// A client must run it.
+    /// A client must run the call.
     NeedsClient {
-        /// The asking.
+        /// The id of the pending call.
         pending: PendingId,
-        /// When it expires.
+        /// The instant at which it expires.
         deadline: Option<Timestamp>,
-        /// What it touches.
+        /// The resources that the call touches.
         profile: ResourceProfile,
     },
-    /// A person approved it; the gate is asked again.
+    /// A person approved the call; the gate is asked again.
     Approved {
         /// The message that holds the arguments that were approved.
         arguments: MessageSeq,
-        /// Their digest.
+        /// The digest of those arguments.
         digest: Digest,
         /// Whether later calls of its tool need no approval any more.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         always: bool,
-        /// Then only those whose arguments fit.
+        /// If given, only later calls whose arguments fit need no approval.
         #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
         only: ArgumentPatterns,
     },
-    /// One of several people approved it.
+    /// One of several people approved the call.
     Voted {
-        /// Who.
+        /// The vote.
         vote: Vote,
     },
-    /// One of those who decide changed its arguments: what was approved before is void, and the gate is asked again.
+    /// One of the people who decide changed the arguments. Earlier approvals are void, and the gate is asked
+    /// again.
     Edited {
         /// The message that holds the new arguments.
         arguments: MessageSeq,
-        /// Their digest.
+        /// The digest of the new arguments.
         digest: Digest,
-        /// The approval of whoever changed them.
+        /// The approval of the person who changed them.
         vote: Option<Vote>,
     },
-    /// Of the asking for more steps: a person grants them.
+    /// A person grants more steps. Only for the request for more steps.
     Granted {
-        /// How many.
+        /// The number of steps.
         steps: u32,
     },
     /// More people may decide from now on.
     Escalated,
-    /// A person refused it.
+    /// A person refused the call.
     Rejected {
-        /// What happens with the rest of its step, and with its turn.
+        /// The consequence for the rest of its step, and for its turn.
         #[serde(default, skip_serializing_if = "is_default")]
         then: OnDenial,
     },
     /// The client answered.
     Answered {
-        /// Whether it could do it.
+        /// Whether the client could do what it was asked for.
         ok: bool,
     },
     /// Nobody answered in time.
     Expired {
-        /// Whether what was said for this case is its result.
+        /// Whether the result that the terms set for this case is the result of the call.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         done: bool,
-        /// The digest of the arguments, if it runs then; the gate is asked again.
+        /// The digest of the arguments, if the call then runs; the gate is asked again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approved: Option<Digest>,
     },
-    /// Its start mark travels.
+    /// The start mark of the call is on its way to the store.
     Marked,
-    /// It is out.
+    /// The call is out.
     Sent,
-    /// It is about to come back, with changes of the custom state: they are made once its step is over, if it is done.
+    /// The call is about to come back, with changes of the custom state. They are applied once its step is
+    /// over, if the call is done.
     Changes {
-        /// Which.
+        /// The changes.
         changes: Vec<StateChange>,
     },
-    /// It came back.
+    /// The call came back.
     Returned {
-        /// Whether it did what it was asked for.
+        /// Whether the call did what it was asked for.
         ok: bool,
         /// Whether the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
-        /// Whether it could not be run, and is not tried again.
+        /// Whether the call could not be run, and is not retried.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         broken: bool,
     },
-    /// It could not be run, and is sent again later.
+    /// The call could not be run, and is sent again later.
     TryAgain {
-        /// When.
+        /// The instant of the retry.
         until: Timestamp,
-        /// Why.
+        /// The reason why it could not be run.
         why: String,
-        /// Whether it may have acted all the same.
+        /// Whether the call may have acted all the same.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sent: bool,
     },
-    /// It came back and its result is due later.
+    /// The call came back, and its result is due later.
     Deferred {
-        /// When.
+        /// The instant at which the result is due.
         until: Timestamp,
-        /// What the model is told then.
+        /// The text that the model is told then.
         output: String,
         /// Whether the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
     },
-    /// Its timer rang.
+    /// The timer of the call rang.
     Rang,
-    /// It is told to stop.
+    /// The call is told to stop.
     StopAsked,
-    /// It did not act and will not.
+    /// The call did not act and will not.
     Cancelled {
-        /// Why.
+        /// The reason.
         reason: CancelReason,
     },
-    /// It was lost sight of.
+    /// The call was lost: nobody knows what became of it.
     Lost {
-        /// Whether that was no fault of its run: it took too long, its connection broke, its code panicked.
+        /// Whether the run was not at fault: the call took too long, its connection broke, or its code
+        /// panicked.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         broken: bool,
     },
-    /// The run that had it out died, or has left it unsent to another: it may be sent again.
+    /// The call may be sent again: the run that sent it died, or the run left it unsent to another.
     Again,
 }

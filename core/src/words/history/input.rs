@@ -18,14 +18,14 @@ use crate::words::payload::is_default;
 use crate::words::tool::{EffectClass, RunsOn};
 use crate::words::usage::Usage;
 
-/// What happens to a session's machine. Small, by reference, and whole: folding the recorded inputs from
-/// the start gives the stored state (INV-10).
+/// An input of a session's machine. Inputs are small, refer to data by place, and are complete: folding the
+/// recorded inputs from the start gives the stored state (INV-10).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
     /// A turn begins.
     TurnRequested {
-        /// What began it.
+        /// The kind of the request.
         request: TurnRequest,
         /// Whether something must be provisioned for it.
         provisions: bool,
@@ -33,29 +33,30 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "is_default")]
         after: MessageSeq,
     },
-    /// What stands after a message is taken back, while the session rests: also what was said there of how the agent is
-    /// to work.
+    /// Everything after a message is taken back, while the session rests, including changes there of how the
+    /// agent works.
     Rewound {
-        /// After which.
+        /// The message.
         to: MessageSeq,
-        /// Where the notice stands that says so.
+        /// The place of the notice that says so.
         at: MessageSeq,
-        /// How many tokens the model is shown from now on.
+        /// The number of tokens that the model is shown from now on.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
-        /// How the custom state becomes that of then.
+        /// The changes that restore the custom state of that message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<Undo>,
     },
-    /// Somebody says how the agent is to work from here on.
+    /// Somebody says how the agent works from now on.
     Briefed {
-        /// In which mode; none: as before.
+        /// The new mode; none: as before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
-        /// Where the system prompt stands that replaces the agent's; none: as before. 0: the agent's again.
+        /// The place of the system prompt that replaces the agent's; none: as before. 0: the agent's own
+        /// again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<MessageSeq>,
-        /// The message that says so; 0: none does, so nothing takes it back.
+        /// The message that says so. 0: no message does, so the change is never taken back.
         #[serde(default, skip_serializing_if = "is_default")]
         said: MessageSeq,
     },
@@ -64,179 +65,180 @@ pub enum Input {
         /// Whether the run before it died.
         takeover: bool,
     },
-    /// What the turn needs is ready.
+    /// The surroundings of the turn are ready.
     Provisioned,
     /// The model is asked.
     ModelCalled {
-        /// Where its answer will stand.
+        /// The place at which the answer will stand.
         entry: MessageSeq,
-        /// The tools that are withheld from it for a while, because their calls repeat.
+        /// The tools that are withheld from the model for a while, because their calls repeat.
         #[serde(default, with = "withheld::one_or_more", skip_serializing_if = "Vec::is_empty")]
         withheld: Vec<Withheld>,
     },
-    /// The model asks for the same again and again: it is not asked once more.
+    /// The model makes the same calls again and again, and is not asked once more.
     LoopFound {
-        /// Which tool.
+        /// The tool.
         tool: String,
-        /// How many of its calls were alike.
+        /// The number of similar calls.
         count: u32,
     },
     /// The model answered.
     ModelAnswered {
-        /// Where its answer stands.
+        /// The place of the answer.
         message: MessageSeq,
-        /// The calls it asks for.
+        /// The calls of the answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<NewCall>,
-        /// Why it stopped.
+        /// The reason why the model stopped.
         stop: StopReason,
-        /// What it used.
+        /// The usage of the model call.
         usage: Usage,
-        /// How many tokens the model has been shown and has said.
+        /// The number of tokens that the model has been shown and has said.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
-        /// Whether what the step uses is counted apart.
+        /// Whether the usage of the step is counted separately.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         counted: bool,
     },
     /// The model call failed.
     ModelFailed {
-        /// Why.
+        /// The error.
         error: ErrorInfo,
-        /// When it is tried again; none if it is not.
+        /// The instant of the next try; none if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
-        /// Until when an open circuit holds it at most; none if it was asked.
+        /// The latest end of the hold by an open circuit; none if the model was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_until: Option<Timestamp>,
-        /// Whether the provider refuses the step as too long, and that counts.
+        /// Whether the provider refused the step as too long, and the refusal counts.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         too_long: bool,
-        /// Whether what is old is summarised first.
+        /// Whether old messages are summarised first.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compact: bool,
         /// Whether the agent's next model is asked instead.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next: bool,
-        /// What an answer used that could not be taken, or broke off.
+        /// The usage of an answer that could not be taken, or broke off.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
     },
-    /// A model call was stopped on its way, with the turn or the summary that it was for.
+    /// A model call was stopped before its end, together with the turn or the summary that it was for.
     ModelStopped {
-        /// What it had used.
+        /// The usage of that call.
         usage: Usage,
     },
-    /// Something happened to a call.
+    /// An input of a call.
     Call {
-        /// Which.
+        /// The call.
         call: CallId,
-        /// What.
+        /// The input.
         #[serde(rename = "does")]
         input: CallInput,
     },
     /// Steering decided.
     Steered {
-        /// None: the next step. Else how the turn ends.
+        /// The ending of the turn. None: the next step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Ending>,
-        /// Whether the step gave no value, or none that fits, though the turn owes one.
+        /// Whether the turn must return a value, and the step gave none, or one that does not fit.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         no_output: bool,
-        /// How many tokens came since the model's answer.
+        /// The number of tokens that came since the model's answer.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
-        /// Where the results of the step stand.
+        /// The places of the results of the step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         results: Option<MessageRange>,
-        /// Up to where results are shown as cleared from now on.
+        /// The newest result that is shown as cleared from now on, together with all before it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cleared: Option<MessageSeq>,
-        /// Somebody is asked for more steps, where the turn would else end.
+        /// The request to a person for more steps, where the turn would end otherwise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks: Option<Box<AskedForMore>>,
-        /// What putting old results in short used.
+        /// The usage of summaries of old results.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
         /// Whether a hook corrects the course of the turn before the model is asked again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         corrected: bool,
     },
-    /// What is old is to be summarised: before the model is asked, or because somebody asks for it while the
-    /// session rests.
+    /// Old messages are to be summarised: before the model is asked, or because somebody asks for it while
+    /// the session rests.
     CompactionRequested,
-    /// What is old was summarised.
+    /// Old messages were summarised.
     Compacted {
-        /// Where the summary stands.
+        /// The place of the summary.
         summary: MessageSeq,
-        /// It stands for all that was shown before this message.
+        /// The first message that the summary does not cover: it stands for everything that was shown before.
         from: MessageSeq,
-        /// How many tokens the model is shown from now on.
+        /// The number of tokens that the model is shown from now on.
         tokens: u64,
-        /// How many it was shown before; 0 where an older version summarised.
+        /// The number of tokens that the model was shown before; 0 if an older version made the summary.
         #[serde(default, skip_serializing_if = "is_default")]
         before: u64,
-        /// What making it used.
+        /// The usage of the summary.
         usage: Usage,
     },
     /// Nothing was summarised.
     NotCompacted {
-        /// What went wrong; none if there was nothing to summarise.
+        /// The error; none if there was nothing to summarise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorInfo>,
-        /// What trying used.
+        /// The usage of the attempt.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
-        /// When it is tried again; none if it is not. Only an extract is.
+        /// The instant of the next try; none if there is none. Only extracts are retried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
-        /// Until when an open circuit holds it at most; none if it was asked.
+        /// The latest end of the hold by an open circuit; none if the model was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_until: Option<Timestamp>,
-        /// What is shown shorter instead.
+        /// The results that are shown shorter instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shorter: Option<Shorter>,
-        /// How a turn ends that cannot be shown any shorter; none: with the refusal itself.
+        /// The error of a turn that cannot be shown any shorter; none: the refusal itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dead_end: Option<ErrorInfo>,
-        /// Whether the agent's next model is asked instead: for an extract, or for the step that is too long for this one.
+        /// Whether the agent's next model is asked instead: for an extract, or for a step that is too long
+        /// for this one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next: bool,
     },
     /// The back-off is over.
     TimerRang,
-    /// The run exits: it must wait, or another is to go on.
+    /// The run exits: it must wait, or another run goes on.
     Parked,
     /// Somebody stops the turn, or the session.
     Interrupted {
-        /// How hard.
+        /// The kind of stop.
         kind: InterruptKind,
-        /// What it comes from.
+        /// The origin of the stop.
         #[serde(default, skip_serializing_if = "is_default")]
         cause: StopCause,
     },
     /// The turn ends from within, before its step is over: its time is up, or its circuit is open.
     CutShort {
-        /// How.
+        /// The ending of the turn.
         ending: Ending,
-        /// Whether what is out may come back by itself first.
+        /// Whether calls that are out may first come back by themselves.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         drains: bool,
     },
-    /// Something failed that no retry mends.
+    /// An error that no retry can fix.
     Failed {
-        /// What.
+        /// The error.
         error: ErrorInfo,
     },
-    /// What the turn held is freed.
+    /// The surroundings of the turn are freed.
     TornDown,
-    /// From here on the history is that of a fork: what was out or owed stays behind with the source.
+    /// From here on the history is that of a fork. Calls that were out or owed stay behind with the source.
     Forked,
-    /// From here on the session works on a goal, with what matters for it of what was said before.
+    /// From here on the session works on a goal, with an extract of the earlier conversation.
     HandedOff {
-        /// The last message of before; the goal stands behind it.
+        /// The last message of the earlier conversation. The goal follows it.
         after: MessageSeq,
-        /// How many tokens the goal has.
+        /// The number of tokens of the goal.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
         /// Whether the session waits once it is prepared.
@@ -245,40 +247,40 @@ pub enum Input {
     },
 }
 
-/// An asking for more steps.
+/// A request to a person for more steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedForMore {
-    /// The call that stands for it.
+    /// The call that stands for the request.
     pub call: CallId,
-    /// What it is answered under.
+    /// The id of the pending call, under which it is answered.
     pub pending: PendingId,
-    /// When it expires.
+    /// The instant at which it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// The notice that says for how many.
+    /// The notice that states the number of steps.
     pub notice: MessageSeq,
 }
 
-/// A call that the model asks for.
+/// A call of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewCall {
-    /// Which call.
+    /// The id of the call.
     pub id: CallId,
-    /// Which tool, as the model named it.
+    /// The tool, as the model named it.
     pub tool: String,
-    /// Its class.
+    /// The effect class of the tool.
     #[serde(default, skip_serializing_if = "is_default")]
     pub effect: EffectClass,
-    /// Whether it is dangerous.
+    /// Whether the tool is dangerous.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
-    /// Who runs it.
+    /// The party that runs the call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub runs_on: RunsOn,
 }
 
 impl Input {
-    /// What a model used, as far as this input says so.
+    /// The usage of a model, if this input reports one.
     pub fn usage(&self) -> Option<Usage> {
         match self {
             Self::ModelAnswered { usage, .. }
@@ -337,22 +339,22 @@ impl Input {
     }
 }
 
-/// What begins a turn.
+/// The reason for which a turn begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnRequest {
-    /// Something was said.
+    /// A message.
     Message,
-    /// A failed or interrupted turn is taken up again, on the transcript as it stands.
+    /// A failed or interrupted turn goes on, on the transcript as it stands.
     Resume,
 }
 
-/// How results are shown shorter where a provider refuses them as too long and nothing is left to summarise.
+/// A way to show results shorter where a provider refuses them as too long and nothing is left to summarise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shorter {
-    /// Of each up to this message [so many characters](crate::engine::compaction::PART_CHARS) stay.
+    /// Each result up to this message is cut to [so many characters](crate::engine::compaction::PART_CHARS).
     InPart(MessageSeq),
-    /// All up to this message are shown as cleared.
+    /// All results up to this message are shown as cleared.
     Cleared(MessageSeq),
 }

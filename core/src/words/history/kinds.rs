@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The states without their data.
+/// The states of a session's machine, without their data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StateKind {
     /// Before the first turn.
     Idle,
-    /// What the turn needs is being made ready.
+    /// The surroundings of the turn are being prepared.
     Provisioning,
     /// The model request is about to be made.
     Thinking,
@@ -18,13 +18,13 @@ pub enum StateKind {
     Executing,
     /// Parked: answers or timers are owed.
     Confirming,
-    /// Decides to go on or to stop.
+    /// The turn goes on or stops: this state decides.
     Steering,
-    /// What is old is summarised.
+    /// Old messages are summarised.
     Compacting,
     /// The model is asked again later.
     BackingOff,
-    /// What the turn holds is freed.
+    /// The surroundings of the turn are freed.
     TearingDown,
     /// At rest.
     Done,
@@ -64,19 +64,19 @@ impl StateKind {
     }
 }
 
-/// The inputs without their data.
+/// The inputs of a session's machine, without their data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
     /// A turn begins.
     TurnRequested,
-    /// Somebody says how the agent is to work from here on.
+    /// Somebody says how the agent works from now on.
     Briefed,
-    /// What stands after a message is taken back.
+    /// Everything after a message is taken back.
     Rewound,
     /// A run claimed the session in the middle of a turn.
     Claimed,
-    /// What the turn needs is ready.
+    /// The surroundings of the turn are ready.
     Provisioned,
     /// The model is asked.
     ModelCalled,
@@ -84,31 +84,31 @@ pub enum InputKind {
     ModelAnswered,
     /// The model call failed.
     ModelFailed,
-    /// A model call was stopped on its way.
+    /// A model call was stopped before its end.
     ModelStopped,
-    /// The model asks for the same again and again.
+    /// The model makes the same calls again and again.
     LoopFound,
-    /// Something happened to a call.
+    /// An input of a call.
     Call,
     /// Steering decided.
     Steered,
-    /// What is old is to be summarised.
+    /// Old messages are to be summarised.
     CompactionRequested,
-    /// What is old was summarised.
+    /// Old messages were summarised.
     Compacted,
     /// Nothing was summarised.
     NotCompacted,
     /// The back-off is over.
     TimerRang,
-    /// The run exits: it must wait, or another is to go on.
+    /// The run exits: it must wait, or another run goes on.
     Parked,
     /// Somebody stops the turn, or the session.
     Interrupted,
     /// The turn ends from within, before its step is over.
     CutShort,
-    /// Something failed that no retry mends.
+    /// An error that no retry can fix.
     Failed,
-    /// What the turn held is freed.
+    /// The surroundings of the turn are freed.
     TornDown,
     /// From here on the history is that of a fork.
     Forked,

@@ -7,13 +7,13 @@ use crate::words::ids::StepNumber;
 /// A tool that the model is not told of for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withheld {
-    /// Which.
+    /// The tool.
     pub tool: String,
-    /// Until this step, which has it again.
+    /// The first step that has the tool again.
     pub until: StepNumber,
 }
 
-/// As they are stored: one as it is, as older versions wrote it, more as a list.
+/// The stored form: a single tool as a plain value, as older versions wrote it, and several as a list.
 pub(super) mod one_or_more {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

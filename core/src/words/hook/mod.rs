@@ -25,48 +25,51 @@ use crate::words::gate::GateQuestion;
 use crate::words::ids::ToolName;
 use crate::words::model::{ModelAnswer, ModelRequest};
 
-/// How long a hook may take, unless it says otherwise.
+/// The time limit of a hook that sets none.
 pub const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Code of a program's own that is asked at points of a turn.
+/// Code of an embedding program that is asked at points of a turn.
 ///
-/// Only the methods of the points that it names are ever called. A call is given up by dropping its future.
+/// Only the methods of the points that the hook names are ever called. A call is given up by dropping its
+/// future.
 #[async_trait]
 pub trait Hook: Send + Sync + 'static {
-    /// Its name, unique among the hooks of an agent: for order, for errors and for whoever reads the transcript.
+    /// The name of the hook, unique among the hooks of an agent. It decides the order, and appears in errors
+    /// and in the transcript.
     fn name(&self) -> &str;
 
-    /// At which points it is asked. Looked at once, when its agent is built, as is all that follows.
+    /// The points at which the hook is asked. Read once, when its agent is built, as are all settings below.
     fn points(&self) -> &[HookPoint];
 
-    /// Hooks with a smaller number are asked first; among equals the name decides.
+    /// The priority: hooks with a smaller number are asked first, and among equals the name decides.
     fn priority(&self) -> i32 {
         0
     }
 
-    /// How long one call of it may take. Silence for longer is a failure.
+    /// How long one call of the hook may take. A longer silence is a failure.
     fn timeout(&self) -> Duration {
         HOOK_TIMEOUT
     }
 
-    /// What its failure means at this point.
+    /// The consequence of a failure at this point.
     fn on_failure(&self, point: HookPoint) -> OnFailure {
         point.on_failure()
     }
 
-    /// Whether it is asked about the calls of this tool.
+    /// Whether the hook is asked about the calls of this tool.
     fn concerns(&self, _tool: &ToolName) -> bool {
         true
     }
 
-    /// A turn begins: it is durable, and nothing of it has been done. Asked again if the run dies before the turn is under
-    /// way. A failure that is closed ends the turn on an error.
+    /// A turn begins. It is durable, and nothing of it has been done. The hook is asked again if the run dies
+    /// before the turn is under way. A closed failure ends the turn with an error.
     async fn agent_start(&self, _turn: &TurnBegins) -> Result<(), HookError> {
         Ok(())
     }
 
-    /// The model is about to be asked, for a step or for a summary. What it is told instead is told in this one request,
-    /// and stored nowhere: each request passes the hook anew. A failure that is closed asks no model.
+    /// The model is about to be asked, for a step or for a summary. A changed request holds for this one
+    /// request and is stored nowhere: each request passes the hook anew. After a closed failure no model is
+    /// asked.
     async fn before_model(
         &self,
         _asked: &ModelAsked,
@@ -75,44 +78,46 @@ pub trait Hook: Send + Sync + 'static {
         Ok(BeforeModel::Ask)
     }
 
-    /// The model answered. The answer stays as it is; with a failure that is closed it counts for nothing, and the turn
-    /// ends on an error. Not asked about an answer in the middle of which the turn was stopped: where a failure is closed,
-    /// nothing of that is kept.
+    /// The model answered. The hook cannot change the answer. After a closed failure the answer counts for
+    /// nothing, and the turn ends with an error. The hook is not asked about an answer during which the turn
+    /// was stopped; if failures are closed, nothing of such an answer is kept.
     async fn after_model(&self, _asked: &ModelAsked, _answer: &ModelAnswer) -> Result<(), HookError> {
         Ok(())
     }
 
-    /// A call is about to be put before the gate. Its arguments fit the tool's schema. What a hook lets through must still
-    /// pass the gate, with the arguments as they are then; so a hook cannot lift what the gate forbids. After a person's
-    /// approval it is asked again. A failure that is closed denies the call.
+    /// A call is about to be put before the gate. Its arguments fit the tool's schema. A call that the hook
+    /// lets through must still pass the gate, with the arguments as they are then, so a hook cannot lift what
+    /// the gate forbids. After a person's approval the hook is asked again. A closed failure denies the call.
     async fn before_tool(&self, _call: &GateQuestion) -> Result<BeforeTool, HookError> {
         Ok(BeforeTool::Allow)
     }
 
-    /// A call came back; nobody has seen what it brought. What is kept is what the hooks leave of it, so what one of them
-    /// withholds reaches neither the store nor the model. Not asked about calls that did not run here: refused ones, those
-    /// of a client, those that a hook answered. A failure that is closed withholds the result.
+    /// A call came back, and nobody has seen its result yet. Only the result that the hooks leave is kept, so
+    /// a part that a hook withholds reaches neither the store nor the model. The hook is not asked about
+    /// calls that did not run here: refused calls, calls of a client, and calls that a hook answered. A
+    /// closed failure withholds the result.
     async fn after_tool(&self, _call: &ToolEnded) -> Result<AfterTool, HookError> {
         Ok(AfterTool::Keep)
     }
 
-    /// A step is over: the turn may end here, although the model would go on, or go on with a correction, although the
-    /// model would end. Not asked before the first step of a turn: what a user says goes to the model as it is. What the
-    /// step brought is on its way to the
-    /// store meanwhile. A failure that is closed ends the turn on an error.
+    /// A step is over. The hook may end the turn although the model would go on, or let it go on with a
+    /// correction although the model would end. It is not asked before the first step of a turn: a user's
+    /// message goes to the model as it is. Meanwhile the results of the step are on their way to the store. A
+    /// closed failure ends the turn with an error.
     async fn after_step(&self, _step: &StepEnded) -> Result<AfterStep, HookError> {
         Ok(AfterStep::GoOn)
     }
 
-    /// The machine moved. Told in order, beside the run, which waits for nobody: a hook that falls far behind misses
-    /// some. What is told is what was decided, not yet what is durable: a run that dies, or that has to decide again,
-    /// may tell of something that is not in the history.
+    /// The machine moved. Hooks are told in order, beside the run, which waits for nobody: a hook that falls
+    /// far behind misses some moves. The moves are decided, but not yet durable: a run that dies, or that has
+    /// to decide again, may report moves that are not in the history.
     async fn transition(&self, _moved: &Moved) -> Result<(), HookError> {
         Ok(())
     }
 
-    /// A turn ends; its outcome is durable: done, interrupted or failed. Asked again if the run dies before the session
-    /// rests. A failure changes nothing; one that is closed is in the event log.
+    /// A turn ends, and its outcome is durable: done, interrupted or failed. The hook is asked again if the
+    /// run dies before the session rests. A failure changes nothing; a closed failure is recorded in the
+    /// event log.
     async fn agent_end(&self, _turn: &TurnEnds) -> Result<(), HookError> {
         Ok(())
     }

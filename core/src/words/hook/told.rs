@@ -10,91 +10,91 @@ use crate::words::usage::Usage;
 /// A turn that begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnBegins {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Which turn.
+    /// The turn.
     pub turn: TurnNumber,
 }
 
 /// A turn that ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnds {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Which turn.
+    /// The turn.
     pub turn: TurnNumber,
-    /// How.
+    /// The ending.
     pub ending: Ending,
-    /// Finished model calls of the turn.
+    /// The number of finished model calls of the turn.
     pub steps: u32,
-    /// What the steps of the turn used.
+    /// The usage of the steps of the turn.
     pub usage: Usage,
-    /// What the session has used.
+    /// The usage of the session so far.
     pub session_usage: Usage,
 }
 
-/// What a model is asked for.
+/// A request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelAsked {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Which step.
+    /// The step.
     pub step: StepNumber,
-    /// Which attempt at it, from 0.
+    /// The attempt at the step, from 0.
     pub attempt: u32,
-    /// Whether it is asked for a summary of what is old, and not for the step itself.
+    /// Whether the request is for a summary of old messages, and not for the step itself.
     pub summary: bool,
 }
 
 /// A call that came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolEnded {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Which tool.
+    /// The tool.
     pub tool: ToolName,
     /// The arguments that ran.
     pub arguments: String,
-    /// What it brought, as the hooks before left it.
+    /// The result, as the hooks before left it.
     pub result: Result<ToolOutput, ToolError>,
 }
 
 /// A step that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepEnded {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
-    /// Which turn.
+    /// The turn.
     pub turn: TurnNumber,
-    /// Which step of the session.
+    /// The step, counted over the session.
     pub step: StepNumber,
-    /// Finished model calls of the turn.
+    /// The number of finished model calls of the turn.
     pub steps: u32,
-    /// What the model said.
+    /// The text of the model.
     pub text: String,
     /// The tools of which a call was done.
     pub tools_done: Vec<String>,
-    /// What the step used: its model call, and how many of its calls were sent.
+    /// The usage of the step: its model call, and the number of its calls that were sent.
     pub usage: Usage,
-    /// What the steps of the turn used.
+    /// The usage of the steps of the turn.
     pub turn_usage: Usage,
-    /// What the session has used.
+    /// The usage of the session so far.
     pub session_usage: Usage,
 }
 
 /// A transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// Which session.
+    /// The session.
     pub session: SessionKey,
     /// The state before.
     pub from: StateKind,
-    /// What happened.
+    /// The input.
     pub input: Input,
     /// The state after.
     pub to: StateKind,
-    /// When, on the store's clock.
+    /// The instant of the transition, on the store's clock.
     pub at: Timestamp,
 }

@@ -8,114 +8,119 @@ use super::{Hook, HookPoint, StepEnded};
 use crate::words::model::ModelRequest;
 use crate::words::tool::ToolOutput;
 
-/// A hook could not do what it is for.
+/// The error of a hook that could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HookError(pub String);
 
-/// Whether the model is asked.
+/// The answer before the model is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BeforeModel {
-    /// With this request.
+    /// The model is asked with this request.
     Ask,
-    /// With this one instead.
+    /// The model is asked with the given request instead.
     AskWith(Box<ModelRequest>),
-    /// Later: the wait is durable. It is one of the few attempts at a step; after the last the turn ends on an error.
+    /// The model is asked later. The wait is durable. It counts as one of the few attempts at a step; after
+    /// the last attempt the turn ends with an error.
     Hold {
-        /// How long from now.
+        /// The wait from now.
         wait: Duration,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Not at all: the turn ends on an error. A summary is not made.
+    /// The model is not asked, and the turn ends with an error. If the request was for a summary, the summary
+    /// is not made.
     Deny {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What becomes of a call. Of what several hooks say the strictest counts: a failure of the turn, a denial, a person,
-/// an answer, an allowance.
+/// The answer about a call. Of the answers of several hooks the strictest counts; from strictest to mildest:
+/// a failure of the turn, a denial, a person's decision, an answer, an allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeforeTool {
-    /// It is put before the gate.
+    /// The call is put before the gate.
     Allow,
-    /// It does not run; the model is told why, and the turn goes on.
+    /// The call does not run. The model is told why, and the turn goes on.
     Deny {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A person must decide. Satisfied by an approval of the same bytes, and where the gate asks for no more than one of
-    /// anyone, by one for the rest of the session that covers them. That nobody decided in time satisfies it never,
-    /// whatever the terms of the gate say: the call is refused then.
+    /// A person must decide. Satisfied by an approval of the same bytes. If the gate asks for no more than
+    /// one approval by anyone, also satisfied by an approval for the rest of the session that covers them. If
+    /// nobody decides in time, the call is refused, whatever the terms of the gate say.
     Hold {
-        /// What the person is told.
+        /// The text that the person is told.
         prompt: Option<String>,
     },
-    /// It runs with these arguments instead, JSON that fits the schema, if the gate lets them through. They are stored
-    /// before the call is sent; the model is not told of them. Asked about its own rewriting, a hook must leave it as it
-    /// is: an approval binds the bytes that were shown.
+    /// The call runs with these arguments instead, JSON that fits the schema, if the gate lets them through.
+    /// They are stored before the call is sent; the model is not told of them. When a hook is asked about its
+    /// own arguments it must leave them as they are, because an approval binds the bytes that were shown.
     Rewrite {
         /// The arguments, exactly.
         arguments: String,
     },
-    /// If the gate lets it through, this is its result, and it does not run. Where people must approve it first, the hook
-    /// is asked again once they have, and its word of then counts.
+    /// If the gate lets the call through, this is its result, and it does not run. If people must approve the
+    /// call first, the hook is asked again after their approval, and that later answer counts.
     Answer(ToolOutput),
-    /// It does not run, and the turn ends on an error.
+    /// The call does not run, and the turn ends with an error.
     Fail {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What becomes of a result.
+/// The answer about a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterTool {
-    /// It stays.
+    /// The result stays.
     Keep,
-    /// This stands in place of all that it brought, what it [changes](crate::words::custom) too. A call that failed, or
-    /// is in doubt, stays so: only its words change.
+    /// This replaces everything in the result, including its [changes](crate::words::custom) of the custom
+    /// state. A call that failed or is in doubt keeps that status: only its text changes.
     Rewrite(ToolOutput),
-    /// It is withheld: the model is told that the call failed, with these words. A call that is in doubt stays so.
+    /// The result is withheld: the model is told that the call failed, with this reason. A call that is in
+    /// doubt stays so.
     Reject {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Whether a turn goes on after a step.
+/// The answer after a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterStep {
-    /// As far as this hook is concerned.
+    /// The turn goes on, as far as this hook is concerned.
     GoOn,
-    /// It ends here, as by a stop condition (`tool_stop`).
+    /// The turn ends here, as by a stop condition (`tool_stop`).
     Stop {
-        /// Why, for whoever reads along.
+        /// The reason, for followers of the session.
         why: String,
     },
-    /// It goes on, although the model may have said all it wanted: before it is asked again it is told this, as a word of
-    /// the system. Not where another hook or anything else ends the turn, and not more often in a turn than
-    /// [`Limits::corrections_max`](crate::words::agent::Limits::corrections_max) says.
+    /// The turn goes on, although the model may have said all that it wanted. Before the model is asked again
+    /// it is told this text, as a message of the system. This has no effect if another hook or anything else
+    /// ends the turn, nor more often in a turn than
+    /// [`Limits::corrections_max`](crate::words::agent::Limits::corrections_max) allows.
     Correct {
-        /// What the model is told.
+        /// The text for the model.
         text: String,
     },
-    /// It ends here, because a budget is spent (`budget_exceeded`).
+    /// The turn ends here, because a budget is spent (`budget_exceeded`).
     OverBudget {
-        /// Why, for whoever reads along.
+        /// The reason, for followers of the session.
         why: String,
     },
 }
 
-/// A stop condition of a program's own: a function of the step that is over, which says why the turn ends here.
+/// A stop condition of an embedding program: a function of the step that is over, which returns the reason
+/// why the turn ends here.
 pub struct StopIf<F> {
     name: String,
     condition: F,
 }
 
 impl<F: Fn(&StepEnded) -> Option<String> + Send + Sync + 'static> StopIf<F> {
-    /// A hook called `name` that ends the turn when `condition` says why.
+    /// A hook called `name` that ends the turn when `condition` returns a reason.
     pub fn new(name: impl Into<String>, condition: F) -> Self {
         Self { name: name.into(), condition }
     }

@@ -15,7 +15,7 @@ enum Change {
     Truncate(usize),
     Pop,
     Set(usize, u8),
-    /// What it is now is looked at again at the end.
+    /// The current list is kept, and checked again at the end.
     Keep,
 }
 
@@ -101,7 +101,8 @@ impl Clone for Counted {
     }
 }
 
-/// How many items are copied by so many pushes of a list that had so many, if it is handed on after each.
+/// The number of items that are copied by `pushes` pushes to a list of `had` items, if the list is cloned
+/// after each push.
 fn copied(had: usize, pushes: usize) -> usize {
     let clones = Rc::new(Cell::new(0));
     let item = || Counted(Rc::clone(&clones));

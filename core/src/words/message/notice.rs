@@ -5,30 +5,30 @@ use serde::{Deserialize, Serialize};
 use crate::words::custom::Undo;
 use crate::words::ids::{CallId, MessageSeq};
 
-/// A word of the engine to whoever reads along.
+/// A message of the engine to followers of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// The text.
     pub text: String,
-    /// From here on the model is shown nothing of what stands after this message and before this notice.
+    /// From here on, the model is not shown anything between this message and this notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewound: Option<MessageSeq>,
-    /// Whether the model is told, too: what is taken back has left something behind.
+    /// Whether the model is told too, because the turn that was taken back has left effects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
-    /// The arguments that a hook put in place of those that stood.
+    /// The arguments with which a hook replaced the earlier ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewriting: Option<Rewriting>,
-    /// The calls before it changed the custom state: so it is taken back, in this order.
+    /// The changes that undo the changes of the calls before this notice to the custom state, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Undo>,
-    /// Old results in short: the model is shown these words in place of them.
+    /// Summaries of old results: the model is shown these texts in place of the results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_short: Vec<InShort>,
 }
 
 impl Notice {
-    /// A word that no model sees.
+    /// A notice that no model sees.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -41,32 +41,33 @@ impl Notice {
     }
 }
 
-/// The arguments that a hook put in place of those that stood.
+/// Arguments with which a hook replaced the earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewriting {
-    /// Of which call.
+    /// The call.
     pub call: CallId,
     /// The arguments, exactly, as they would run.
     pub arguments: String,
 }
 
-/// An old result, in short.
+/// The summary of an old result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InShort {
-    /// Where the result stands.
+    /// The place of the result.
     pub of: MessageSeq,
-    /// What the model should still know of it.
+    /// The text that the model is shown in place of the result.
     pub text: String,
 }
 
-/// What was said so far, in short.
+/// A summary of the conversation so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// The text.
     pub text: String,
-    /// It stands for all that was shown to the model before this message.
+    /// The first message that the summary does not cover: it stands for everything that the model was shown
+    /// before.
     pub before: MessageSeq,
-    /// Whether it was made for a handoff: of what matters for the goal that follows.
+    /// Whether this is the extract of a handoff, made for the goal that follows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub extract: bool,
 }

@@ -2,22 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a message that comes while a turn runs or is parked. At rest each of them begins a turn.
+/// The policy for a message that comes while a turn runs or is parked. At rest, a message begins a turn under
+/// every policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessagePolicy {
-    /// It is refused, and nothing is stored.
+    /// The message is refused, and nothing is stored.
     Reject,
-    /// It waits until the turn has ended, however it ends. One such message begins each turn, in the order in which
-    /// they came.
+    /// The message waits until the turn has ended, however it ends. Each such message begins a turn, in the
+    /// order in which they came.
     Enqueue,
     /// The model is shown it in its next step.
     Steer,
-    /// The turn is stopped: open calls are cancelled, what is asked of people is withdrawn. Then a turn begins
-    /// with it.
+    /// The turn is stopped: open calls are cancelled, and requests to people are withdrawn. Then a turn
+    /// begins with the message.
     Interrupt,
-    /// As an interrupt; and the model is shown nothing of the turn any more, only which of its calls acted or may
-    /// have. Nothing stored is removed.
+    /// As an interrupt. In addition, the model is shown nothing of the turn any more, except which of its
+    /// calls acted or may have acted. Nothing stored is removed.
     Rollback,
 }
 
@@ -36,7 +37,8 @@ impl MessagePolicy {
         }
     }
 
-    /// Whether it waits for the end of the turn. A message that would have been refused had it come later waits too.
+    /// Whether the message waits for the end of the turn. A message with [`Reject`](Self::Reject) that was
+    /// accepted before the turn began waits too.
     pub fn waits(self) -> bool {
         match self {
             Self::Reject | Self::Enqueue => true,
@@ -55,13 +57,13 @@ impl std::str::FromStr for MessagePolicy {
     }
 }
 
-/// What a steering message means for approvals that are open when it comes.
+/// The consequence of a steering message for approvals that are open when it comes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhileAsking {
-    /// Nothing: it waits until they are decided or have expired.
+    /// No effect: the message waits until they are decided or have expired.
     #[default]
     Hold,
-    /// They are denied, with its text as the reason.
+    /// The approvals are denied, with the text of the message as the reason.
     Deny,
 }

@@ -12,23 +12,23 @@ use crate::words::mode::{Briefing, Mode};
 pub struct Said {
     /// The text.
     pub text: String,
-    /// How the agent is to work from here on.
+    /// How the agent works from now on.
     #[serde(default, skip_serializing_if = "Briefing::is_empty")]
     pub briefing: Briefing,
-    /// What becomes of it while a turn runs or is parked; what its agent says if none.
+    /// The policy while a turn runs or is parked; none: the agent's policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
-    /// The earlier message that it stands for from now on: all that was said from there on is taken back, with what it
-    /// said of how the agent is to work, and a turn that runs is stopped.
+    /// The earlier message that this message replaces. Everything since that message is taken back, including
+    /// changes of how the agent works, and a running turn is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<MessageSeq>,
-    /// What the agent is shown with the text.
+    /// The pictures that the agent is shown with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
 }
 
 impl Said {
-    /// This text, under the policy of the agent.
+    /// A message with this text, under the policy of the agent.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -44,16 +44,16 @@ impl Said {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum SignalBody {
-    /// Go on where a failed or interrupted turn stopped.
+    /// A failed or interrupted turn goes on where it stopped.
     Retry,
-    /// The same, asked for after an interrupt.
+    /// As [`Retry`](Self::Retry), asked for after an interrupt.
     Resume,
-    /// Summarise what is old. Taken while the session rests, before what was said begins a turn; a turn that runs drops
-    /// it, and so does a stop.
+    /// Old messages are summarised. Taken while the session rests, before a message begins a turn. A running
+    /// turn drops the signal, and so does a stop.
     Compact,
-    /// Work in this mode from the next step on, whether a turn runs or the session rests.
+    /// The agent works in this mode from the next step on, whether a turn runs or the session rests.
     Mode {
-        /// Which.
+        /// The mode.
         mode: Mode,
     },
 }
@@ -62,9 +62,9 @@ pub enum SignalBody {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum CallSignal {
-    /// It is to be stopped, and it alone.
+    /// The call, and only this call, is to be stopped.
     StopCall {
-        /// Which.
+        /// The call.
         call: CallId,
     },
 }

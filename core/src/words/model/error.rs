@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::PartialUse;
 use crate::words::error::ErrorInfo;
 
-/// What went wrong with a model call, to branch on.
+/// The kind of a model error, to branch on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelErrorKind {
@@ -19,15 +19,15 @@ pub enum ModelErrorKind {
     Provider,
     /// The network failed: name, connection, reset, time-out.
     Network,
-    /// The stream ended without saying why: it was cut.
+    /// The stream ended without saying why, so it was cut.
     Incomplete,
-    /// What came cannot be read.
+    /// The answer cannot be read.
     Malformed,
-    /// What came ran into the cap on tokens, and is of no use unless it is whole.
+    /// The answer reached the token limit, and is useless unless it is complete.
     CutOff,
-    /// The model refused to say what is of no use unless it is said.
+    /// The model refused to say something that is useless unless it is said.
     Declined,
-    /// No data for too long, or no end.
+    /// No data came for too long, or the answer had no end.
     Stalled,
     /// The key is refused.
     Auth,
@@ -39,13 +39,13 @@ pub enum ModelErrorKind {
     Refused,
     /// The adapter itself is set up wrongly.
     Configuration,
-    /// What is to be said to the model cannot be read from the store.
+    /// Messages for the model cannot be read from the store.
     Transcript,
     /// A hook puts the request off.
     Held,
     /// A hook forbids the request, or the answer.
     Denied,
-    /// Its provider failed so often that nobody asks it for a while (the [breaker](crate::machine::breaker)).
+    /// The provider failed so often that nobody asks it for a while (the [breaker](crate::machine::breaker)).
     CircuitOpen,
 }
 
@@ -103,17 +103,17 @@ impl ModelErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("model: {}: {detail}", kind.as_str())]
 pub struct ModelError {
-    /// To branch on.
+    /// The kind, to branch on.
     pub kind: ModelErrorKind,
-    /// What exactly, in one line; never a key.
+    /// The details, in one line; never a key.
     pub detail: String,
-    /// How long the provider asks to wait; wins over the computed delay.
+    /// The wait that the provider asks for. It takes precedence over the computed delay.
     pub retry_after: Option<Duration>,
-    /// How long an open circuit holds the call at most. All that is heard of it until then is one attempt. None: no
-    /// circuit holds it.
+    /// The longest time for which an open circuit holds the call. All errors until then count as one attempt.
+    /// None: no circuit holds it.
     pub held_for: Option<Duration>,
-    /// What the call had used when it broke off; none: no answer had begun. A runtime fills it in from the
-    /// [events](ModelEvent) that it was told before.
+    /// The usage of the call when it broke off; none: no answer had begun. A runtime fills it in from the
+    /// [events](ModelEvent) that it received before.
     pub used: Option<PartialUse>,
 }
 
@@ -123,8 +123,8 @@ impl ModelError {
         Self { kind, detail: detail.into(), retry_after: None, held_for: None, used: None }
     }
 
-    /// An error that will pass: the same call is made again after `wait`, or as the agent says if there is none
-    /// (requirement C52).
+    /// A temporary error: the same call is made again after `wait`, or as the agent's rules say if there is
+    /// none (requirement C52).
     pub fn transient(detail: impl Into<String>, wait: Option<Duration>) -> Self {
         Self { retry_after: wait, ..Self::new(ModelErrorKind::Provider, detail) }
     }

@@ -5,12 +5,13 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-/// A bound, in the unit that its field names: a number, or `"none"`. To leave it out is not to lift it.
+/// A bound, in the unit that its field names: a number, or `"none"`. Leaving the field out does not lift the
+/// bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// At most so much.
+    /// At most this much.
     At(u64),
-    /// As much as it takes.
+    /// No bound.
     Never,
 }
 
