@@ -18,41 +18,42 @@ use crate::words::payload::is_default;
 /// later call then starts unless it conflicts with a parked earlier one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Which step.
+    /// The step.
     pub step: StepNumber,
     /// The model's message that asked for the calls.
     pub message: MessageSeq,
     /// The calls, in call order.
     pub calls: Vec<Call>,
-    /// How the turn ends once no call is out. Nothing starts any more.
+    /// The ending of the turn once no call is out. If set, nothing starts any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Ending>,
     /// Whether a result said that the turn should end after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_signal: bool,
-    /// What became of the value that the turn owes, if this step was to give it.
+    /// The result of checking the value that the turn must return, if this step was to give it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputCheck>,
     /// How many results said that the turn should end after this step.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stops: u32,
-    /// It is no step: its one call is the asking for more of them, of which the model knows nothing.
+    /// Whether this is no step, but a request to a person for more steps. Its one call stands for the
+    /// request, and the model knows nothing of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_more: bool,
 }
 
 impl Batch {
-    /// The call with this id.
+    /// Returns the call with this id.
     pub fn call(&self, id: &CallId) -> Option<&Call> {
         self.calls.iter().find(|call| call.id == *id)
     }
 
-    /// The call with this id, to be changed.
+    /// Returns the call with this id, for changes.
     pub fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
         self.calls.iter_mut().find(|call| call.id == *id)
     }
 
-    /// A step whose calls have not begun.
+    /// A batch for a step whose calls have not begun.
     pub fn new(step: StepNumber, message: MessageSeq, calls: Vec<Call>) -> Self {
         Self {
             step,
@@ -76,18 +77,18 @@ impl Batch {
         self.calls.iter().any(|call| call.state.is_out())
     }
 
-    /// Whether it is stopped, and something is out that was not told so and may come back by itself.
+    /// Whether the batch is stopping while a call is out that was not told so and may come back by itself.
     pub fn drains(&self) -> bool {
         self.stopping.is_some() && self.calls.iter().any(|call| call.state == CallState::Executing)
     }
 
-    /// Whether the gate has not spoken of every call yet.
+    /// Whether the gate has not decided on every call yet.
     pub fn is_asking(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Queued | CallState::Gating))
     }
 
-    /// Whether nothing goes on by itself: no call is out, being gated or free to start, and at least one
-    /// is parked. Then the run exits.
+    /// Whether nothing goes on by itself: no call is out, being gated or free to start, and at least one is
+    /// parked. Then the run exits.
     pub fn is_parked(&self) -> bool {
         let rests = |call: &Call| match call.state {
             CallState::Queued
@@ -135,7 +136,7 @@ impl Batch {
             .collect()
     }
 
-    /// The group of each call, in call order.
+    /// The number of the conflict group of each call, in call order.
     pub(crate) fn groups(&self) -> Vec<usize> {
         let mut groups = Vec::with_capacity(self.calls.len());
         let (mut group, mut first) = (0, 0);
@@ -188,7 +189,7 @@ mod tests {
         CallState::Waiting { until: Timestamp::from_ms(5), output: String::new(), stop: false, again: false }
     }
 
-    /// `given`: calls as (id, profile, state); `expect`: ids that may start.
+    /// `given`: calls as (id, profile, state); `expect`: the ids of the calls that may start.
     fn check(given: Vec<(&str, ResourceProfile, CallState)>, expect: &[&str]) {
         let calls = given.into_iter().map(|(id, profile, state)| call(id, profile, state)).collect();
         let batch = Batch::new(StepNumber(1), MessageSeq(1), calls);

@@ -20,24 +20,25 @@ use crate::time::Timestamp;
 use crate::words::agent::BreakerRules;
 use crate::words::model::{ModelError, ModelErrorKind};
 
-/// What is known of the failures of a model. None is known of one that was answered last: its breaker is closed.
+/// The breaker of a model: its record of failures. A model without a record was answered last, and its
+/// breaker is closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breaker {
-    /// The model, as [`Model::circuit`](crate::words::model::Model::circuit) says it.
+    /// The model, as [`Model::circuit`](crate::words::model::Model::circuit) names it.
     pub model: String,
-    /// How many failures in a row were counted.
+    /// The number of failures in a row.
     pub failures: u32,
-    /// When the newest was counted.
+    /// The instant of the newest failure.
     pub failed_at: Timestamp,
-    /// What it was, in one line.
+    /// The newest failure, in one line.
     pub error: String,
-    /// How often it opened since it was closed.
+    /// How often the breaker opened since it was last closed.
     #[serde(default)]
     pub opened: u32,
-    /// Nobody asks before. None: it is closed.
+    /// The instant before which nobody asks. None: the breaker is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// A probe is out, and may renew its hold until then. It is known by this instant.
+    /// The instant until which a probe that is out may renew its hold. It identifies the probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_until: Option<Timestamp>,
 }
@@ -45,37 +46,37 @@ pub struct Breaker {
 /// Whether a model may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
-    /// It may.
+    /// The model may be asked.
     Free,
-    /// One may, as a probe, who says so to the others first.
+    /// One caller may ask, as a probe, and first tells the others so.
     Probe,
-    /// Not before this instant.
+    /// The model may not be asked before this instant.
     Held(Timestamp),
 }
 
-/// What an answer says of the provider that gave it.
+/// The health of a provider, as an answer shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// It answers, if only to refuse.
+    /// The provider answers, if only to refuse.
     Alive,
-    /// It fails.
+    /// The provider fails.
     Failing,
-    /// Nothing: it was not asked.
+    /// Nothing is known: the provider was not asked.
     Unknown,
 }
 
 /// A model call that failed.
 #[derive(Debug, Clone, Copy)]
 pub struct Failure<'a> {
-    /// Of which model, as [`Model::circuit`](crate::words::model::Model::circuit) says it.
+    /// The model, as [`Model::circuit`](crate::words::model::Model::circuit) names it.
     pub model: &'a str,
-    /// How.
+    /// The error.
     pub error: &'a ModelError,
-    /// Whether it was the probe.
+    /// Whether the call was the probe.
     pub probe: bool,
 }
 
-/// What an error says of the provider.
+/// Returns the health of the provider, as an error shows it.
 pub fn health_of(error: &ModelError) -> Health {
     match error.kind {
         ModelErrorKind::RateLimited
@@ -100,7 +101,7 @@ pub fn health_of(error: &ModelError) -> Health {
 }
 
 impl Breaker {
-    /// Whether its model may be asked.
+    /// Whether the model may be asked.
     pub fn pass(&self, now: Timestamp) -> Pass {
         match self.held_until {
             None => Pass::Free,
@@ -109,14 +110,15 @@ impl Breaker {
         }
     }
 
-    /// Somebody probes: the others are held until the probe answers, or does not renew its hold in time.
+    /// A caller probes. The others are held until the probe answers, or does not renew its hold in time.
     #[must_use]
     pub fn probed(self, rules: &BreakerRules, now: Timestamp) -> Self {
         let until = now.after(Duration::from_millis(rules.probe_ms));
         Self { probe_until: Some(until), ..self }.held_by_probe(rules, now)
     }
 
-    /// The probe that is known by `probe` is still out. Nothing changes if another has followed it.
+    /// The probe that `probe` identifies is still out, and renews its hold. Changes nothing if another probe
+    /// has followed it.
     #[must_use]
     pub fn renewed(self, probe: Timestamp, rules: &BreakerRules, now: Timestamp) -> Self {
         if self.probe_until == Some(probe) { self.held_by_probe(rules, now) } else { self }
@@ -127,8 +129,8 @@ impl Breaker {
         Self { held_until: Some(self.probe_until.map_or(until, |end| end.min(until))), ..self }
     }
 
-    /// What is known after another failure. One of somebody who was let through before the breaker opened tells nothing
-    /// new.
+    /// Returns the breaker after another failure. The failure of a caller that was let through before the
+    /// breaker opened changes nothing.
     #[must_use]
     pub fn failed(before: Option<Self>, failure: Failure<'_>, rules: &BreakerRules, now: Timestamp) -> Self {
         let counted = |failures: u32| Self {
@@ -162,9 +164,9 @@ impl Breaker {
         Self { opened: self.opened.saturating_add(1), held_until: Some(now.after(wait)), ..self }
     }
 
-    /// What whoever is held is told at `now`, from a breaker as it was at `read_at`: why, when to look again, and how
-    /// long the hold may last. To look again is never later than [`BreakerRules::open_ms`] after `read_at`, so that a
-    /// breaker that closes early keeps nobody.
+    /// Returns the error for a caller that is held at `now`, from a breaker as it was at `read_at`: why, when
+    /// to look again, and how long the hold may last. The next look is never later than
+    /// [`BreakerRules::open_ms`] after `read_at`, so a breaker that closes early keeps nobody.
     pub fn refusal(&self, rules: &BreakerRules, read_at: Timestamp, now: Timestamp) -> ModelError {
         let at_least = |wait: Duration| wait.max(Duration::from_millis(1));
         let held_until = self.held_until.unwrap_or(now);

@@ -7,18 +7,19 @@ use crate::words::ids::MessageSeq;
 use crate::words::mode::Mode;
 use crate::words::payload::is_default;
 
-/// So many changes that messages made are remembered. Who goes back further finds what held before the oldest of them.
+/// The most changes by messages that are remembered. If more are taken back, the values before the oldest
+/// remembered change apply.
 pub const BRIEFINGS_MAX: usize = 32;
 
-/// What messages changed of how the agent works, oldest first.
+/// The changes by messages to how the agent works, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Briefings(Vec<Before>);
 
-/// What held before a message said otherwise.
+/// The values before a message changed them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
-    /// That message.
+    /// The message.
     at: MessageSeq,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mode: Option<Mode>,
@@ -32,8 +33,8 @@ impl Briefings {
         self.0.is_empty()
     }
 
-    /// Remembers that the message `at` said otherwise than what held `before` it. The oldest is forgotten beyond
-    /// [`BRIEFINGS_MAX`].
+    /// Remembers that the message `at` changed the values from `before`. Beyond [`BRIEFINGS_MAX`] the oldest
+    /// change is forgotten.
     pub(super) fn remember(&mut self, at: MessageSeq, before: (Option<Mode>, MessageSeq)) {
         let (mode, prompt) = before;
         self.0.push(Before { at, mode, prompt });
@@ -41,7 +42,8 @@ impl Briefings {
         self.0.drain(..most);
     }
 
-    /// This mode holds from here on whatever is taken back of what was said before. False: it would have anyway.
+    /// Makes this mode hold from here on, even if earlier messages are taken back. False: it would hold
+    /// anyway.
     pub(super) fn outlast(&mut self, mode: Option<Mode>) -> bool {
         let mut changed = false;
         for earlier in &mut self.0 {
@@ -52,8 +54,8 @@ impl Briefings {
         changed
     }
 
-    /// Forgets what messages after `to` said: the mode and the prompt that held before the first of them. None: no such
-    /// message said anything.
+    /// Forgets the changes of messages after `to`, and returns the mode and the prompt before the first of
+    /// them. None: no such message changed anything.
     pub(super) fn take_back(&mut self, to: MessageSeq) -> Option<(Option<Mode>, MessageSeq)> {
         let kept = self.0.iter().take_while(|before| before.at <= to).count();
         self.0.drain(kept..).next().map(|before| (before.mode, before.prompt))

@@ -11,35 +11,35 @@ use crate::words::event::Event;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::message::Notice;
 
-/// What the calls of a step made of the custom state.
+/// The result of merging the changes of a step's calls into the custom state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
     /// The state from now on.
     pub state: CustomState,
-    /// How to take it back, in the order in which that is done.
+    /// The changes that undo the step, in the order in which they are applied.
     pub undo: Vec<Undo>,
-    /// Keys that calls changed side by side, which would have come out differently in another order.
+    /// Keys that calls changed side by side, where another order would have given another result.
     pub conflicts: Vec<StateConflict>,
 }
 
-/// Calls that ran side by side changed one key, and not in a way in which their order does not matter: the later call
-/// of them won.
+/// A conflict: calls that ran side by side changed one key, and their order matters. The later call won.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateConflict {
-    /// Which key.
+    /// The key.
     pub key: String,
-    /// Which calls, in call order.
+    /// The calls, in call order.
     pub calls: Vec<CallId>,
 }
 
 impl StateConflict {
-    /// As it is told in the event log.
+    /// The conflict as an event.
     pub(crate) fn to_event(&self) -> Event {
         Event::StateConflict { key: self.key.clone(), calls: self.calls.clone() }
     }
 }
 
-/// Applies what the calls of `batch` that were done change of `state`, in call order. None: they change nothing.
+/// Applies the changes to `state` of those calls of `batch` that were done, in call order. None: they change
+/// nothing.
 pub fn merge(state: &CustomState, batch: &Batch) -> Option<Merged> {
     let changing = |call: &Call| call.state == CallState::Done && !call.changes.is_empty();
     if !batch.calls.iter().any(changing) {
@@ -82,8 +82,8 @@ fn conflicts(batch: &Batch, changing: impl Fn(&Call) -> bool) -> Vec<StateConfli
         .collect()
 }
 
-/// Why `changes` of call `id` are not taken on top of those that the other calls of its step have brought; none if they
-/// are.
+/// Returns why `changes` of call `id` cannot be applied on top of the changes of the other calls of its step
+/// that are done; none if they can.
 pub fn refusal(
     state: &CustomState,
     batch: &Batch,
@@ -120,7 +120,8 @@ pub(crate) fn bytes_of(value: &(impl Serialize + ?Sized)) -> usize {
     serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len())
 }
 
-/// How to go back from a state to that of message `to`, by the notices that stand after it, newest first.
+/// Returns the changes that lead back from a state to that of message `to`, given the notices behind it,
+/// newest first.
 pub(crate) fn way_back<'a>(
     to: MessageSeq,
     notices: impl Iterator<Item = (MessageSeq, &'a Notice)>,
@@ -138,7 +139,7 @@ pub(crate) fn way_back<'a>(
     undo
 }
 
-/// What a step changed, for whoever reads along and for who takes it back.
+/// The notice of a step's changes, for followers of the session and for undoing them.
 pub(crate) fn notice(merged: &Merged) -> Notice {
     let keys: BTreeSet<&str> = merged.undo.iter().map(Undo::key).collect();
     let mut words = format!("custom state changed: {}", keys.into_iter().collect::<Vec<_>>().join(", "));

@@ -7,10 +7,11 @@ use crate::words::ids::MessageSeq;
 /// A handoff whose extract does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
-    /// The last message of the old conversation, of which the extract is made. What was said behind it stays: the goal.
+    /// The last message of the old conversation, from which the extract is made. Messages behind it stay: the
+    /// goal.
     pub after: MessageSeq,
-    /// Whether the session waits with its draft ready once the extract exists, instead of going on. No more once something is
-    /// said to it.
+    /// Whether the session waits with its draft once the extract exists, instead of going on. A later message
+    /// to the session ends this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draft: bool,
 }

@@ -6,27 +6,27 @@ use crate::words::history::HistoryRow;
 /// A history that does not rebuild.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    /// A row begins where the row before it did not end.
+    /// A row does not begin where the row before it ended.
     #[error("history row {row}: it begins in {}, the row before ended in {}", expected.as_str(), found.as_str())]
     Elsewhere {
-        /// Which row, from 0.
+        /// The row, from 0.
         row: usize,
-        /// What the row says.
+        /// The state that the row begins from.
         expected: StateKind,
-        /// Where the rows before it lead.
+        /// The state to which the rows before it lead.
         found: StateKind,
     },
     /// A row's input does not belong to its state.
     #[error("history row {row}: {refused}")]
     Refused {
-        /// Which row, from 0.
+        /// The row, from 0.
         row: usize,
-        /// Why.
+        /// The reason.
         refused: Refused,
     },
 }
 
-/// Rows that are folded, one after another.
+/// Folds rows into a machine, one after another.
 #[derive(Debug, Clone, Default)]
 pub struct Fold {
     machine: Machine,
@@ -34,17 +34,17 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// From a machine as it was stored: what follows is the row after it.
+    /// Starts from a stored machine; the next row is the one after it.
     pub fn of(machine: Machine) -> Self {
         Self { machine, rows: 0 }
     }
 
-    /// The machine as the rows so far have made it: what a row is a move of, and where it led.
+    /// The machine that the rows so far have made.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// How many rows were taken.
+    /// The number of rows taken.
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -52,7 +52,7 @@ impl Fold {
     /// Takes the next row.
     ///
     /// # Errors
-    /// It does not fit what the rows before it have made. Then nothing is changed.
+    /// The row does not fit the machine that the rows before it have made. Then nothing is changed.
     pub fn take(&mut self, row: &HistoryRow) -> Result<(), Broken> {
         let (at, found) = (self.rows, self.machine.state.kind());
         if found != row.from {

@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use crate::words::agent::{COUNTED_MAX, LoopDetection};
 use crate::words::message::{Message, ToolResult};
 
-/// The calls of so many newest messages are looked at, where the rules do not count further than that.
+/// The number of newest messages whose calls are looked at, unless the rules count further.
 pub const WINDOW: usize = 16;
 
-/// So many newest messages are looked at: [`WINDOW`] of them, or as many as one call a step needs to reach the
-/// highest number that the rules know. At most [`COUNTED_MAX`] calls are counted.
+/// The number of newest messages that are looked at: [`WINDOW`], or as many as one call a step needs to reach
+/// the highest number of the rules. At most [`COUNTED_MAX`] calls are counted.
 pub fn window(rules: &LoopDetection) -> usize {
     let most = rules.stop_at.max(rules.warn_at).max(rules.withhold_at).min(COUNTED_MAX);
     WINDOW.max(2 * most as usize)
@@ -34,31 +34,32 @@ pub const PAGINATION_KEYS: [&str; 11] = [
     "skip",
 ];
 
-/// So many calls of a tool are counted as they are; of more, only those that are alike.
+/// Up to this number, all calls of a tool are counted; beyond it, only similar calls.
 const PLAIN_MAX: usize = 2;
 
-/// The fewest calls that make a group of like ones.
+/// The fewest calls that form a group of similar calls.
 const GROUP_MIN: usize = 3;
 
-/// What the newest messages say of the calls of a tool.
+/// The number of similar calls of a tool in the newest messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repeated {
-    /// Which tool.
+    /// The tool.
     pub tool: String,
-    /// How many of them are alike.
+    /// The number of its similar calls.
     pub count: u32,
 }
 
-/// A call as it is compared with others.
+/// A call, in the form in which it is compared with others.
 #[derive(Debug, Clone, Copy)]
 struct Asked<'a> {
     arguments: &'a str,
-    /// Its result, where call and result count together.
+    /// The result of the call, if call and result count together.
     result: Option<&'a str>,
 }
 
-/// How often the calls of each tool repeat in the [newest](window) of these messages, oldest first; what repeats most
-/// comes first. What a user said last begins the count anew; what the engine says in a user's place does not.
+/// Returns how often the calls of each tool repeat, the most frequent first. Looks at the [newest](window) of
+/// these messages, which are oldest first. The last message of a user starts the count anew; a message that
+/// the engine wrote in the user's role does not.
 pub fn repeated<'a>(
     messages: impl DoubleEndedIterator<Item = &'a Message>,
     rules: &LoopDetection,
@@ -95,7 +96,8 @@ pub fn repeated<'a>(
     counted
 }
 
-/// Whether these messages, in any order, are all that [`repeated`] looks at: what comes before them changes nothing.
+/// Whether these messages, in any order, are all that [`repeated`] looks at, so that earlier messages change
+/// nothing.
 pub(crate) fn is_whole<'a>(messages: impl Iterator<Item = &'a Message>, rules: &LoopDetection) -> bool {
     let mut said = 0;
     for message in messages.filter(|message| is_said(message)) {
@@ -107,7 +109,7 @@ pub(crate) fn is_whole<'a>(messages: impl Iterator<Item = &'a Message>, rules: &
     false
 }
 
-/// Whether a message takes up room in the window: a user said it, the model, or a tool.
+/// Whether a message counts in the window: it is from a user, the model, or a tool.
 fn is_said(message: &Message) -> bool {
     match message {
         Message::User(said) => !said.by_engine,
@@ -116,7 +118,7 @@ fn is_said(message: &Message) -> bool {
     }
 }
 
-/// How many of a tool's calls are alike (A25).
+/// Returns the number of similar calls of a tool (A25).
 fn count(calls: &[Asked<'_>]) -> usize {
     if calls.len() <= PLAIN_MAX {
         return calls.len();
@@ -129,10 +131,10 @@ fn count(calls: &[Asked<'_>]) -> usize {
     if exact >= GROUP_MIN { exact } else { exact.max(similar(calls)) }
 }
 
-/// The arguments of a call, and its result where that counts.
+/// The arguments of a call, and its result if that counts.
 type Parsed<'a> = (Map<String, Value>, Option<&'a str>);
 
-/// The most calls with the same keys that are like the first of them.
+/// Returns the largest number of calls with the same keys that are similar to the first of them.
 fn similar(calls: &[Asked<'_>]) -> usize {
     let mut groups: BTreeMap<BTreeSet<String>, Vec<Parsed<'_>>> = BTreeMap::new();
     for call in calls {
@@ -148,8 +150,8 @@ fn similar(calls: &[Asked<'_>]) -> usize {
     groups.values().filter(|group| group.len() >= GROUP_MIN).map(alike).max().unwrap_or(0)
 }
 
-/// Whether two calls with the same keys are alike: at least half of the values are the same, and what differs is
-/// not the page alone.
+/// Whether two calls with the same keys are similar: at least half of the values are equal, and they differ
+/// in more than the page.
 fn are_alike(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let differ: Vec<&String> =
         one.iter().filter(|(key, value)| other.get(*key) != Some(*value)).map(|(key, _)| key).collect();

@@ -52,38 +52,39 @@ use self::custom::Merged;
 use crate::time::Timestamp;
 use crate::words::ids::{CallId, MessageSeq, StepNumber};
 
-/// What the machine is told of the world. Random numbers will come in here too, once something needs one.
+/// Facts about the world that the machine is told. Random numbers will be added here once something needs
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// The instant now, on the store's clock.
     pub now: Timestamp,
 }
 
-/// What follows from an input.
+/// The result of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
     /// The machine from now on.
     pub next: Machine,
-    /// What must be done, in order. Nothing of it has been done.
+    /// The effects, in order. None of them has been performed.
     pub effects: Vec<Effect>,
-    /// False when the machine was there already: a redelivery, nothing to record.
+    /// False if the machine was there already: a redelivery, with nothing to record.
     pub moved: bool,
 }
 
-/// Something that must be done because of a transition.
+/// An effect of a transition, which must be performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// A turn began: say so.
+    /// Announce that a turn began.
     AnnounceTurn,
-    /// Make ready what the turn needs.
+    /// Prepare the surroundings of the turn.
     Provision,
     /// Ask the model.
     CallModel {
-        /// Which step.
+        /// The step.
         step: StepNumber,
-        /// Which attempt at it.
+        /// The attempt at it.
         attempt: u32,
-        /// Where its answer will stand.
+        /// The place at which the answer will stand.
         entry: MessageSeq,
     },
     /// Stop listening to the model.
@@ -92,13 +93,14 @@ pub enum Effect {
     Consult(Vec<CallId>),
     /// Tell these calls to stop.
     StopCalls(Vec<CallId>),
-    /// Every call of the step has ended, as the batch says: its results are due, in call order (INV-08).
+    /// Close the step: every call has ended, as the batch says, and the results are due, in call order
+    /// (INV-08).
     CloseStep(Batch),
-    /// The calls of the step changed the custom state: say so, behind their results.
+    /// Report the changes of the step's calls to the custom state, behind their results.
     StateChanged(Merged),
-    /// Free what the turn holds.
+    /// Free the surroundings of the turn.
     TearDown(Teardown),
-    /// A turn ended: say so, once.
+    /// Announce that a turn ended, once.
     AnnounceEnd(Ending),
 }
 
@@ -106,11 +108,11 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a session that is {} does not take {}{}", state.as_str(), input.as_str(), detail_of(detail))]
 pub struct Refused {
-    /// Where the session stands.
+    /// The state of the session.
     pub state: StateKind,
-    /// What it was told.
+    /// The input.
     pub input: InputKind,
-    /// What exactly, where the pair alone does not say it.
+    /// The details, if the pair alone does not explain it.
     pub detail: Option<String>,
 }
 

@@ -11,24 +11,25 @@ use super::{AskedForMore, Batch, Call, CallState};
 use crate::words::ids::StepNumber;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
-/// The name under which more steps are asked for.
+/// The name of the tool under which more steps are asked for.
 pub const MORE_STEPS: &str = "more_steps";
 
 /// The most steps that one answer grants, unless the agent itself may take more.
 pub const MORE_STEPS_MAX: u32 = 1_000;
 
-/// What is asked, as the arguments of the call: an answer that edits them grants another number.
+/// The request, as the arguments of the call: an answer that edits them grants another number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MoreSteps {
-    /// How many more.
+    /// The number of steps.
     pub steps: u32,
 }
 
 impl MoreSteps {
-    /// What an answer grants of which these are the arguments, where an agent may take `max_steps` by itself.
+    /// Reads the number of steps that an answer with these arguments grants, for an agent that may take
+    /// `max_steps` by itself.
     ///
-    /// Errors: what is wrong with them.
+    /// Errors: what is wrong with the arguments.
     pub fn read(arguments: &str, max_steps: u32) -> Result<Self, String> {
         let most = MORE_STEPS_MAX.max(max_steps);
         match serde_json::from_str::<Self>(arguments) {
@@ -39,7 +40,7 @@ impl MoreSteps {
     }
 }
 
-/// The batch that stands for this asking after `step`.
+/// The batch that stands for this request after `step`.
 pub(crate) fn batch(step: StepNumber, asked: &AskedForMore) -> Batch {
     let call = Call {
         id: asked.call.clone(),

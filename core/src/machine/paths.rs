@@ -5,34 +5,34 @@ use std::collections::BTreeMap;
 use super::table::{NATURES, Nature, ROWS};
 use super::{InputKind, StateKind};
 
-/// How far paths are followed where nobody says it.
+/// The default length up to which paths are followed.
 pub const PATH_MOVES_DEFAULT: usize = 5;
 
-/// The most moves of a path that [`paths`] follows: there are some tens of thousands of so many.
+/// The longest path that [`paths`] follows, in moves: there are some tens of thousands of that length.
 pub const PATH_MOVES_MAX: usize = 12;
 
-/// One way from a state: the moves to another state, in order.
+/// A path from a state: the moves to other states, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// Where it begins.
+    /// The first state.
     pub from: StateKind,
     /// The moves.
     pub moves: Vec<Move>,
-    /// Whether it ends at rest; else it was cut off.
+    /// Whether the path ends at rest; otherwise it was cut off.
     pub rests: bool,
 }
 
 /// A move to another state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Move {
-    /// What may lead there.
+    /// The inputs that may lead there.
     pub on: Vec<InputKind>,
-    /// Where.
+    /// The next state.
     pub to: StateKind,
 }
 
-/// Every way from `from` until the session rests, or until `depth` moves were made ([`PATH_MOVES_MAX`] at most), in
-/// the order of the table.
+/// Returns every path from `from` until the session rests, or until `depth` moves were made
+/// ([`PATH_MOVES_MAX`] at most), in the order of the table.
 pub fn paths(from: StateKind, depth: usize) -> Vec<Path> {
     let mut edges: BTreeMap<StateKind, Vec<Move>> = BTreeMap::new();
     for row in ROWS {

@@ -8,21 +8,23 @@ use super::Machine;
 /// A place at which two machines differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// Where, as names along dots: `usage.tool_calls`.
+    /// The place, as names with dots: `usage.tool_calls`.
     pub place: String,
-    /// What the rows say; none: nothing stands there.
+    /// The value that the rows make; none: there is no value.
     pub rows: Option<Value>,
-    /// What the state says.
+    /// The value in the stored state.
     pub state: Option<Value>,
 }
 
-/// What older versions did not write into a state, though their rows make it. That it is missing there is no difference.
+/// Fields that older versions did not write into a state, although the rows make them. A missing one is no
+/// difference.
 const ADDED: [&str; 2] = ["state.ending.step", "turn.used_before"];
 
-/// Where the machine that was rebuilt from rows differs from the one that is stored, in the order of the names.
+/// Returns the differences between the machine that was rebuilt from rows and the stored one, in the order of
+/// the names.
 ///
 /// # Errors
-/// One of them cannot be written as JSON.
+/// One of the machines cannot be written as JSON.
 pub fn differences(rows: &Machine, state: &Machine) -> Result<Vec<Difference>, serde_json::Error> {
     let (rows, state) = (serde_json::to_value(rows)?, serde_json::to_value(state)?);
     let mut found = Vec::new();

@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::gate::ArgumentPatterns;
 
-/// The most approvals that a session remembers for good.
+/// The most standing approvals that a session remembers.
 pub const STANDING_APPROVALS_MAX: usize = 64;
 
-/// The calls that need no approval any more in this session: a person said so once. Such a word
-/// satisfies a policy that asks for approval; it never lifts a denial, and it ends with the session.
+/// The calls that need no approval any more in this session, because a person said so once. A standing
+/// approval satisfies a policy that asks for approval. It never lifts a denial, and it ends with the session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StandingApprovals {
     approved: BTreeSet<StandingApproval>,
 }
 
-/// Which calls.
+/// A standing approval: the calls that it covers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum StandingApproval {
-    /// All of this tool.
+    /// All calls of this tool.
     Tool(String),
-    /// Those of this tool whose arguments fit.
+    /// The calls of this tool whose arguments fit.
     Some {
-        /// Which tool.
+        /// The tool.
         tool: String,
-        /// Which arguments.
+        /// The patterns for the arguments.
         arguments: ArgumentPatterns,
     },
 }
 
 impl StandingApproval {
-    /// Of the calls of `tool` those whose arguments fit: all, if no argument is named.
+    /// Covers the calls of `tool` whose arguments fit: all calls, if no argument is named.
     pub fn of(tool: &str, arguments: &ArgumentPatterns) -> Self {
         let tool = tool.to_owned();
         if arguments.is_empty() {
@@ -61,27 +61,27 @@ impl std::fmt::Display for StandingApproval {
 }
 
 impl StandingApprovals {
-    /// Whether nothing is approved for good.
+    /// Whether there are no standing approvals.
     pub fn is_empty(&self) -> bool {
         self.approved.is_empty()
     }
 
-    /// What is, in order.
+    /// Iterates over the standing approvals, in order.
     pub fn iter(&self) -> impl Iterator<Item = &StandingApproval> {
         self.approved.iter()
     }
 
-    /// Whether a call of `tool` with these arguments, JSON, needs no approval any more.
+    /// Whether a call of `tool` with these JSON arguments needs no approval any more.
     pub fn cover(&self, tool: &str, arguments: &str) -> bool {
         self.approved.iter().any(|approval| approval.covers(tool, arguments))
     }
 
-    /// Whether it is remembered already, or could be.
+    /// Whether the approval is remembered already, or there is room for it.
     pub fn have_room_for(&self, approval: &StandingApproval) -> bool {
         self.approved.contains(approval) || self.approved.len() < STANDING_APPROVALS_MAX
     }
 
-    /// Remembers it, if there is room.
+    /// Remembers the approval, if there is room.
     pub(super) fn add(&mut self, approval: StandingApproval) {
         if self.have_room_for(&approval) {
             self.approved.insert(approval);

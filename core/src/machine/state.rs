@@ -16,12 +16,14 @@ use crate::words::output::OutputCheck;
 use crate::words::payload::is_default;
 use crate::words::usage::Usage;
 
-/// Where a session stands: one value. Each variant owns only what makes sense there; messages, calls and
-/// arguments are referred to by place, never copied.
+/// The state of a session, as one value. Each variant owns only the data that makes sense there; messages,
+/// calls and arguments are referred to by place, never copied.
 ///
-/// Dispatching (only children owe outcomes) stands between Confirming and Steering, once it works.
+/// Dispatching (only children owe outcomes) will stand between Confirming and Steering, once it is
+/// implemented.
 ///
-/// Whoever handles it handles every state: one that is left out, as a new one would be, does not compile (requirement A01).
+/// Code that handles a state must handle every state: if one is left out, as a new one would be, it does not
+/// compile (requirement A01).
 ///
 /// ```compile_fail,E0004
 /// # use holdover_core::machine::AgentState;
@@ -40,27 +42,27 @@ pub enum AgentState {
     /// Before the first turn.
     #[default]
     Idle,
-    /// What the turn needs is being made ready.
+    /// The surroundings of the turn are being prepared.
     Provisioning {
-        /// What began the turn.
+        /// The request that began the turn.
         request: TurnRequest,
     },
     /// The model request is about to be made.
     Thinking {
-        /// Which step.
+        /// The step.
         step: StepNumber,
-        /// Which attempt at it, from 0.
+        /// The attempt at it, from 0.
         #[serde(default, skip_serializing_if = "is_default")]
         attempt: u32,
     },
     /// The model answers.
     Streaming {
-        /// Which step.
+        /// The step.
         step: StepNumber,
-        /// Which attempt at it, from 0.
+        /// The attempt at it, from 0.
         #[serde(default, skip_serializing_if = "is_default")]
         attempt: u32,
-        /// Where its answer will stand in the transcript.
+        /// The place in the transcript at which the answer will stand.
         entry: MessageSeq,
     },
     /// Calls run, in conflict groups.
@@ -68,19 +70,19 @@ pub enum AgentState {
         /// The calls.
         batch: Batch,
     },
-    /// Parked: anything but children alone is owed.
+    /// Parked: something is owed, and not only by children.
     Confirming {
         /// The calls.
         batch: Batch,
     },
     /// The only place that decides to go on or to stop.
     Steering {
-        /// What there is to steer by.
+        /// The facts that steering decides by.
         from: SteeringFrom,
     },
-    /// What is old is summarised; then the model is asked, or the turn ends, or the session rests again.
+    /// Old messages are summarised. Then the model is asked, or the turn ends, or the session rests again.
     Compacting {
-        /// Why.
+        /// The reason.
         why: CompactionCause,
         /// The step that comes, or that the provider refused as too long.
         step: StepNumber,
@@ -90,27 +92,27 @@ pub enum AgentState {
     },
     /// Parked, or waiting for less than a second: the model is asked again later.
     BackingOff {
-        /// Which step.
+        /// The step.
         step: StepNumber,
-        /// The attempt that comes.
+        /// The number of the next attempt.
         attempt: u32,
-        /// When.
+        /// The instant of the next attempt.
         until: Timestamp,
-        /// Why.
+        /// The error of the last attempt.
         error: ErrorInfo,
     },
-    /// The outcome is fixed; what the turn holds is freed.
+    /// The outcome is fixed, and the surroundings of the turn are freed.
     TearingDown {
-        /// How the turn ends.
+        /// The ending of the turn.
         ending: Ending,
-        /// What is left to free.
+        /// The things that are left to free.
         left: Teardown,
     },
     /// At rest; takes the next turn request.
     Done {
-        /// How the last turn ended.
+        /// The ending of the last turn.
         ending: Ending,
-        /// What the session has used.
+        /// The usage of the session so far.
         usage: Usage,
     },
 }
@@ -133,7 +135,8 @@ impl AgentState {
         }
     }
 
-    /// The status of a session that rests in this state: what its last turn came to, idle if none has ended.
+    /// The status of a session that rests in this state: the result of its last turn, or idle if no turn has
+    /// ended.
     pub fn status_at_rest(&self) -> SessionStatus {
         let at_rest = self.ending().filter(|_| !matches!(self, Self::TearingDown { .. }));
         at_rest.map_or(SessionStatus::Idle, Ending::status)
@@ -162,15 +165,15 @@ impl AgentState {
         }
     }
 
-    /// Whether a model or a call waits to be tried again.
+    /// Whether a model call or a tool call waits for its next try.
     pub fn waits_to_try_again(&self) -> bool {
         let again = |call: &Call| matches!(call.state, CallState::Waiting { again: true, .. });
         matches!(self, Self::BackingOff { .. })
             || self.batch().is_some_and(|batch| batch.calls.iter().any(again))
     }
 
-    /// How the last turn ends or has ended, once that is fixed: nothing that comes later changes it. None before the
-    /// first, and while one is open that may still come to anything.
+    /// The ending of the last turn, once it is fixed: nothing that comes later changes it. None before the
+    /// first turn, and while a turn is open whose ending is not fixed.
     pub fn ending(&self) -> Option<&Ending> {
         match self {
             Self::Done { ending, .. }
@@ -188,12 +191,12 @@ impl AgentState {
         }
     }
 
-    /// How the last turn has ended, of a session at rest with which nothing is done.
+    /// The ending of the last turn, if the session rests and nothing is done with it.
     pub fn ended(&self) -> Option<&Ending> {
         self.ending().filter(|_| matches!(self, Self::Done { .. }))
     }
 
-    /// When a model is asked again that failed; none if none waits for that.
+    /// The instant at which a failed model is asked again; none if no model waits for that.
     pub fn backs_off_until(&self) -> Option<Timestamp> {
         if let Self::BackingOff { until, .. } = self { Some(*until) } else { None }
     }
@@ -215,31 +218,31 @@ impl AgentState {
     }
 }
 
-/// What steering decides by.
+/// The facts that steering decides by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum SteeringFrom {
     /// The model answered without asking for a tool.
     Answer {
-        /// Why it stopped.
+        /// The reason why the model stopped.
         stop: StopReason,
     },
     /// Every call of the step has ended.
     Calls {
         /// Whether a result said that the turn should end.
         stop_signal: bool,
-        /// Whether every result did.
+        /// Whether every result said so.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         all_say_stop: bool,
-        /// What became of the value that the turn owes, if the step was to give it.
+        /// The result of checking the value that the turn must return, if the step was to give it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<OutputCheck>,
     },
-    /// A turn is taken up again.
+    /// A turn goes on after an interrupt, a failure or a grant of more steps.
     Resumed,
 }
 
-/// Why what is old is summarised.
+/// The reason for a summary of old messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum CompactionCause {
@@ -247,12 +250,12 @@ pub enum CompactionCause {
     Threshold,
     /// The provider refused the request as larger than the model's context.
     ContextLimit {
-        /// With these words. They end the turn if no summary can be made.
+        /// The provider's error. It ends the turn if no summary can be made.
         error: ErrorInfo,
     },
-    /// Somebody asked for it while the session rested.
+    /// Somebody asked for a summary while the session rested.
     Manual {
-        /// How the session's last turn ended: so it rests again.
+        /// The ending of the session's last turn, with which it rests again.
         ending: Ending,
     },
     /// A handoff needs its extract.

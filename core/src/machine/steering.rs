@@ -10,14 +10,14 @@ use crate::words::model::{StopReason, TokenUsage};
 use crate::words::output::{OutputCheck, OutputSpec};
 use crate::words::usage::Usage;
 
-/// What steering looks at.
+/// The facts that steering looks at.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// What led here.
+    /// The reason for steering now.
     pub from: SteeringFrom,
     /// The turn.
     pub turn: &'a Turn,
-    /// What the session has used.
+    /// The usage of the session so far.
     pub usage: &'a Usage,
     /// The agent.
     pub agent: &'a AgentSpec,
@@ -25,20 +25,21 @@ pub struct View<'a> {
     pub now: Timestamp,
     /// Whether messages arrived that the model has not seen.
     pub messages_wait: bool,
-    /// Whether a hook has something to say to the model before it is asked again.
+    /// Whether a hook has a correction for the model before it is asked again.
     pub corrected: bool,
     /// Tools of which a call of this step was done.
     pub tools_done: &'a [String],
-    /// What the model said in this step.
+    /// The text of the model in this step.
     pub text: &'a str,
 }
 
-/// How the turn ends, or none: the next step.
+/// Returns the ending of the turn; none: the next step follows.
 ///
-/// In this order: the value that the turn owes; a stop signal of a tool or a stop condition; a refusal, which is an
-/// error; then, only if the turn would go on, the step limit and the budgets; then the model's own stop, unless
-/// messages wait or a hook corrects the course. An answer that was cut off is no stop of the model's own: it is an
-/// error, unless messages wait or a hook corrects. A stop from outside is looked at before.
+/// The order is: the value that the turn must return; a stop signal of a tool, or a stop condition; a
+/// refusal, which is an error; then, only if the turn would go on, the step limit and the budgets; then the
+/// model's own stop, unless messages wait or a hook corrects the course. An answer that was cut off is not
+/// the model's own stop: it is an error, unless messages wait or a hook corrects. A stop from outside is
+/// handled before.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
     if let SteeringFrom::Calls { output: Some(OutputCheck::Fits(place)), .. } = view.from {
         return Some(Ending::output(place));
@@ -75,8 +76,8 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
     over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))
 }
 
-/// Whether the turn owes a value, and what led here gave none, or none that fits. A word that arrived meanwhile is
-/// answered first; an answer that was cut off or refused is an error of its own.
+/// Whether the turn must return a value, and the step gave none, or one that does not fit. A message that
+/// arrived meanwhile is answered first; an answer that was cut off or refused is an error of its own.
 pub fn gives_no_output(view: &View<'_>) -> bool {
     view.agent.output.is_some()
         && match view.from {
@@ -120,7 +121,7 @@ fn over_budget(view: &View<'_>, limits: &Limits) -> bool {
     is_spent(view.usage, limits) || reached(view.turn.worked_until(view.now), limits.max_run_ms)
 }
 
-/// Whether a session has used up the tokens or the money that it may use.
+/// Whether a session has used up its tokens or its money.
 pub fn is_spent(usage: &Usage, limits: &Limits) -> bool {
     reached(usage.tokens.total(), limits.max_tokens) || reached(usage.cost_microusd, limits.max_cost_microusd)
 }
@@ -129,7 +130,7 @@ fn reached(used: u64, limit: Option<u64>) -> bool {
     limit.is_some_and(|limit| used >= limit)
 }
 
-/// What the model call cost, in millionths of a dollar.
+/// The cost of a model call, in millionths of a dollar.
 pub fn cost_microusd(tokens: &TokenUsage, prices: &Prices) -> u64 {
     // Those of the cache are among those that were read; a provider may count as it likes.
     let cached = tokens.cached.min(tokens.input);

@@ -6,7 +6,7 @@ use crate::store::OutcomeKind;
 use crate::time::Timestamp;
 use crate::words::suspension::{Owed, OwedKind, Suspension};
 
-/// Why the run of this batch must exit, or none if it goes on: something is out, free to start, or due.
+/// Returns why the run of this batch must exit. None if it goes on: something is out, free to start, or due.
 ///
 /// The precedence, first match:
 ///

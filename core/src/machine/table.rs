@@ -12,9 +12,9 @@ use super::{InputKind, StateKind};
 pub struct Row {
     /// The state before.
     pub from: StateKind,
-    /// What happens.
+    /// The input.
     pub on: InputKind,
-    /// Where it may lead; the same state where it may stay.
+    /// The states to which it may lead; includes the same state if the machine may stay.
     pub to: &'static [StateKind],
 }
 
@@ -28,28 +28,28 @@ pub fn admits(state: StateKind, input: InputKind) -> bool {
     ROWS.iter().any(|row| row.from == state && row.on == input)
 }
 
-/// What kind of state it is, and what keeps it from lasting for ever.
+/// The nature of a state, and what keeps it from lasting for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
     /// Nothing runs, nothing is owed.
     Rest,
     /// A run works.
     Working,
-    /// Nothing runs; this wakes it.
+    /// Nothing runs; these inputs wake the session.
     Parked {
-        /// The inputs that wake it.
+        /// The inputs that wake the session.
         woken_by: &'static [InputKind],
-        /// The input that brings what somebody owes; none: nobody is asked.
+        /// The input that brings the answer that somebody owes; none: nobody is asked.
         answered_by: Option<InputKind>,
     },
 }
 
-/// What bounds a cycle that passes through a state.
+/// A bound on every cycle that passes through a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
     /// The state.
     pub state: StateKind,
-    /// What bounds it.
+    /// The reason why the cycle ends.
     pub by: &'static str,
 }
 
@@ -62,7 +62,7 @@ const fn row(from: StateKind, on: InputKind, to: &'static [StateKind]) -> Row {
 
 const AFTER_CALL: &[StateKind] = &[S::Executing, S::Confirming, S::Steering, S::TearingDown];
 
-/// Every move there is. A pair that is not here is refused.
+/// Every move of the machine. A pair that is not listed is refused.
 pub const ROWS: &[Row] = &[
     row(S::Idle, I::TurnRequested, &[S::Provisioning]),
     row(S::Idle, I::Briefed, &[S::Idle]),
@@ -149,7 +149,7 @@ pub const ROWS: &[Row] = &[
     row(S::Done, I::TornDown, &[S::Done]),
 ];
 
-/// What kind of state each is.
+/// The nature of each state.
 pub const NATURES: &[(StateKind, Nature)] = &[
     (S::Idle, Nature::Rest),
     (S::Provisioning, Nature::Working),
@@ -164,7 +164,7 @@ pub const NATURES: &[(StateKind, Nature)] = &[
     (S::Done, Nature::Rest),
 ];
 
-/// What bounds each cycle: every cycle of moves to another state passes through one of these states or
+/// The bounds of all cycles: every cycle of moves to other states passes through one of these states or
 /// through rest.
 pub const BOUNDS: &[Bound] = &[
     Bound { state: S::Steering, by: "limits.max_steps" },
@@ -186,7 +186,7 @@ pub const BOUNDS: &[Bound] = &[
     },
 ];
 
-/// A table that could strand a session.
+/// A fault of a table that could strand a session.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A pair is listed twice.
@@ -195,7 +195,7 @@ pub enum TableError {
     /// A row leads nowhere, or to a state that the table does not know.
     #[error("machine table: {} on {} has no known target", .0.as_str(), .1.as_str())]
     MissingTarget(StateKind, InputKind),
-    /// From here no rest is reached without passing through an error.
+    /// From this state, rest cannot be reached without passing through an error.
     #[error("machine table: no way from {} to rest without an error", .0.as_str())]
     DeadEnd(StateKind),
     /// A working state that a failure cannot leave.
@@ -207,35 +207,35 @@ pub enum TableError {
     /// A state that waits for somebody whose answer leads nowhere.
     #[error("machine table: no way to answer {}", .0.as_str())]
     NoAnswer(StateKind),
-    /// A cycle that nothing bounds: its states in the order in which it passes through them.
+    /// A cycle without a bound: its states, in the order of the cycle.
     #[error("machine table: nothing bounds the cycle through {}", .0.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", "))]
     UnboundedCycle(Vec<StateKind>),
 }
 
-/// All that is wrong with a table.
+/// All faults of a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct TableErrors(pub Vec<TableError>);
 
-/// Checks the table of this version: targets exist, rest is reached without passing through an error,
-/// every working state has a failure edge, every parked state says what wakes it, whoever is asked can answer, every
-/// cycle is bounded.
+/// Checks the table of this version: targets exist; rest is reached without passing through an error; every
+/// working state has a failure edge; every parked state names its wake-up; whoever is asked can answer; and
+/// every cycle has a bound.
 ///
-/// Checked once a process; no session is taken up under a table that does not pass.
+/// Checked once in each process. No session is claimed under a table that does not pass.
 pub fn validate() -> Result<(), TableErrors> {
     static CHECKED: LazyLock<Result<(), TableErrors>> =
         LazyLock::new(|| Table { rows: ROWS, natures: NATURES, bounds: BOUNDS }.validate());
     CHECKED.clone()
 }
 
-/// A table with what is said of its states.
+/// A table, and the facts about its states.
 #[derive(Debug, Clone, Copy)]
 pub struct Table<'a> {
     /// Every move.
     pub rows: &'a [Row],
-    /// What kind of state each is.
+    /// The nature of each state.
     pub natures: &'a [(StateKind, Nature)],
-    /// What bounds cycles.
+    /// The bounds of cycles.
     pub bounds: &'a [Bound],
 }
 
@@ -246,7 +246,7 @@ impl Table<'_> {
         if problems.is_empty() { Ok(()) } else { Err(TableErrors(problems)) }
     }
 
-    /// All that is wrong with it: row by row, then state by state.
+    /// All faults of the table: row by row, then state by state.
     fn problems(&self) -> Vec<TableError> {
         let mut found = Vec::new();
         let mut pairs = BTreeSet::new();
@@ -281,7 +281,7 @@ impl Table<'_> {
         found
     }
 
-    /// Where `on` may lead from `from`; empty if it is refused.
+    /// The states to which `on` may lead from `from`; empty if it is refused.
     pub fn targets(&self, from: StateKind, on: InputKind) -> &[StateKind] {
         self.rows.iter().find(|row| row.from == from && row.on == on).map_or(&[], |row| row.to)
     }
@@ -290,7 +290,8 @@ impl Table<'_> {
         self.natures.iter().find(|(of, _)| *of == state).map(|(_, nature)| nature)
     }
 
-    /// Failures lead to teardown, or back to rest where no turn runs. One in teardown does not change its course.
+    /// Whether a failure leads to teardown, or back to rest if no turn runs. A failure during teardown does
+    /// not change its course.
     fn fails(&self, state: StateKind) -> bool {
         let ends = |to: &StateKind| *to == S::TearingDown || self.nature(*to) == Some(&Nature::Rest);
         let targets = self.targets(state, I::Failed);

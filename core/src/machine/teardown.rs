@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a turn that ends must still free.
+/// The things that a turn that ends must still free.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teardown {
-    /// What was provisioned for the turn, also if only half.
+    /// Whether surroundings were provisioned for the turn, even if only half.
     pub provisioned: bool,
 }
 

@@ -158,7 +158,7 @@ fn batch(states: &[CallState]) -> Batch {
     Batch::new(StepNumber(1), MessageSeq(1), calls)
 }
 
-/// Samples of every state: enough of them that every move of the table happens.
+/// Samples of every state: enough for every move of the table.
 fn states() -> Vec<AgentState> {
     let step = StepNumber(1);
     let left = |provisioned| AgentState::TearingDown {
@@ -345,7 +345,7 @@ fn at(state: AgentState) -> Machine {
 
 const FACTS: Facts = Facts { now: Timestamp::from_ms(7) };
 
-/// Where each pair leads, over all samples.
+/// The states to which each pair leads, over all samples.
 fn reached(from: StateKind, on: InputKind) -> BTreeSet<StateKind> {
     let mut reached = BTreeSet::new();
     for state in states().into_iter().filter(|state| state.kind() == from) {

@@ -15,36 +15,36 @@ use crate::words::mode::Mode;
 use crate::words::payload::is_default;
 use crate::words::usage::Usage;
 
-/// All that a session's machine remembers; the bytes of a session's state are this, as JSON.
+/// Everything that a session's machine remembers. As JSON, this is the state of the session in the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Where the session stands.
+    /// The state of the session.
     pub state: AgentState,
     /// The turn that runs, or ran last.
     pub turn: Turn,
     /// The newest step.
     pub step: StepNumber,
-    /// What the whole session has used.
+    /// The usage of the whole session.
     pub usage: Usage,
-    /// The tools that a person approved for the rest of the session.
+    /// The calls that a person approved for the rest of the session.
     #[serde(default, skip_serializing_if = "StandingApprovals::is_empty")]
     pub always: StandingApprovals,
-    /// The mode in which the agent works; none: the one in which its sessions begin.
+    /// The mode in which the agent works; none: the mode in which the agent's sessions begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// Where the system prompt stands that a caller gave; 0: the agent's own is used.
+    /// The message with the system prompt that a caller gave; 0: the agent's own is used.
     #[serde(default, skip_serializing_if = "is_default")]
     pub prompt: MessageSeq,
-    /// What messages changed of the two, to be taken back with them.
+    /// The changes of mode and prompt by messages, to be undone when the messages are taken back.
     #[serde(default, skip_serializing_if = "Briefings::is_empty")]
     pub briefings: Briefings,
-    /// What the model sees of the transcript.
+    /// The part of the transcript that the model sees.
     #[serde(default, skip_serializing_if = "View::is_whole")]
     pub view: View,
-    /// What its tools remember.
+    /// The custom state of the agent's tools.
     #[serde(default, skip_serializing_if = "CustomState::is_empty")]
     pub custom: CustomState,
-    /// The handoff that is being prepared: until its extract exists.
+    /// The handoff that is being prepared, until its extract exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoff>,
 }
@@ -52,24 +52,24 @@ pub struct Machine {
 /// A turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Its number; 0 before the first.
+    /// The number of the turn; 0 before the first.
     pub number: TurnNumber,
-    /// Whether it runs.
+    /// Whether the turn runs.
     pub open: bool,
-    /// What the session had used before it. None in the first turn, before which nothing was used, and in a turn that an
-    /// older version began.
+    /// The usage of the session before the turn. None in the first turn, before which nothing was used, and
+    /// in a turn that an older version began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_before: Option<Usage>,
-    /// The newest message before it; 0 also in a turn that an older version began.
+    /// The newest message before the turn; also 0 in a turn that an older version began.
     #[serde(default, skip_serializing_if = "is_default")]
     pub began: MessageSeq,
-    /// What the model was shown before the first summary since this turn began; until the next one begins.
+    /// The view of the model before the first summary since this turn began; kept until the next turn begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_before: Option<Box<View>>,
     /// Finished model calls.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,
-    /// Steps that people have granted beyond those that the agent may take.
+    /// The number of steps that people have granted beyond the agent's own limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub granted: u32,
     /// Calls that the model has asked for.
@@ -78,47 +78,50 @@ pub struct Turn {
     /// The tools that are withheld from the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
-    /// Steps that gave no value, or none that fits, though the turn owes one.
+    /// The number of steps that gave no value, or none that fits, though the turn must return one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub no_output: u32,
-    /// After how many of its steps hooks have corrected its course.
+    /// The number of its steps after which hooks have corrected its course.
     #[serde(default, skip_serializing_if = "is_default")]
     pub corrections: u32,
-    /// The step before which a summary was tried last. It is tried again for the same step
-    /// only where it failed and a provider refuses the request as too long.
+    /// The step before which a summary was last tried. It is tried again for the same step only if it failed
+    /// and a provider refuses the request as too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
     /// How often the provider of its model has refused the newest step as too long.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refused: u32,
-    /// Which of the agent's models this step is asked of: 0 is its own, then those that it falls back on.
+    /// The agent's model that this step is asked of: 0 is the agent's own, and the fallbacks follow.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model: u32,
-    /// Until when an open circuit holds its model at most: what is heard of the circuit before counts as no new attempt.
+    /// The latest end of the hold by an open circuit. Errors of the circuit until then count as no new
+    /// attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// How many calls in a row could not be run, with none among them that did what it was asked for.
+    /// The number of calls in a row that could not be run. A call that did what it was asked for ends the
+    /// row.
     #[serde(default, skip_serializing_if = "is_default")]
     pub broken: u32,
-    /// Whether something is provisioned for it, also if only half.
+    /// Whether surroundings are provisioned for the turn, even if only half.
     #[serde(default, skip_serializing_if = "is_default")]
     pub provisioned: bool,
-    /// Whether the model has said all it wanted and nobody has spoken since: there is nothing to ask it.
+    /// Whether the model has said all that it wanted and nobody has spoken since, so that there is nothing to
+    /// ask it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
-    /// What it has used, where hooks are told of it.
+    /// The usage of the turn, if hooks are told of it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spent: Spent,
-    /// How long runs have worked on it, before the one that does now.
+    /// How long runs have worked on the turn, before the present run.
     #[serde(default, skip_serializing_if = "is_default")]
     pub worked_ms: u64,
-    /// Since when a run works on it.
+    /// The instant since which the present run works on the turn.
     pub claimed_at: Timestamp,
 }
 
 impl Machine {
-    /// Takes how the agent is to work from here on, as the message at `said` says it; 0: as nothing says that could be
-    /// taken back. False: it works so already.
+    /// Changes how the agent works from here on, as the message at `said` says. 0: no message says it, so it
+    /// is never undone. False: the agent works like this already.
     pub(super) fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> bool {
         let before = (self.mode, self.prompt);
         self.mode = mode.or(self.mode);
@@ -133,15 +136,15 @@ impl Machine {
         changed
     }
 
-    /// Works again as before the first message after `to` that said otherwise.
+    /// Undoes the changes of how the agent works by messages after `to`.
     pub(super) fn unbrief(&mut self, to: MessageSeq) {
         if let Some((mode, prompt)) = self.briefings.take_back(to) {
             (self.mode, self.prompt) = (mode, prompt);
         }
     }
 
-    /// What the session has used since its last turn began. None before the first turn, and of a later one that an older
-    /// version began.
+    /// The usage of the session since its last turn began. None before the first turn, and for a later turn
+    /// that an older version began.
     pub fn used_in_turn(&self) -> Option<Usage> {
         match self.turn.used_before {
             Some(before) => Some(self.usage.since(&before)),
@@ -149,22 +152,22 @@ impl Machine {
         }
     }
 
-    /// What the model is shown again once what stands after `to` is taken back, if a summary of the newest turn goes with
-    /// it.
+    /// The view that the model has again once everything after `to` is taken back, if a summary of the newest
+    /// turn goes with it.
     pub fn seen_again_at(&self, to: MessageSeq) -> Option<&View> {
         self.turn.seen_before.as_deref().filter(|_| !self.view.shows(to.next()))
     }
 }
 
 impl Turn {
-    /// The agent's next model is asked: what the one before refused as too long says nothing of it.
+    /// Asks the agent's next model. Refusals of the previous model as too long do not count for it.
     pub(super) fn next_model(&mut self) {
         self.model += 1;
         self.refused = 0;
     }
 
-    /// Which attempt follows `attempt`, that failed at `now`. What an open circuit holds until `held_until` is one attempt,
-    /// however often it is looked at meanwhile.
+    /// The number of the attempt after `attempt`, which failed at `now`. Everything that an open circuit
+    /// holds until `held_until` is one attempt, however often the circuit is looked at meanwhile.
     pub(super) fn attempt_after(
         &mut self,
         attempt: u32,
@@ -178,38 +181,38 @@ impl Turn {
         attempt.saturating_add(1)
     }
 
-    /// Whether a circuit holds its model still, as far as it heard.
+    /// Whether a circuit still holds the model, as far as is known.
     pub(crate) fn is_held(&self, now: Timestamp) -> bool {
         self.held_until.is_some_and(|until| now < until)
     }
 
-    /// How long runs have worked on it until `now`, in milliseconds. Time spent suspended does not count.
+    /// How long runs have worked on the turn until `now`, in milliseconds. Suspended time does not count.
     pub fn worked_until(&self, now: Timestamp) -> u64 {
         let running = self.claimed_at.until(now).as_millis();
         self.worked_ms.saturating_add(u64::try_from(running).unwrap_or(u64::MAX))
     }
 }
 
-/// What a turn has used, counted only where hooks are told of it.
+/// The usage of a turn, counted only if hooks are told of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// Its newest step.
+    /// The usage of the newest step.
     pub step: Usage,
-    /// All of its steps.
+    /// The usage of all steps of the turn.
     pub turn: Usage,
-    /// Where the model's answer of that step stands.
+    /// The place of the model's answer of the newest step.
     pub answer: MessageSeq,
 }
 
 impl Spent {
-    /// The model answered: a step begins to count.
+    /// The model answered: the count of a step begins.
     pub(super) fn answered(&mut self, answer: MessageSeq, usage: Usage) {
         self.step = usage;
         self.turn.add(usage);
         self.answer = answer;
     }
 
-    /// A call of the step that counts was not sent after all.
+    /// A call of the counted step was not sent after all.
     pub(super) fn call_unsent(&mut self) {
         if self.answer != MessageSeq::default() {
             self.step.tool_calls = self.step.tool_calls.saturating_sub(1);
@@ -217,7 +220,7 @@ impl Spent {
         }
     }
 
-    /// A call of the step that counts is sent.
+    /// A call of the counted step is sent.
     pub(super) fn call_sent(&mut self) {
         if self.answer != MessageSeq::default() {
             self.step.tool_calls += 1;

@@ -8,43 +8,45 @@ use crate::words::history::Shorter;
 use crate::words::ids::MessageSeq;
 use crate::words::payload::is_default;
 
-/// Which messages the model is shown, in which order: the summary, what was kept, and all that came later.
+/// The messages that the model is shown, and their order: the summary, the kept messages, and all that came
+/// later.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct View {
-    /// Where the summary stands that is shown first.
+    /// The place of the summary that is shown first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<MessageSeq>,
-    /// What is shown after it, in order; it all stands before `after`.
+    /// The messages that are shown after the summary, in order. All of them stand before `after`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<MessageRange>,
-    /// All after this message is shown.
+    /// All messages after this one are shown.
     #[serde(skip_serializing_if = "is_default")]
     pub after: MessageSeq,
-    /// Results of tools up to this message are shown as cleared.
+    /// Tool results up to this message are shown as cleared.
     #[serde(skip_serializing_if = "is_default")]
     pub cleared: MessageSeq,
-    /// Of results of tools up to this message only a part is shown.
+    /// Tool results up to this message are shown only in part.
     #[serde(skip_serializing_if = "is_default")]
     pub in_part: MessageSeq,
-    /// Where the results stand that are shown whole, oldest first; no more of them than ever stay.
+    /// The places of the results that are shown whole, oldest first. There are at most as many as the rules
+    /// let stay.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<MessageSeq>,
-    /// How many tokens all of it was, when it was counted last.
+    /// The number of tokens of the whole view, when it was last counted.
     #[serde(skip_serializing_if = "is_default")]
     pub tokens: u64,
-    /// How many summaries have failed in a row.
+    /// The number of summaries in a row that have failed.
     #[serde(skip_serializing_if = "is_default")]
     pub failures: u32,
 }
 
 impl View {
-    /// Whether it is all of the transcript.
+    /// Whether the whole transcript is shown.
     pub fn is_whole(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is shown, in order, of a transcript that ends with `last`.
+    /// Returns the places that are shown, in order, of a transcript that ends with `last`.
     pub fn ranges(&self, last: MessageSeq) -> Vec<MessageRange> {
         let summary = self.summary.map(|at| MessageRange::new(at, at));
         let rest = MessageRange::new(self.after.next(), last);
@@ -52,7 +54,7 @@ impl View {
         summary.into_iter().chain(self.kept.iter().copied()).chain(rest).collect()
     }
 
-    /// From now on the summary at `at`, the newest message, stands for all that is shown before `from`.
+    /// Makes the summary at `at`, the newest message, stand for everything that is shown before `from`.
     pub(crate) fn compact(&mut self, at: MessageSeq, from: MessageSeq, tokens: u64) {
         let shown = Self { summary: None, ..self.clone() }.ranges(MessageSeq(at.0.saturating_sub(1)));
         self.kept = shown
@@ -72,7 +74,7 @@ impl View {
         seq > self.after || self.summary == Some(seq) || self.kept.iter().any(|range| range.contains(seq))
     }
 
-    /// From now on nothing is shown of what stands after `to` and before `at`, the newest message.
+    /// Hides everything after `to` and before `at`, the newest message.
     pub(crate) fn rewind(&mut self, to: MessageSeq, at: MessageSeq, tokens: u64) {
         let before = MessageSeq(at.0.saturating_sub(1));
         let shown = Self { summary: None, ..self.clone() }.ranges(before);
@@ -86,7 +88,7 @@ impl View {
         self.results.retain(|result| *result <= to);
     }
 
-    /// From now on results are shown shorter.
+    /// Shows results shorter from now on.
     pub(super) fn shorten(&mut self, shorter: Shorter) {
         match shorter {
             Shorter::InPart(up_to) => self.in_part = up_to,
@@ -94,7 +96,7 @@ impl View {
         }
     }
 
-    /// Takes in the results of a step; those up to `cleared` are shown as cleared from now on.
+    /// Adds the results of a step. Those up to `cleared` are shown as cleared from now on.
     pub(super) fn add_results(&mut self, of_step: Option<MessageRange>, cleared: Option<MessageSeq>) {
         if let Some(range) = of_step {
             self.results.extend((range.from.0..=range.to.0).map(MessageSeq));
@@ -106,8 +108,8 @@ impl View {
     }
 }
 
-/// Up to where results are shown as cleared once there are `results`, in order: none as long as there are no more
-/// than `over`, else all but the newest `kept` (A33).
+/// Returns the newest of these `results`, in order, that is shown as cleared together with all before it.
+/// None as long as there are no more than `over`; else all but the newest `kept` are cleared (A33).
 pub fn cleared_up_to(results: &[MessageSeq], over: u32, kept: u32) -> Option<MessageSeq> {
     let (over, kept) = (over as usize, kept as usize);
     let clears = over > 0 && results.len() > over;

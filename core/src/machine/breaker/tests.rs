@@ -58,7 +58,7 @@ fn u10_one_probes_while_the_others_are_held_and_a_dead_probe_is_followed_by_anot
     assert_eq!(followed.clone().renewed(known_by, &rules, at(95)), followed);
 }
 
-/// Somebody who is held, and looks again when told to.
+/// A caller that is held, and looks again when told to.
 struct Sleeper {
     looks_at: Timestamp,
 }

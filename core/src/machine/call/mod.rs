@@ -23,23 +23,23 @@ use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 /// A call of the step that is being executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
-    /// Which call.
+    /// The id of the call.
     pub id: CallId,
-    /// Which tool, as the model named it.
+    /// The tool, as the model named it.
     pub tool: String,
-    /// What a crash in the middle of it means. Kept here so that a session can be ended without its agent.
+    /// The effect class of the tool. Kept here so that a session can be ended without its agent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub effect: EffectClass,
-    /// Whether it is never started again on its own.
+    /// Whether the tool is dangerous, so that the call is never started again automatically.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
-    /// Who runs it.
+    /// The party that runs the call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub runs_on: RunsOn,
-    /// The message that holds the arguments: the model's, the decision that edited them, or the notice of the hook that
-    /// rewrote them.
+    /// The message that holds the arguments: the model's, the decision that edited them, or the notice of the
+    /// hook that rewrote them.
     pub arguments: MessageSeq,
-    /// What it touches; serial until the gate has looked at it.
+    /// The resources that the call touches; serial until the gate has looked at it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub profile: ResourceProfile,
     /// How often an answer was asked for. Part of the pending id, so each asking has its own.
@@ -48,47 +48,48 @@ pub struct Call {
     /// The digest of the arguments that a person approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<Digest>,
-    /// Who decides on it, where its policy says more than that somebody must; until it is allowed.
+    /// The people who decide on the call, if its policy names them or asks for several; kept until the call
+    /// is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panel: Option<Box<Panel>>,
-    /// Whether a run that died may have sent it, and it is to be sent again. Stopped before that, it is in
-    /// doubt.
+    /// Whether a run that died may have sent the call, and it is to be sent again. If it is stopped before
+    /// that, it ends in doubt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sent_before: bool,
-    /// How often it could not be run, and was to be sent again.
+    /// How often the call could not be run, and was to be sent again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tries: u32,
-    /// What it changes of the custom state once its step is over, if it is done then.
+    /// The changes of the custom state that are applied once the step is over, if the call is done then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
-    /// Where it stands.
+    /// The state of the call.
     pub state: CallState,
 }
 
 impl Call {
-    /// Whether it was sent before, and nobody knows whether it acted then.
+    /// Whether the call was sent before, and nobody knows whether it acted then.
     pub fn may_have_acted(&self) -> bool {
         self.sent_before && self.effect != EffectClass::ReadOnly
     }
 
-    /// How it ends if it is not sent any more.
+    /// The end of the call if it is not sent any more.
     pub fn ended_unsent(&self, reason: CancelReason) -> CallState {
         if self.may_have_acted() { CallState::InDoubt } else { CallState::Cancelled { reason } }
     }
 
-    /// Whether it may run because nobody decided on it in time.
+    /// Whether the call may run because nobody decided on it in time.
     pub fn is_waived(&self) -> bool {
         self.panel.as_deref().is_some_and(|panel| panel.waived)
     }
 
-    /// When time alone moves it: its own instant, or when more people may decide on it.
+    /// The instant at which time alone moves the call: its own instant, or the next escalation.
     pub fn wakes_at(&self) -> Option<Timestamp> {
         let blocked = matches!(self.state, CallState::BlockedOnUser { .. });
         let escalates = self.panel.as_deref().filter(|_| blocked).and_then(Panel::escalates_at);
         self.state.wakes_at().into_iter().chain(escalates).min()
     }
 
-    /// Applies an input that is allowed; says whether the call moved.
+    /// Applies an input that is allowed. Returns whether the call moved.
     pub fn apply(&mut self, input: &CallInput) -> Result<bool, NotAllowed> {
         match self.state.after(input) {
             CallMove::AlreadyThere => Ok(false),
@@ -174,12 +175,12 @@ impl Call {
     }
 }
 
-/// An input that a call does not take where it stands.
+/// An input that a call does not take in its state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("call {call} is {state} and does not take this")]
 pub struct NotAllowed {
-    /// Which call.
+    /// The call.
     pub call: CallId,
-    /// Where it stands.
+    /// The state of the call.
     pub state: &'static str,
 }

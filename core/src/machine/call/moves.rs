@@ -3,19 +3,19 @@
 use super::CallState;
 use crate::words::history::CallInput;
 
-/// What became of an input.
+/// The result of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallMove {
     /// The call is in another state now.
     Moved(CallState),
     /// The call was there already.
     AlreadyThere,
-    /// There is no such move.
+    /// The table has no such move.
     NotAllowed,
 }
 
 impl CallState {
-    /// What follows from `input`. Performs nothing.
+    /// Decides what follows from `input`. Performs nothing.
     pub fn after(&self, input: &CallInput) -> CallMove {
         use CallInput as I;
         use CallState as S;

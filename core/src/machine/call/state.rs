@@ -6,63 +6,63 @@ use crate::time::Timestamp;
 use crate::words::ending::CancelReason;
 use crate::words::ids::PendingId;
 
-/// Where a call stands.
+/// The state of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum CallState {
-    /// Not looked at.
+    /// The call has not been looked at.
     Queued,
     /// The gate is being asked.
     Gating,
     /// Parked: a person owes a decision.
     BlockedOnUser {
-        /// The asking.
+        /// The id of the pending call.
         pending: PendingId,
-        /// When it expires.
+        /// The instant at which it expires.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
     /// Parked: a client owes the result.
     BlockedOnClient {
-        /// The asking.
+        /// The id of the pending call.
         pending: PendingId,
-        /// When it expires.
+        /// The instant at which it expires.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
     /// Parked: a durable timer runs.
     Waiting {
-        /// When it rings.
+        /// The instant at which the timer rings.
         until: Timestamp,
-        /// What the model is told then.
+        /// The text that the model is told then.
         output: String,
         /// Whether the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
-        /// Whether it could not be run, and is sent again then. What is told says why.
+        /// Whether the call could not be run, and is sent again then. The output says why.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
     /// Allowed, not started.
     Approved,
-    /// Its start mark is on its way to the store; it is not sent before that is acknowledged.
+    /// The start mark is on its way to the store. The call is not sent before the mark is acknowledged.
     Preparing,
     /// Out.
     Executing,
-    /// Out, and told to stop; it may still say what became of it.
+    /// Out, and told to stop. It may still report its result.
     CleaningUp,
-    /// End: it did what it was asked for.
+    /// End: the call did what it was asked for.
     Done,
-    /// End: it could not, was refused by the policy, or was not answered in time.
+    /// End: the call failed, was refused by the policy, or was not answered in time.
     Error,
-    /// End: a person refused it.
+    /// End: a person refused the call.
     RejectedByUser,
-    /// End: it was stopped before it acted.
+    /// End: the call was stopped before it acted.
     Cancelled {
-        /// Why.
+        /// The reason.
         reason: CancelReason,
     },
-    /// End: it was out when it was lost sight of; it may have acted.
+    /// End: the call was lost while it was out; it may have acted.
     InDoubt,
 }
 
@@ -105,7 +105,7 @@ impl CallState {
         "in_doubt",
     ];
 
-    /// Whether it is over.
+    /// Whether this state is an end.
     pub fn is_end(&self) -> bool {
         match self {
             Self::Done | Self::Error | Self::RejectedByUser | Self::Cancelled { .. } | Self::InDoubt => true,
@@ -121,17 +121,17 @@ impl CallState {
         }
     }
 
-    /// Whether somebody outside, or a timer, owes it something.
+    /// Whether somebody outside, or a timer, owes the call something.
     pub fn is_parked(&self) -> bool {
         matches!(self, Self::BlockedOnUser { .. } | Self::BlockedOnClient { .. } | Self::Waiting { .. })
     }
 
-    /// Whether its start mark is written or on its way: it is out, or about to be.
+    /// Whether the start mark is written or on its way: the call is out, or about to be.
     pub fn is_out(&self) -> bool {
         matches!(self, Self::Preparing | Self::Executing | Self::CleaningUp)
     }
 
-    /// The asking that is open, if an answer is owed.
+    /// The id of the open pending call, if an answer is owed.
     pub fn pending(&self) -> Option<&PendingId> {
         match self {
             Self::BlockedOnUser { pending, .. } | Self::BlockedOnClient { pending, .. } => Some(pending),
@@ -150,7 +150,7 @@ impl CallState {
         }
     }
 
-    /// When time alone moves it.
+    /// The instant at which time alone moves the call.
     pub fn wakes_at(&self) -> Option<Timestamp> {
         match self {
             Self::BlockedOnUser { deadline, .. } | Self::BlockedOnClient { deadline, .. } => *deadline,

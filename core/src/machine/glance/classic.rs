@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{AgentState, DoneReason, SteeringFrom};
 
-/// One of the six states that agents are taught with.
+/// One of the six states of textbook agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Classic {
@@ -14,11 +14,11 @@ pub enum Classic {
     Thinking,
     /// Calls run, or wait.
     Acting,
-    /// Their results are looked at.
+    /// The results of the calls are looked at.
     Observing,
     /// The last word is said.
     Responding,
-    /// Something failed: it is tried again, or the turn ended on it.
+    /// Something failed: it is retried, or the turn ended because of it.
     Error,
 }
 
@@ -84,7 +84,7 @@ mod tests {
 
     use Classic::{Acting, Error, Idle, Observing, Responding, Thinking};
 
-    /// D02's table: from, on, to.
+    /// The table of D02: from, on, to.
     const TABLE: [(Classic, &str, Classic); 11] = [
         (Idle, "user_input", Thinking),
         (Thinking, "needs_tool", Acting),
@@ -99,8 +99,8 @@ mod tests {
         (Error, "abort", Idle),
     ];
 
-    /// What the six do not know: a stop from outside ends the turn from anywhere, and a message that came while
-    /// the agent answered begins the next step at once.
+    /// Whether a move is outside the six-state model: a stop from outside ends the turn from anywhere, and a
+    /// message that came while the agent answered begins the next step at once.
     fn is_beyond_the_six(from: Classic, to: Classic) -> bool {
         matches!((from, to), (_, Idle) | (Responding, Thinking))
     }

@@ -8,9 +8,9 @@ use super::super::{AgentState, DoneReason, Machine, StopCause};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inference {
-    /// Nobody asks it: the session rests, or calls run or wait.
+    /// Nobody asks the model: the session rests, or calls run or wait.
     Idle,
-    /// It answers, or is about to be asked.
+    /// The model answers, or is about to be asked.
     Running,
     /// Somebody stopped the turn.
     Cancelled,

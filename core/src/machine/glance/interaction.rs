@@ -7,14 +7,15 @@ use super::Inference;
 use crate::store::Session;
 use crate::words::ids::MessageSeq;
 
-/// What a person may do now. As JSON its wire name, and `false` for nothing.
+/// The possible actions of a person now. As JSON its wire name, and `false` for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Interaction {
-    /// Nothing yet: the session is prepared from a goal, and the extract of what was said before does not exist.
+    /// Nothing yet: the session is prepared from a goal, and the extract of the earlier conversation does not
+    /// exist yet.
     Handoff,
-    /// Nothing but to stop it, or to take it up again after a stop.
+    /// Nothing, except to stop the turn, or to resume it after a stop.
     Nothing,
-    /// Say the first word.
+    /// Write the first message.
     UserMessageInitial,
     /// Reply to the agent.
     UserMessageReply,
@@ -24,30 +25,31 @@ pub enum Interaction {
     ToolRunning,
 }
 
-/// What stands last in the transcript, as far as it says who is to act.
+/// The end of the transcript, as far as it says who must act next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastSaid {
-    /// Nothing was said yet, or a handoff is ready and its goal is but a draft.
+    /// Nothing was said yet, or a handoff is ready and its goal is only a draft.
     Nothing,
-    /// The agent said all it wanted.
+    /// The agent said all that it wanted.
     WholeAnswer,
     /// The calls of the last answer are open.
     OpenCalls(OpenCalls),
-    /// Something to which the agent has not answered in full.
+    /// Something else, to which the agent has not answered in full.
     Other,
 }
 
-/// How the calls of an open step stand.
+/// The calls of an open step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenCalls {
-    /// A person must decide on one.
+    /// Whether a person must decide on one of them.
     pub blocked_on_user: bool,
-    /// One has not ended.
+    /// Whether one of them has not ended.
     pub in_progress: bool,
 }
 
 impl LastSaid {
-    /// What stands last in `session`, whose machine this is. What waits in its inbox counts as said.
+    /// Returns the end of the transcript of `session`, which has this machine. Messages that wait in the
+    /// inbox count as said.
     pub fn in_session(session: &Session, machine: &Machine) -> Self {
         let rests = matches!(machine.state.kind(), StateKind::Idle | StateKind::Done);
         if let Some(batch) = machine.state.batch() {
@@ -68,13 +70,13 @@ impl LastSaid {
     }
 }
 
-/// Whether the session waits with a goal on which nobody has worked.
+/// Whether the session waits with a goal on which no turn has worked.
 fn is_draft(machine: &Machine) -> bool {
     machine.state.ended().is_some_and(|ending| ending.cause == StopCause::HandedOff)
 }
 
 impl Interaction {
-    /// Of these, the first that holds:
+    /// Returns the first of these that holds:
     ///
     /// | | |
     /// |---|---|

@@ -19,21 +19,21 @@ use crate::store::{Session, SessionStatus};
 use crate::words::error::ErrorInfo;
 use crate::words::ids::{CallId, StepNumber, TurnNumber};
 
-/// A session in short, for whoever shows it: small, without internals, and equal as long as nothing changed that
-/// one would show.
+/// A short view of a session, to be shown to people: small, without internals, and equal as long as nothing
+/// visible changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Glance {
-    /// Its status in the store.
+    /// The status of the session in the store.
     pub status: SessionStatus,
-    /// The state of its machine: one of the twelve.
+    /// The state of the session's machine.
     pub state: StateKind,
-    /// The same as one of seven.
+    /// The state as one of seven.
     pub seven: Seven,
-    /// The same as one of the six that agents are taught with.
+    /// The state as one of the six of textbook agents.
     pub classic: Classic,
     /// Whether the model is at work.
     pub inference: Inference,
-    /// What a person may do now.
+    /// The possible actions of a person now.
     pub interaction: Interaction,
     /// The turn that runs, or ran last; 0 before the first.
     pub turn: TurnNumber,
@@ -41,20 +41,20 @@ pub struct Glance {
     pub step: Option<StepNumber>,
     /// Finished model calls of the turn.
     pub steps: u32,
-    /// How many it may have, where that is known.
+    /// The most model calls that the turn may have, if known.
     pub max_steps: Option<u32>,
-    /// How many calls of the step run, and how many wait.
+    /// The numbers of calls of the step that run and that wait.
     pub calls: CallCounts,
     /// The calls that wait for a person's approval, in call order.
     pub approvals: Vec<CallId>,
-    /// How the last turn came to rest; none while one is open, and before the first.
+    /// The result of the last turn; none while a turn is open, and before the first.
     pub ended: Option<Ended>,
-    /// What went wrong: why the turn failed, or why the model is asked again.
+    /// The error: why the turn failed, or why the model is asked again.
     pub error: Option<ErrorInfo>,
 }
 
 impl Glance {
-    /// How `session` looks, whose machine this is. `max_steps`: what its agent allows.
+    /// The glance of `session`, which has this machine. `max_steps`: the step limit of its agent.
     pub fn of(session: &Session, machine: &Machine, max_steps: Option<u32>) -> Self {
         let state = &machine.state;
         let inference = match (session.status, Inference::of(machine)) {
@@ -90,20 +90,20 @@ impl Glance {
         }
     }
 
-    /// The inputs that its machine takes as it stands, in the order of the table.
+    /// The inputs that the machine takes in its state, in the order of the table.
     pub fn takes(&self) -> Vec<InputKind> {
         table::inputs_of(self.state)
     }
 }
 
-/// How many calls of a step run, and how many wait.
+/// The numbers of calls of a step that run and that wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
-    /// They are out, or about to be.
+    /// Calls that are out, or about to be.
     pub running: usize,
-    /// A person or a client owes them something.
+    /// Calls that a person or a client owes something.
     pub blocked: usize,
-    /// Time alone moves them.
+    /// Calls that time alone moves.
     pub waiting: usize,
 }
 
@@ -120,13 +120,13 @@ impl CallCounts {
     }
 }
 
-/// How a turn came to rest, in one of two words.
+/// The result of a turn, in one of two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Ended {
-    /// It stopped: it said all it wanted, met a limit, or was told to.
+    /// The turn stopped: the agent said all that it wanted, met a limit, or was told to stop.
     #[serde(rename = "stopped")]
     Stopped,
-    /// It failed.
+    /// The turn failed.
     #[serde(rename = "error")]
     Failed,
 }
@@ -140,7 +140,7 @@ impl Ended {
         }
     }
 
-    /// How a turn ended that ended for this reason.
+    /// The result of a turn that ended for this reason.
     pub fn for_reason(reason: DoneReason) -> Self {
         match reason {
             DoneReason::Error => Self::Failed,
@@ -153,7 +153,7 @@ impl Ended {
         }
     }
 
-    /// How the last turn of this machine ended; none while one is open, and before the first.
+    /// The result of the last turn of this machine; none while a turn is open, and before the first.
     pub fn of(machine: &Machine) -> Option<Self> {
         let ending = machine.state.ending().filter(|_| !machine.turn.open)?;
         Some(Self::for_reason(ending.reason))

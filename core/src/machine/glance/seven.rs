@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::super::StateKind;
 
-/// The seven states to which agents are often reduced. The seventh, dispatching (children work), comes with the
-/// state of that name.
+/// The seven states to which agents are often reduced. The seventh, dispatching (children work), will be
+/// added with the machine's state of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seven {
-    /// The next model request is made ready.
+    /// The next model request is prepared.
     Thinking,
     /// The model answers.
     Streaming,
@@ -17,9 +17,9 @@ pub enum Seven {
     Executing,
     /// Somebody, or a timer, owes something.
     Confirming,
-    /// What is old is summarised.
+    /// Old messages are summarised.
     Compacting,
-    /// At rest, also before the first turn.
+    /// At rest, including before the first turn.
     Done,
 }
 
@@ -58,7 +58,7 @@ mod tests {
 
     use Seven::{Compacting, Confirming, Done, Executing, Streaming, Thinking};
 
-    /// From calls that run on, by way of what steers; children are not there.
+    /// The allowed moves. Running calls lead on by way of steering; children do not exist yet.
     const MOVES: [(Seven, Seven); 9] = [
         (Thinking, Streaming),
         (Streaming, Executing),

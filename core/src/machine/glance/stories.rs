@@ -56,7 +56,7 @@ fn returned() -> Vec<Input> {
     ]
 }
 
-/// A person is asked first, and lets it run.
+/// A turn in which a person is asked first, and approves.
 fn approved() -> Vec<Input> {
     let needs_user = CallInput::NeedsUser {
         pending: PendingId::new("p.1").unwrap(),
@@ -145,7 +145,7 @@ pub(super) fn stories() -> Vec<Vec<Input>> {
     ]
 }
 
-/// The machine before the first of these inputs, and after each.
+/// Returns the machine before the first of these inputs, and after each.
 pub(super) fn play(inputs: &[Input]) -> Vec<Machine> {
     let mut machines = vec![Machine::default()];
     for input in inputs {

@@ -81,7 +81,7 @@ pub(super) fn on(
     }
 }
 
-/// The new session has all it needs: its turn goes on, or waits as a draft.
+/// The new session is prepared: its turn goes on, or waits as a draft.
 fn prepared(machine: &mut Machine, step: StepNumber) -> Lead {
     if machine.handoff.take().is_some_and(|handoff| handoff.draft) {
         return Ok(Some(end(machine, Ending::stopped_by(InterruptKind::Soft, StopCause::HandedOff))));
@@ -89,7 +89,7 @@ fn prepared(machine: &mut Machine, step: StepNumber) -> Lead {
     to(AgentState::Thinking { step, attempt: 0 })
 }
 
-/// The agent's next model is asked instead.
+/// Asks the agent's next model instead.
 fn next_model(machine: &mut Machine, step: StepNumber) -> Lead {
     machine.turn.next_model();
     to(AgentState::Thinking { step, attempt: 0 })

@@ -153,7 +153,8 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     settle(machine, batch, effects)
 }
 
-/// Why this is said of the wrong kind of call: what asks for more steps never runs, and no other call is granted any.
+/// Returns why an input does not fit this kind of call: a request for more steps never runs, and no other
+/// call is granted steps.
 fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
     let grants = matches!(input, CallInput::Granted { .. });
     let lets_run = matches!(
@@ -170,7 +171,7 @@ fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
     }
 }
 
-/// What a refusal means for the calls beside it: those that are out go on, all others may be left.
+/// Applies a refusal to the calls beside it: those that are out go on, and all others may be cancelled.
 fn leave_rest(batch: &mut Batch, then: OnDenial) {
     match then {
         OnDenial::GoOn => return,
@@ -186,7 +187,7 @@ fn leave_rest(batch: &mut Batch, then: OnDenial) {
     }
 }
 
-/// What the step has given of the value that its turn owes: the first that fits.
+/// Returns the value that the step has given so far: the first one that fits.
 fn checked(batch: &Batch, id: &CallId, fits: bool) -> OutputCheck {
     let place = batch.calls.iter().position(|call| call.id == *id).and_then(|at| u32::try_from(at).ok());
     match (batch.output, place) {
@@ -206,7 +207,8 @@ fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
     }
 }
 
-/// Nothing starts any more. What is out is told to stop, unless it may come back by itself first.
+/// Stops the batch: nothing starts any more. Calls that are out are told to stop, unless they may first come
+/// back by themselves.
 fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -> Lead {
     let reason = ending.cancels_as();
     batch.stopping = Some(ending);
@@ -237,7 +239,7 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
     settle(machine, batch, effects)
 }
 
-/// Where the batch leads as it stands.
+/// Returns where the batch leads in its present state.
 fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
     if let Some(ending) = batch.stopping.clone() {
         if batch.any_out() {
@@ -275,7 +277,7 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
     with(state, effects)
 }
 
-/// The step is over: what its calls change of the custom state is changed, in call order.
+/// Closes the step: applies its calls' changes of the custom state, in call order.
 fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
     let merged = custom::merge(&machine.custom, &batch);
     if let Some(merged) = &merged {
@@ -285,7 +287,7 @@ fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
     std::iter::once(Effect::CloseStep(batch)).chain(merged).collect()
 }
 
-/// What the death of the run before means for each call: by its class, and danger wins over the class.
+/// Applies the death of the previous run to each call, by its class; danger takes precedence over the class.
 fn recover(batch: &mut Batch) {
     let stopping = batch.stopping.as_ref().map(Ending::cancels_as);
     for call in &mut batch.calls {
@@ -310,7 +312,7 @@ fn recover(batch: &mut Batch) {
     }
 }
 
-/// What giving up means for each call that is out.
+/// Gives up every call that is out.
 fn lose(batch: &mut Batch) {
     for call in batch.calls.iter_mut().filter(|call| call.state.is_out()) {
         call.state = match call.effect {

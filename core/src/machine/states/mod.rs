@@ -22,7 +22,7 @@ use crate::store::{InterruptKind, SessionStatus};
 use crate::words::ids::MessageSeq;
 use crate::words::mode::Mode;
 
-/// Where an input leads: the next state and what must be done. None: already there.
+/// The result of an input: the next state and its effects. None: already there.
 type Lead = Result<Option<(AgentState, Vec<Effect>)>, Denial>;
 
 /// Why a handler refuses an input.
@@ -83,8 +83,9 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
     }
 }
 
-/// What an input means wherever a turn runs, unless its state says otherwise: a stop, an error and the end of its time end
-/// the turn, a claim lets its time go on from now, parking halts it, and in a fork it ends as by a soft stop.
+/// Handles the inputs that mean the same wherever a turn runs, unless its state says otherwise. A stop, an
+/// error and the end of the turn's time end the turn. A claim lets its time go on from now, and parking halts
+/// it. In a fork the turn ends as by a soft stop.
 fn usual(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
         Input::Claimed { .. } => {
@@ -128,7 +129,7 @@ fn end(machine: &Machine, mut ending: Ending) -> (AgentState, Vec<Effect>) {
     (AgentState::TearingDown { ending, left }, effects)
 }
 
-/// How a turn has ended, seen from a fork: it can go on, also if its source was aborted.
+/// The ending of a turn, seen from a fork: the fork can go on, even if its source was aborted.
 fn in_fork(ending: &Ending) -> Ending {
     match ending.status() {
         SessionStatus::Aborted => Ending::stopped(InterruptKind::Soft),
@@ -140,12 +141,12 @@ fn in_fork(ending: &Ending) -> Ending {
     }
 }
 
-/// What a briefing means in a state that it does not change.
+/// Handles a briefing in a state that it does not change.
 fn briefed(machine: &mut Machine, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> Lead {
     if machine.brief(mode, prompt, said) { to(machine.state.clone()) } else { same() }
 }
 
-/// Whether a request of this kind asks for something to be made ready.
+/// Begins a turn: returns its first state, and the effects, with `Provision` if something must be prepared.
 fn provisioning_or(request: TurnRequest, provisions: bool) -> (AgentState, Vec<Effect>) {
     let mut effects = vec![Effect::AnnounceTurn];
     if provisions {

@@ -45,7 +45,8 @@ pub(super) fn on(
     }
 }
 
-/// Whether a turn that ended so can be taken back, and is not to be already. Of an aborted session nothing follows.
+/// Whether a turn with this ending can be taken back, and is not going to be already. After an abort nothing
+/// follows.
 fn may_be_taken_back(ending: &Ending) -> bool {
     ending.status() != SessionStatus::Aborted && ending.cause != StopCause::Rollback
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// How a call of this class ends that stood in this state, once the turn failed or was forked.
+/// The end of a call of this class that was in this state, once the turn failed or was forked.
 fn ends(state: CallState, effect: EffectClass, input: &Input) -> CallState {
     let mut batch = batch(&[state]);
     batch.calls[0].effect = effect;
@@ -11,7 +11,7 @@ fn ends(state: CallState, effect: EffectClass, input: &Input) -> CallState {
     left(&moved.effects).expect("the step is closed")
 }
 
-/// Where the first call of the step stands that is closed.
+/// The state of the first call of the step that is closed.
 fn left(effects: &[Effect]) -> Option<CallState> {
     let closed = |effect: &Effect| {
         if let Effect::CloseStep(batch) = effect { Some(batch.calls[0].state.clone()) } else { None }

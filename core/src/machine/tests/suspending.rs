@@ -3,8 +3,7 @@
 use super::*;
 use crate::store::OutcomeKind;
 
-/// Every batch of up to three calls, each in one of the states that matter: the precedence table,
-/// exhaustively.
+/// Every batch of up to three calls, each in one of the relevant states: the precedence table, exhaustively.
 #[test]
 fn every_mix_of_states_is_classified_by_the_table() {
     let client = CallState::BlockedOnClient { pending: pending(), deadline: None };

@@ -57,7 +57,8 @@ fn a_state_whose_answer_leads_nowhere_is_found() {
     assert!(broken.contains(&TableError::NoAnswer(S::Confirming)), "{broken:?}");
 }
 
-/// The seventh of the traps (`core/tests/steps/traps.rs`): a validator that stops at the first of several faults.
+/// The seventh of the traps (`core/tests/steps/traps.rs`): a validator that stops at the first of several
+/// faults.
 #[test]
 fn trap_a_validator_finds_all_that_is_wrong_at_once() {
     let broken = check(|rows, natures, bounds| {
