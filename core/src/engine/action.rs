@@ -14,16 +14,16 @@ use crate::words::list::SharedList;
 use crate::words::message::Message;
 use crate::words::mode::Mode;
 
-/// Names an action. Several may be out at once; each is answered once, in any order.
+/// The id of an action. Several actions may be out at once. Each is answered once, in any order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActionId(pub u64);
 
-/// Something a runtime must do now.
+/// An action that a runtime must perform now.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Read what the store has. Answer: [`Reply::Read`](super::Reply::Read).
+    /// Read data from the store. Answer: [`Reply::Read`](super::Reply::Read).
     Read {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
         /// Messages to read; none if empty.
         messages: Vec<MessageRange>,
@@ -33,207 +33,215 @@ pub enum Action {
         /// ([`take_interrupt`](crate::store::StateStore::take_interrupt)).
         interrupt: bool,
     },
-    /// Make ready what the turn needs, and tell hooks that it begins; also what is half ready already. A turn that is
-    /// stopped meanwhile waits for the answer before it frees anything, so it must come within a bound. Answer:
-    /// [`Reply::Provisioned`](super::Reply::Provisioned).
+    /// Prepare the surroundings of the turn, and tell hooks that the turn begins. Surroundings may be half
+    /// prepared already. A turn that is stopped meanwhile waits for the answer before it frees anything, so
+    /// the answer must come within a time limit. Answer: [`Reply::Provisioned`](super::Reply::Provisioned).
     Provision {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
-        /// Which turn.
+        /// The turn.
         turn: TurnNumber,
     },
     /// Ask the model. Answer: [`Reply::ModelAnswered`](super::Reply::ModelAnswered).
     CallModel {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
-        /// With what.
+        /// The call.
         call: ModelCall,
     },
-    /// Summarise what is old: [`compaction`](crate::engine::compaction) says where to cut and what to ask a model with.
-    /// Answer: [`Reply::Summarised`](super::Reply::Summarised), within the agent's bound.
+    /// Summarise old messages: [`compaction`](crate::engine::compaction) decides where to cut and builds the
+    /// request to the model. Answer: [`Reply::Summarised`](super::Reply::Summarised), within the agent's time
+    /// limit.
     Summarise {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
         /// The step that comes.
         step: StepNumber,
-        /// Which of the agent's models makes it, as in [`ModelCall::model`].
+        /// The agent's model that writes the summary, as in [`ModelCall::model`].
         model: u32,
-        /// Whether somebody asked for it: then it is done also if what is old is not long.
+        /// Whether somebody asked for the summary. Then it is made even if the old messages are not long.
         asked: bool,
-        /// How often a provider has refused this step as too long: the more often, the less stays.
+        /// How often a provider has refused this step as too long: the more often, the fewer messages stay.
         refused: u32,
-        /// Of a handoff, the last message of the old conversation: an extract of it is made, for the goal behind it.
+        /// For a handoff, the last message of the old conversation. An extract is made of it, for the goal
+        /// behind it.
         handoff: Option<MessageSeq>,
-        /// 0 for the first try, also of another model; only an extract is tried again.
+        /// The attempt; 0 for the first one, and for the first one with another model. Only an extract is
+        /// retried.
         attempt: u32,
-        /// What the model is shown now.
+        /// The messages that the model is shown now.
         shown: Shown,
     },
-    /// Put old results in short, before they are cleared: each within
-    /// [`IN_SHORT_MS_MAX`](crate::engine::compaction::IN_SHORT_MS_MAX), so many
-    /// [side by side](crate::engine::compaction::IN_SHORT_AT_ONCE). The run does not wait for it. Answer:
-    /// [`Reply::Shortened`](super::Reply::Shortened).
+    /// Summarise old results before they are cleared: each within
+    /// [`IN_SHORT_MS_MAX`](crate::engine::compaction::IN_SHORT_MS_MAX), at most
+    /// [`IN_SHORT_AT_ONCE`](crate::engine::compaction::IN_SHORT_AT_ONCE) of them side by side. The run does
+    /// not wait for it. Answer: [`Reply::Shortened`](super::Reply::Shortened).
     Shorten {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
         /// The step that is over.
         step: StepNumber,
-        /// Which of the agent's models does it, as in [`ModelCall::model`].
+        /// The agent's model that writes the summaries, as in [`ModelCall::model`].
         model: u32,
-        /// Where the results stand.
+        /// The places of the results.
         results: Vec<MessageSeq>,
-        /// What the model is shown now, these results among it.
+        /// The messages that the model is shown now, including these results.
         shown: Shown,
     },
-    /// Stop listening to the model: its answer is wanted no more. Answer:
+    /// Stop listening to the model, because its answer is no longer needed. Answer:
     /// [`Reply::ModelStopped`](super::Reply::ModelStopped), at once, with the text that had come.
     StopModel {
-        /// Which [`Action::CallModel`] or [`Action::Summarise`].
+        /// The [`Action::CallModel`] or [`Action::Summarise`] to stop.
         of: ActionId,
     },
-    /// Ask the gate: schema, then hooks, then policy; five seconds, silence and errors deny. Answer:
+    /// Ask the gate: schema, then hooks, then policy. It has five seconds; silence and errors deny. Answer:
     /// [`Reply::Consulted`](super::Reply::Consulted), with a ruling for every question.
     Consult {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
         /// The calls in question.
         questions: Vec<GateQuestion>,
     },
-    /// Find out whether this call, which the model has written and not yet asked for, may begin early: by what is at hand
-    /// alone, with nobody asked. Answer: [`Reply::Foreseen`](super::Reply::Foreseen).
+    /// Find out whether this call, which the model has written but not made yet, may begin early. Use only
+    /// local data, and ask nobody. Answer: [`Reply::Foreseen`](super::Reply::Foreseen).
     Foresee {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
         /// The call in question.
         question: GateQuestion,
     },
-    /// Begin this read, if the lease still runs, and keep what it brings: nobody is told of it, and there is no answer. It
-    /// is asked for with [`RunCalls`](Self::RunCalls), or dropped with [`DropEarly`](Self::DropEarly).
+    /// Begin this read, if the lease still runs, and keep its result. Nobody is told of it, and there is no
+    /// answer. The result is asked for with [`RunCalls`](Self::RunCalls), or dropped with
+    /// [`DropEarly`](Self::DropEarly).
     RunEarly {
-        /// It changes nothing, so that no start mark is written for it.
+        /// The call. It changes nothing, so no start mark is written for it.
         call: CallOut,
     },
-    /// Stop these calls, which were begun early, and forget what they brought: their answer did not come. There is no
-    /// answer. What they leave behind is put away before anything is freed.
+    /// Stop these calls, which were begun early, and forget their results, because the model's answer did not
+    /// come. There is no answer. They are cleaned up after before anything is freed.
     DropEarly {
-        /// Which calls.
+        /// The calls.
         calls: Vec<CallId>,
-        /// Until when to wait for them.
+        /// The instant until which to wait for them.
         until: Timestamp,
     },
     /// Ask the hooks about a step that is over; each is bounded. Answer: [`Reply::HooksRan`](super::Reply::HooksRan).
     RunHooks {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
         /// The step.
         step: Box<StepEnded>,
     },
-    /// Send these calls, side by side, if the lease still runs. One that was begun early just so is not sent again: what
-    /// it brings is taken, also by whoever sees results before they are told. Answer for each:
+    /// Send these calls, side by side, if the lease still runs. A call that was begun early with the same
+    /// data is not sent again: its result is taken, and passes the hooks that see results. Answer for each:
     /// [`Reply::CallEnded`](super::Reply::CallEnded), or [`Reply::CallUnsent`](super::Reply::CallUnsent).
     RunCalls {
-        /// Their intents, marks and `allow`s are durable, where their class asks for it.
+        /// The calls. Their intents, marks and `allow`s are durable, as far as their class requires it.
         calls: Vec<CallOut>,
-        /// The stream of deltas in which it may be shown that they are out: the answer's own while its message is not on its
-        /// way to the store, else one of their own.
+        /// The stream of deltas in which the calls may be shown as running: the answer's own stream while its
+        /// message is not on its way to the store, else a stream of their own.
         stream: u32,
     },
     /// Stop these calls and find out whether they acted. Answer for each:
-    /// [`Reply::CallEnded`](super::Reply::CallEnded), as soon as it is known, at the latest at `until` and after
-    /// what the tool then needs to clean up, which is bounded. A call that comes back by itself meanwhile is
-    /// answered with what it brought.
+    /// [`Reply::CallEnded`](super::Reply::CallEnded), as soon as it is known. The latest time is `until` plus
+    /// the cleanup time of the tool, which is bounded. A call that comes back by itself meanwhile is answered
+    /// with its result.
     StopCalls {
-        /// Which calls.
+        /// The calls.
         calls: Vec<CallId>,
-        /// Until when to wait for them.
+        /// The instant until which to wait for them.
         until: Timestamp,
     },
     /// Make results and start marks durable. Answer: [`Reply::Staged`](super::Reply::Staged).
     StageResult {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
-        /// What.
+        /// The results and marks.
         staging: Staging,
     },
     /// Make progress durable. After an unknown outcome, repeat the same commit until it is answered or the
     /// lease ends. Answer: [`Reply::Committed`](super::Reply::Committed).
     Commit {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
-        /// What.
+        /// The commit.
         commit: Box<Commit>,
     },
-    /// Wait until then, at most a second. Answer: [`Reply::Slept`](super::Reply::Slept).
+    /// Wait until an instant, at most a second. Answer: [`Reply::Slept`](super::Reply::Slept).
     Sleep {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
-        /// Until when.
+        /// The instant.
         until: Timestamp,
     },
-    /// Free what the turn holds, and tell hooks that it ends. Answer: [`Reply::TornDown`](super::Reply::TornDown).
+    /// Free the surroundings of the turn, and tell hooks that it ends. Answer:
+    /// [`Reply::TornDown`](super::Reply::TornDown).
     TearDown {
-        /// To be named in the answer.
+        /// The id for the answer.
         id: ActionId,
-        /// What is left to free.
+        /// The things that are left to free.
         left: Teardown,
     },
-    /// Nothing to start: come back with an answer, with news, or at that instant.
+    /// There is nothing to start: come back with an answer, with news, or at an instant.
     Await {
-        /// When to come back at the latest ([`Reply::TimePassed`](super::Reply::TimePassed)).
+        /// The latest instant at which to come back ([`Reply::TimePassed`](super::Reply::TimePassed)).
         until: Option<Timestamp>,
     },
-    /// The run is over. Whatever is still out is dropped.
+    /// The run is over. Anything that is still out is dropped.
     Exit(RunOutcome),
 }
 
-/// A model call: what the runtime puts together a [`ModelRequest`](crate::words::model::ModelRequest) from.
+/// A model call: the data from which the runtime builds a
+/// [`ModelRequest`](crate::words::model::ModelRequest).
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCall {
-    /// Which step of the session.
+    /// The step, counted over the session.
     pub step: StepNumber,
-    /// Which attempt at it, from 0.
+    /// The attempt at it, from 0.
     pub attempt: u32,
-    /// Which of the agent's models is asked: 0 is its own, then those that it falls back on.
+    /// The agent's model that is asked: 0 is the agent's own, and the fallbacks follow.
     pub model: u32,
-    /// The number of its stream of deltas in the run, from 1: greater than all before it.
+    /// The number of the call's stream of deltas in the run, from 1: greater than all before it.
     pub stream: u32,
-    /// What it is shown.
+    /// The messages that the model is shown.
     pub shown: Shown,
-    /// A word for this one request, after everything else. It is stored nowhere.
+    /// A note for this one request, after everything else. It is stored nowhere.
     pub note: Option<String>,
-    /// Tools of its agent that it is not told of this time, besides those that the mode leaves out.
+    /// Tools of the agent that the model is not told of this time, besides those that the mode leaves out.
     pub withheld: Vec<String>,
-    /// In which mode.
+    /// The mode.
     pub mode: Mode,
-    /// The message that holds the system prompt which replaces the agent's; 0: none does.
+    /// The message with the system prompt that replaces the agent's; 0: none does.
     pub prompt: MessageSeq,
 }
 
-/// What a model is shown of a session.
+/// The messages of a session that a model is shown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shown {
-    /// Of the transcript these messages, in this order.
+    /// The places in the transcript that are shown, in this order.
     pub ranges: Vec<MessageRange>,
-    /// The newest message when the run began: what stands up to here is read from the store, once.
+    /// The newest message when the run began. Messages up to it are read from the store, once.
     pub claimed: MessageSeq,
-    /// All that was added since the run began, shown or not, committed or not, in the order of the session.
+    /// All messages that were added since the run began, shown or not, committed or not, in the order of the
+    /// session.
     pub added: SharedList<(MessageSeq, Arc<Message>)>,
-    /// Results of tools up to this message are shown as cleared.
+    /// Tool results up to this message are shown as cleared.
     pub cleared: MessageSeq,
-    /// Of results up to this message no more than [`PART_CHARS`](crate::engine::compaction::PART_CHARS) characters are shown.
+    /// Results up to this message are cut to [`PART_CHARS`](crate::engine::compaction::PART_CHARS)
+    /// characters.
     pub in_part: MessageSeq,
 }
 
 impl Shown {
-    /// What must be read from the store, in order.
+    /// The places that must be read from the store, in order.
     pub fn to_read(&self) -> Vec<MessageRange> {
         let clipped =
             self.ranges.iter().map(|range| MessageRange::new(range.from, range.to.min(self.claimed)));
         clipped.filter(|range| range.from <= range.to).collect()
     }
 
-    /// All that is shown, in order, once `read` holds what [`to_read`](Self::to_read) named: as it is stored, with
-    /// what no model sees.
+    /// Returns all messages that are shown, in order, once `read` holds those that [`to_read`](Self::to_read)
+    /// named. They are as stored, and include messages that no model sees.
     pub fn messages<'a>(
         &'a self,
         read: &'a [(MessageSeq, Arc<Message>)],
@@ -241,7 +249,7 @@ impl Shown {
         self.ranges.iter().flat_map(move |range| self.messages_in(*range, read))
     }
 
-    /// Those of these messages that lie in this range.
+    /// Returns the messages that lie in this range.
     pub(crate) fn messages_in<'a>(
         &'a self,
         range: MessageRange,
@@ -264,16 +272,16 @@ impl Shown {
 /// A call to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallOut {
-    /// Which call.
+    /// The id of the call.
     pub id: CallId,
-    /// Which tool.
+    /// The tool.
     pub tool: ToolName,
     /// The arguments, exactly as they were allowed.
     pub arguments: String,
-    /// The same for every send of this call, and for no other call ever (INV-14).
+    /// The idempotency key: the same for every send of this call, and for no other call ever (INV-14).
     pub idempotency_key: String,
-    /// How long it may take, in milliseconds. None: for ever.
+    /// How long the call may take, in milliseconds. None: for ever.
     pub timeout_ms: Option<u64>,
-    /// The custom state of the session, as the step began.
+    /// The custom state of the session at the start of the step.
     pub state: CustomState,
 }

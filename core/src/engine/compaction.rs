@@ -31,46 +31,46 @@ pub use cutting::{PART_CHARS, REFUSALS_MAX, cut, dead_end, kept_long, not_summar
 pub use extract::{EXTRACT_MARKER, EXTRACT_SECTIONS, cut_for_handoff, request_for_handoff};
 pub use seen::Seen;
 
-/// What a summary begins with as the model sees it.
+/// The beginning of a summary as the model sees it.
 pub const SUMMARY_MARKER: &str = "[Summary of the conversation so far]";
 
-/// A result of a tool is cut to so many characters where a summary is made of it.
+/// A tool result is cut to this many characters in the request for a summary.
 pub const RESULT_CHARS_MAX: usize = 2_000;
 
 /// The six parts of a summary, in order.
 pub const SECTIONS: [&str; 6] =
     ["Current State", "Original Task", "Key Data", "Actions Taken", "Errors & Corrections", "Next Steps"];
 
-/// Roughly so many characters make a token, where no provider has counted them.
+/// The rough number of characters in a token, used where no provider has counted.
 const CHARS_PER_TOKEN: usize = 4;
 
-/// What a text is in tokens, roughly: a quarter of its bytes as JSON.
+/// The rough number of tokens of a text: a quarter of its bytes as JSON.
 pub fn estimate(bytes: usize) -> u64 {
     bytes.div_ceil(CHARS_PER_TOKEN) as u64
 }
 
-/// A summary is asked for so often where the provider refuses each request as too long: each shows a quarter of the one
-/// before.
+/// The number of requests for a summary if the provider refuses each as too long: each shows a quarter of the
+/// one before.
 pub const SUMMARY_TRIES: u32 = 6;
 
-/// A summary has at least so many output tokens.
+/// The fewest output tokens that a summary may be limited to.
 const SUMMARY_TOKENS_MIN: u32 = 128;
 
-/// The most output tokens of a summary: what the rules say, but no more than a quarter of what the model can read, and a
-/// quarter of that after each request that was refused as too long.
+/// The most output tokens of a summary: as many as the rules allow, but no more than a quarter of what the
+/// model can read. Each request that was refused as too long divides this by four.
 fn summary_cap(rules: &Compaction, refused: u32) -> u32 {
     let quarter = u32::try_from(rules.context_tokens / 4).unwrap_or(u32::MAX);
     let least = SUMMARY_TOKENS_MIN.min(rules.summary_tokens);
     (rules.summary_tokens.min(quarter) >> (2 * refused.min(SUMMARY_TRIES))).max(least)
 }
 
-/// How long an answer may be that is capped at so many output tokens, told to the model in words. Half of the cap is
-/// room to spare: words of more than one token, and reasoning where that counts.
+/// The length limit that the model is told in words, for an answer with this limit on output tokens. Half of
+/// the limit is a reserve: for words of more than one token, and for reasoning where it counts.
 fn told_cap(tokens: u32) -> String {
     format!("Write at most {} words in all: what is longer is cut off, and lost.\n", (tokens / 2).max(1))
 }
 
-/// What a message is in tokens, roughly.
+/// The rough number of tokens of a message.
 pub fn tokens_of(message: &Message) -> u64 {
     match message {
         Message::Decision(_) => 0,
@@ -85,7 +85,8 @@ pub fn tokens_of(message: &Message) -> u64 {
     }
 }
 
-/// As how many bytes a message of `bytes` counts: its pictures by what they are to a model.
+/// The number of bytes for which a message of `bytes` counts. Its pictures count by the tokens that they cost
+/// a model.
 pub fn bytes_counted(message: &Message, bytes: usize) -> usize {
     let images = message.images();
     let written: usize = images.iter().map(|image| image.base64().len()).sum();
@@ -94,19 +95,21 @@ pub fn bytes_counted(message: &Message, bytes: usize) -> usize {
     bytes.saturating_sub(written).saturating_add(counted)
 }
 
-/// So many characters stay of the beginning of a result that is snipped, and as many of its end.
+/// The number of characters that stay of the beginning of a result that is snipped, and of its end.
 pub const SNIPPED_CHARS: usize = 2_000;
 
-/// A result as the model sees it: one of more than `most` characters is its beginning, a word on how many are left
-/// out, and its end. None: it is shown whole.
+/// Returns a long result as the model sees it: its beginning, a note on how many characters are left out, and
+/// its end. None: the result is shown whole, because it has at most `most` characters, or no more than would
+/// stay.
 pub fn snipped(content: &str, most: usize) -> Option<String> {
     // No text has more characters than bytes.
     let too_long = content.len() > most && content.chars().count() > most.max(2 * SNIPPED_CHARS);
     too_long.then(|| middle_out(content, 2 * SNIPPED_CHARS))
 }
 
-/// A message as the model sees it: none if it does not. A summary is told as a user would tell it; of a result that is
-/// `cleared` a word says that it was there, and one of more than `most` characters is [`snipped`].
+/// Returns a message as the model sees it; none if the model does not see it. A summary is shown like a
+/// message of a user. A `cleared` result is replaced by a note or its summary, and a result of more than
+/// `most` characters is [`snipped`].
 pub fn shown(
     seq: MessageSeq,
     message: &Arc<Message>,
@@ -136,8 +139,8 @@ pub fn shown(
     }
 }
 
-/// What a model is asked with for a summary of `old`. `refused`: how often the provider has refused the request as too
-/// long.
+/// Returns the request to a model for a summary of `old`. `refused`: how often the provider has refused the
+/// request as too long.
 pub fn request(
     session: &SessionKey,
     old: &[(MessageSeq, Arc<Message>)],
@@ -169,8 +172,8 @@ pub fn request(
     }
 }
 
-/// The old messages as a text. Its beginning, where the task stands, and its end stay where it is longer than the
-/// model can read, or than what is left of it after so many refusals.
+/// Returns the old messages as a text. If it is longer than the model can read, or than the part that is left
+/// after so many refusals, its beginning, where the task stands, and its end stay.
 fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, refused: u32) -> String {
     let mut text = String::new();
     for (_, message) in old {
@@ -203,12 +206,12 @@ fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, refused: u32) 
     middle_out(&text, written >> (2 * refused.min(SUMMARY_TRIES)))
 }
 
-/// A text, and of the pictures with it that they were there.
+/// Returns a text, with a note for each of its pictures.
 fn worded(text: &str, images: &Images) -> String {
     images.iter().fold(text.to_owned(), |text, image| format!("{text}\n[a picture: {image}]"))
 }
 
-/// A text of at most so many characters, and a word on how many are left out in its middle.
+/// Returns a text of at most this many characters, with a note on how many are left out in its middle.
 fn middle_out(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {

@@ -21,20 +21,20 @@ use crate::words::message::{Message, ToolResult, UserMessage};
 use crate::words::parameters::Parameters;
 use crate::words::payload::Payload;
 
-/// How far behind a checkpoint the results of its step are looked for, in messages, beside a decision and a
-/// result for each of its calls.
+/// How far behind a checkpoint the results of its step are searched, in messages, in addition to a decision
+/// and a result for each of its calls.
 const RESULTS_WITHIN: u64 = 200;
 
-/// What a fork is made of, beside names and what the store copies.
+/// The plan of a fork: everything except its names and the data that the store copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkPlan {
-    /// The status that it rests with.
+    /// The status with which the fork rests.
     pub status: SessionStatus,
-    /// Its state.
+    /// The state of the fork.
     pub state: NewState,
-    /// What closes the calls that were open, in call order, and the goal of a handoff.
+    /// The messages that close the open calls, in call order, and the goal of a handoff.
     pub messages: Vec<Payload>,
-    /// What tells of it.
+    /// The events that tell of the fork.
     pub events: Vec<Payload>,
 }
 
@@ -61,8 +61,8 @@ enum Why {
     NothingSaid,
 }
 
-/// The messages of the source that [`plan`] must see: what the calls of the checkpoint's step ran with and
-/// what came of them.
+/// Returns the messages of the source that [`plan`] must see: the arguments of the calls of the checkpoint's
+/// step, and their results.
 pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<MessageRange>, ForkError> {
     let machine = machine_of(at).map_err(|why| ForkError { key: source.clone(), at: at.id, why })?;
     let Some(batch) = machine.state.batch() else { return Ok(Vec::new()) };
@@ -74,8 +74,8 @@ pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<Messa
     Ok(single.chain([behind]).collect())
 }
 
-/// What a fork from checkpoint `at` of `source` begins with. `messages` are those that
-/// [`needed_messages`] named, `staged` is what the source has staged now, in the life of the checkpoint.
+/// Plans a fork from checkpoint `at` of `source`. `messages` are those that [`needed_messages`] named.
+/// `staged` is everything that is now staged in the source, in the life of the checkpoint.
 pub fn plan(
     source: &SessionKey,
     at: &Checkpoint,
@@ -86,8 +86,9 @@ pub fn plan(
     planned(source, at, messages, staged, None, now)
 }
 
-/// The same for a session that is [handed over](crate::words::handoff): it rests interrupted, with `goal` as its newest
-/// message, and its next turn works on that. `draft`: that turn ends as soon as the session is prepared.
+/// Plans a fork for a session that is [handed over](crate::words::handoff). It rests interrupted, with `goal`
+/// as its newest message, and its next turn works on the goal. `draft`: that turn ends as soon as the session
+/// is prepared.
 pub fn plan_handoff(
     source: &SessionKey,
     at: &Checkpoint,
@@ -175,7 +176,8 @@ fn machine_of(at: &Checkpoint) -> Result<Machine, Why> {
     Ok(at.state.parse()?)
 }
 
-/// The results of calls that had ended: still staged, or promoted since.
+/// Returns the results of calls that had ended: those that are still staged, and those that were promoted
+/// since.
 fn known_results(
     batch: &Batch,
     messages: &[StoredMessage],
@@ -216,7 +218,7 @@ impl Draft {
         self.tell(&Event::Message { seq: self.seq, role: message.role().to_owned(), stream: None })
     }
 
-    /// Says what the calls of the step changed of the custom state.
+    /// Reports the changes of the step's calls to the custom state.
     fn tell_of_state(&mut self, merged: &Merged) -> Result<(), Why> {
         if !merged.undo.is_empty() {
             self.say(&Message::Notice(custom::notice(merged)))?;
@@ -250,7 +252,7 @@ impl Draft {
     }
 }
 
-/// The result of a call that left none behind.
+/// Builds the result of a call that left none.
 fn closed(was: &Call, is: &Call, edited: Option<String>) -> Result<ToolResult, Why> {
     if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
         (&was.state, &is.state)
@@ -264,7 +266,7 @@ fn closed(was: &Call, is: &Call, edited: Option<String>) -> Result<ToolResult, W
     }
 }
 
-/// The arguments of `call`, if a person edited them.
+/// Returns the arguments of `call`, if a person edited them.
 fn edited(call: &Call, batch: &Batch, messages: &[StoredMessage]) -> Option<String> {
     if call.arguments == batch.message {
         return None;

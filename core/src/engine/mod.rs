@@ -50,22 +50,22 @@ pub const STATE_FORMAT: StateFormat = StateFormat(1);
 /// A session is ended as poisoned when its run has died this often in a row without any commit.
 pub const ATTEMPTS_MAX: u32 = 5;
 
-/// A model's answer whose calls are all read-only is committed with their results, or on its own after
-/// this long, in milliseconds.
+/// How long a model's answer may be held back, in milliseconds, if its calls are all read-only. It is
+/// committed with their results, or on its own after this time.
 pub const ANSWER_HELD_MS_MAX: i64 = 1_000;
 
-/// The largest output that a call may leave to be given later, in bytes: it is kept in the state.
+/// The largest output that a call may leave to be given later, in bytes, since it is kept in the state.
 pub const DEFERRED_OUTPUT_BYTES_MAX: usize = 8 * 1024;
 
-/// A stored record that disagrees with the code. The run stops; nothing was changed.
+/// The error of a stored record that disagrees with the code. The run stops, and nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("session {key}: {what}: {detail}")]
 pub struct StartError {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
-    /// Which part of it.
+    /// The faulty part of the session.
     pub what: &'static str,
-    /// Expected and found.
+    /// The expected and the found value.
     pub detail: String,
 }
 
@@ -79,8 +79,8 @@ pub struct StepIterator {
 }
 
 impl StepIterator {
-    /// What to do next. [`Action::Await`] when there is nothing to start; [`Action::Exit`] for ever once
-    /// the run is over.
+    /// Returns the next action. [`Action::Await`] if there is nothing to start. Once the run is over, always
+    /// [`Action::Exit`].
     pub fn next_action(&mut self) -> Action {
         if let Some(outcome) = &self.cx.end.exit {
             return Action::Exit(outcome.clone());
@@ -91,8 +91,7 @@ impl StepIterator {
         }
     }
 
-    /// Takes what became of an action, or what happened meanwhile. A reply that nothing waits for any more
-    /// changes nothing.
+    /// Takes the result of an action, or news. A reply that nothing waits for any more changes nothing.
     pub fn apply(&mut self, reply: Reply, facts: Facts) {
         self.cx.run.now = self.cx.run.now.max(facts.now);
         if self.cx.end.exit.is_some() {
@@ -129,7 +128,7 @@ impl StepIterator {
         &self.cx.mind.machine
     }
 
-    /// Which session, which life of it, which run.
+    /// The fence of the run: the session, its life, and the run.
     pub fn fence(&self) -> &Fence {
         &self.cx.run.fence
     }
@@ -159,7 +158,7 @@ impl StepIterator {
         }
     }
 
-    /// One turn of the crank: a reply is taken, then everything that follows from it is decided.
+    /// Takes one reply, then decides everything that follows from it.
     fn crank(&mut self, reply: Option<Reply>) {
         if self.is_held() || self.cx.end.exit.is_some() {
             return;
@@ -217,7 +216,8 @@ impl StepIterator {
         }
     }
 
-    /// Heeds what a decision left to be done: something cannot be stored, or cannot be taken back, or the run leaves.
+    /// Handles what a decision left to be done: something cannot be stored, something irrevocable was sent,
+    /// or the run leaves.
     fn settle(&mut self) {
         if let Some(error) = self.cx.mind.draft.fault.take() {
             self.cx.give_up(error);
@@ -230,24 +230,25 @@ impl StepIterator {
         }
     }
 
-    /// What cannot be taken back has happened: a decision that the store refuses goes back to here.
+    /// Keeps the present state, because something irrevocable has happened. A decision that the store refuses
+    /// goes back to here.
     fn keep_before(&mut self) {
         if self.cx.mind.draft.close.is_empty() {
             self.writes.before = self.somebody_may_answer().then(|| (self.cx.mind.clone(), Vec::new()));
         }
     }
 
-    /// Whether a pending call is open, or will be once the write that is on its way is applied.
+    /// Whether a pending call is open, or will be once the write on its way is applied.
     fn somebody_may_answer(&self) -> bool {
         !self.cx.mind.open.is_empty() || self.writes.writing.as_ref().is_some_and(Writing::opens)
     }
 
-    /// Nothing is decided while a held commit waits or is on its way, or before the run has begun.
+    /// Whether deciding must wait: a held commit waits or is on its way, or the run has not begun.
     fn is_held(&self) -> bool {
         self.cx.out.news.awaited().is_some() || self.writes.are_held()
     }
 
-    /// When time alone gives the run something to do.
+    /// Returns the instant at which time alone gives the run something to do.
     fn wakes_at(&self) -> Option<Timestamp> {
         if self.is_held() {
             return None;
@@ -275,7 +276,7 @@ impl StepIterator {
             .min()
     }
 
-    /// The transitions since this was asked last, in order, if hooks are told of them.
+    /// Returns the transitions since the last call of this method, in order, if hooks are told of them.
     pub fn take_moves(&mut self) -> Vec<Moved> {
         std::mem::take(&mut self.cx.output.moves)
     }

@@ -16,7 +16,7 @@ use crate::words::ids::CallId;
 use crate::words::tool::EffectClass;
 
 impl StepIterator {
-    /// Decides one thing after another, until nothing is left to decide.
+    /// Makes one decision after another, until nothing is left to decide.
     pub(super) fn progress_while_it_moves(&mut self) {
         while self.cx.end.exit.is_none() && !self.is_held() {
             let before = self.mark_of_progress();
@@ -31,7 +31,7 @@ impl StepIterator {
         }
     }
 
-    /// Decides one thing. False: nothing is left to decide until a reply comes.
+    /// Makes one decision. False: nothing is left to decide until a reply comes.
     fn progress(&mut self) -> bool {
         self.cx.calls().drop_early();
         if self.cx.end.leaving.is_some() {
@@ -88,7 +88,7 @@ impl StepIterator {
 
     // Calls
 
-    /// Starts calls, stages results and commits, in the order that durability asks for.
+    /// Starts calls, stages results and commits, in the order that durability requires.
     fn execute(&mut self) -> bool {
         if self.cx.calls().take_answer() || self.cx.inbox().deny_by_message() || self.cx.calls().take_expiry()
         {
@@ -165,7 +165,7 @@ impl StepIterator {
         true
     }
 
-    /// Takes what has come for the calls that wait; else the run parks.
+    /// Takes the answers that have come for waiting calls; else the run parks.
     fn confirm(&mut self) -> bool {
         if self.cx.calls().take_answer() || self.cx.inbox().deny_by_message() || self.cx.calls().take_expiry()
         {
@@ -245,7 +245,7 @@ impl StepIterator {
         self.is_settled() && self.cx.compaction().ask()
     }
 
-    /// Sees to it that what is due is on its way, and says whether the run may go on meanwhile.
+    /// Makes sure that everything due is on its way. Returns whether the run may go on meanwhile.
     fn is_settled(&mut self) -> bool {
         self.commit_if_due();
         !(self.is_held() || self.cx.run.is_sync() && self.writes.writing.is_some())
@@ -279,8 +279,8 @@ impl StepIterator {
         false
     }
 
-    /// Commits the draft if it holds anything that is due and nothing is being written. A draft that
-    /// closes a pending call is awaited.
+    /// Commits the draft if it holds anything that is due and nothing is being written. The commit of a draft
+    /// that closes a pending call is awaited.
     pub(super) fn commit_if_due(&mut self) -> bool {
         if !self.cx.mind.draft.is_due() {
             return false;

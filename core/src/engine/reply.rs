@@ -11,142 +11,143 @@ use crate::words::ids::{CallId, MessageSeq};
 use crate::words::model::{ModelAnswer, ModelError, PartialUse, StopReason, TokenUsage};
 use crate::words::tool::{ResourceProfile, ToolError, ToolOutput, ToolReturn};
 
-/// What became of an action, or what happened meanwhile.
+/// A reply of the runtime: the result of an action, or news.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// The answer to [`Action::Read`](super::Action::Read).
     Read {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// What was there; an error is final: what is stored cannot be read.
+        /// The data that was there. An error is final: the stored data cannot be read.
         result: Result<Found, ErrorInfo>,
     },
     /// The answer to [`Action::Provision`](super::Action::Provision).
     Provisioned {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// What was made ready, as people are told of it; or why not.
+        /// Descriptions of the prepared surroundings, for people; or the error.
         result: Result<Vec<String>, ErrorInfo>,
     },
     /// The answer to [`Action::CallModel`](super::Action::CallModel): the whole answer, or one error.
     ModelAnswered {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// What came.
+        /// The answer, or the error.
         result: Result<ModelAnswer, ModelError>,
     },
     /// The answer to [`Action::StopModel`](super::Action::StopModel).
     ModelStopped {
-        /// Which call of the model was stopped.
+        /// The model call that was stopped.
         of: ActionId,
-        /// The text that had come, in order: no reasoning, no calls. Empty if none had, if it was a summary, and where a
-        /// hook must see a whole answer before anything of it is kept.
+        /// The text that had come, in order, without reasoning and calls. Empty if no text had come, if it
+        /// was a summary, and if a hook must see a whole answer before anything of it is kept.
         said: String,
-        /// What it had used. None: the model was not asked yet.
+        /// The usage of the call. None: the model had not been asked yet.
         used: Option<PartialUse>,
     },
     /// The answer to [`Action::Summarise`](super::Action::Summarise).
     Summarised {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// What came; none if nothing is old enough.
+        /// The summary; none if nothing is old enough.
         result: Result<Option<Summarised>, ModelError>,
-        /// What else can be shown shorter ([`compaction::shorter`](crate::engine::compaction::shorter)). Taken where
-        /// nothing was summarised, and no other model may read the session as it is.
+        /// The results that can be shown shorter
+        /// ([`compaction::shorter`](crate::engine::compaction::shorter)). Used if nothing was summarised, and
+        /// no other model may read the session as it is.
         shorter: Option<Shorter>,
     },
     /// The answer to [`Action::Shorten`](super::Action::Shorten).
     Shortened {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// Those that were made in time.
+        /// The summaries that were made in time.
         made: Vec<Shortened>,
-        /// What model calls used that were made for the others.
+        /// The usage of model calls for the others.
         in_vain: Vec<ShortenedInVain>,
     },
     /// The answer to [`Action::Consult`](super::Action::Consult).
     Consulted {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// One for each question.
+        /// A ruling for each question.
         rulings: Vec<(CallId, Ruling)>,
     },
-    /// The model has written a call to its end, and its answer goes on. Said in call order, each once, and only if the
-    /// agent begins [reads early](crate::words::agent::AgentSpec::early_reads).
+    /// The model finished writing a call, and its answer goes on. Sent in call order, once for each call, and
+    /// only if the agent begins [reads early](crate::words::agent::AgentSpec::early_reads).
     CallWritten {
-        /// Which model call.
+        /// The model call.
         of: ActionId,
-        /// Which call of its answer, from 0.
+        /// The place of the call in its answer, from 0.
         index: usize,
-        /// Which tool, as the model named it.
+        /// The tool, as the model named it.
         tool: String,
         /// The arguments, as the model wrote them.
         arguments: String,
     },
     /// The answer to [`Action::Foresee`](super::Action::Foresee).
     Foreseen {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// What the call touches, if its arguments fit and nothing that could refuse, change or answer it is left to be
-        /// asked.
+        /// The resources that the call touches, if its arguments fit and nothing else remains to be asked
+        /// that could refuse, change or answer it.
         profile: Option<ResourceProfile>,
     },
     /// The answer to [`Action::RunHooks`](super::Action::RunHooks).
     HooksRan {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// How the turn ends here, if one of them says so.
+        /// The ending of the turn, if a hook ends it here.
         stop: Option<HookStop>,
-        /// What the model is told before it is asked again, if the turn does not end.
+        /// The corrections for the model, if the turn does not end.
         corrections: Vec<Correction>,
     },
     /// A call came back.
     CallEnded {
-        /// Which.
+        /// The call.
         call: CallId,
-        /// With what.
+        /// The result.
         result: Result<ToolReturn, ToolError>,
-        /// How long it was out, in milliseconds.
+        /// How long the call was out, in milliseconds.
         duration_ms: u64,
     },
-    /// A call that was to be sent was not, and is not sent any more: the run was told that [nothing more
-    /// starts](super::Drain::Calls).
+    /// A call was not sent, and will not be sent any more: the run was told that
+    /// [nothing more starts](super::Drain::Calls).
     CallUnsent {
-        /// Which.
+        /// The call.
         call: CallId,
     },
     /// The answer to [`Action::StageResult`](super::Action::StageResult).
     Staged {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// What became of it; an error is final.
+        /// The outcome of the staging; an error is final.
         outcome: Result<StageOutcome, ErrorInfo>,
     },
     /// The answer to [`Action::Commit`](super::Action::Commit).
     Committed {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// What became of it; an error is final, and nothing was changed.
+        /// The outcome of the commit; an error is final, and nothing was changed.
         outcome: Result<CommitOutcome, ErrorInfo>,
     },
     /// The answer to [`Action::Sleep`](super::Action::Sleep).
     Slept {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
     },
     /// The answer to [`Action::TearDown`](super::Action::TearDown). A failure is kept, and changes nothing.
     TornDown {
-        /// Of which action.
+        /// The id of the action.
         id: ActionId,
-        /// Whether it worked.
+        /// The result.
         result: Result<(), ErrorInfo>,
     },
-    /// A renewal of the lease brought this.
+    /// News that came with a renewal of the lease.
     News(Receipt),
-    /// The lease is lost: another run owns the session, or it cannot be told.
+    /// The lease is lost: another run owns the session, or this is not known.
     LeaseLost,
-    /// The run is to leave its session to another: its process ends, say. It goes on as far as this says, then leaves the
-    /// session suspended and due at once.
+    /// The run must leave its session to another, for example because its process ends. It goes on as far as
+    /// this says, then leaves the session suspended and due at once.
     Drain(Drain),
     /// The instant of an [`Action::Await`](super::Action::Await) has passed.
     TimePassed,
@@ -155,9 +156,9 @@ pub enum Reply {
 /// A hook ends a turn after a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookStop {
-    /// How.
+    /// The ending of the turn.
     pub ending: Ending,
-    /// A word for whoever reads along.
+    /// A text for followers of the session.
     pub notice: String,
 }
 
@@ -166,111 +167,111 @@ pub struct HookStop {
 pub struct Correction {
     /// The name of the hook.
     pub by: String,
-    /// What the model is told.
+    /// The text for the model.
     pub text: String,
 }
 
-/// What an [`Action::Read`](super::Action::Read) found.
+/// The data that an [`Action::Read`](super::Action::Read) found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
     /// The messages that were asked for.
     pub messages: Vec<StoredMessage>,
-    /// What the inbox holds after the named item, to its end.
+    /// The items of the inbox after the named item, to its end.
     pub items: Vec<StoredItem>,
-    /// The interrupt that waits, if it was asked for.
+    /// The waiting interrupt, if it was asked for.
     pub interrupt: Option<Interrupt>,
 }
 
-/// A summary as it was made.
+/// A summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summarised {
     /// The text.
     pub text: String,
-    /// It stands for all that was shown before this message.
+    /// The first message that the summary does not cover: it stands for everything that was shown before.
     pub before: MessageSeq,
-    /// How many tokens that was, roughly.
+    /// The rough number of tokens of those messages.
     pub old_tokens: u64,
-    /// Why the model stopped: only a text that is whole stands for anything.
+    /// The reason why the model stopped. Only a complete text is used.
     pub stop: StopReason,
-    /// What making it used.
+    /// The usage of the summary.
     pub usage: TokenUsage,
 }
 
-/// An old result, put in short.
+/// The summary of an old result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortened {
-    /// Where the result stands.
+    /// The place of the result.
     pub of: MessageSeq,
     /// The text.
     pub text: String,
-    /// Why whoever wrote it stopped: only a text that is whole is kept.
+    /// The reason why its author stopped. Only a complete text is kept.
     pub stop: StopReason,
-    /// What making it used.
+    /// The usage of the summary.
     pub usage: TokenUsage,
 }
 
-/// What a model call used that was to put an old result in short, and gave nothing that can be kept.
+/// The usage of a model call for the summary of an old result that gave nothing to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShortenedInVain {
-    /// What is known of it.
+    /// The known usage.
     pub used: PartialUse,
-    /// What the model was shown, in tokens, roughly.
+    /// The rough number of tokens that the model was shown.
     pub shown: u64,
 }
 
-/// What the chokepoint says of a call.
+/// The ruling of the chokepoint on a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
-    /// It may run.
+    /// The call may run.
     Allow {
-        /// What it touches.
+        /// The resources that the call touches.
         profile: ResourceProfile,
     },
     /// A person must decide.
     NeedsApproval {
-        /// What the person is told.
+        /// The text for the person.
         prompt: Option<String>,
-        /// Whose approval it takes.
+        /// The terms of the approval.
         terms: Box<ApprovalTerms>,
-        /// What it touches.
+        /// The resources that the call touches.
         profile: ResourceProfile,
     },
     /// The arguments do not fit the tool's schema.
     Invalid {
-        /// Why.
+        /// The details.
         detail: String,
     },
-    /// The policy refuses it.
+    /// The policy refuses the call.
     Deny {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// By which rule.
+        /// The rule that refuses it.
         rule: Option<String>,
     },
-    /// A hook puts these arguments, which fit the schema, in place of those that were asked about.
+    /// A hook replaces the arguments that were asked about with these, which fit the schema.
     Rewritten {
         /// The arguments, exactly.
         arguments: String,
-        /// The name of the hook; the last of several.
+        /// The name of the hook; of several hooks, the last one.
         by: String,
-        /// What is said of a call with them.
+        /// The ruling on the call with these arguments.
         ruling: Box<Ruling>,
     },
-    /// A hook gives its result: once it may run, it does not.
+    /// A hook gives the result of the call: once the call may run, it does not run.
     Answered {
-        /// What the model is told.
+        /// The result.
         output: ToolOutput,
-        /// Whether it may run: allowed, or once people have approved it.
+        /// The ruling on whether the call may run: allowed, or only after people have approved it.
         ruling: Box<Ruling>,
     },
-    /// A hook ends the turn on an error.
+    /// A hook ends the turn with an error.
     Failed {
-        /// Why.
+        /// The details.
         detail: String,
     },
-    /// The gate did not answer in time, or failed. A denial.
+    /// The gate did not answer in time, or failed. This is a denial.
     Unavailable {
-        /// Why.
+        /// The details.
         detail: String,
     },
 }

@@ -26,31 +26,31 @@ use crate::words::ids::{CallId, MessageSeq};
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 
-/// What a claim is for.
+/// The purpose of a claim.
 enum Purpose {
-    /// To do what there is to do.
+    /// Do all that there is to do.
     Run,
-    /// The same, because somebody asked for the session to go on.
+    /// Do all that there is to do, because somebody asked for the session to go on.
     Resume,
-    /// To end a turn whose run could not go on.
+    /// End a turn whose run could not go on.
     Fail(ErrorInfo),
 }
 
 impl StepIterator {
-    /// Begins the run that `claim` started: fresh, resumed or recovered, the same door.
+    /// Begins the run that `claim` started. Fresh, resumed and recovered runs all begin here.
     ///
-    /// Errors: the state was written by a newer version, or is not what this version writes.
+    /// Errors: the state was written by a newer version, or is not in the format of this version.
     pub fn start(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, Some(agent), facts, Purpose::Run)
     }
 
-    /// The same, of a session that somebody asked to go on: the record of the run says so.
+    /// Begins a run of a session that somebody asked to go on. The record of the run says so.
     pub fn resume(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, Some(agent), facts, Purpose::Resume)
     }
 
-    /// Ends the turn of a session whose run could not go on with `error`: as after the death of that run, and nothing
-    /// else is done.
+    /// Ends the turn of a session whose run could not go on, with `error`. The turn ends as after the death
+    /// of that run, and nothing else is done.
     pub fn fail(
         claim: Claim,
         agent: Arc<AgentSpec>,
@@ -60,7 +60,7 @@ impl StepIterator {
         Self::open(claim, Some(agent), facts, Purpose::Fail(error))
     }
 
-    /// Ends a session that an interrupt waits for, without its agent. Gives the claim back if none waits.
+    /// Ends a session for which an interrupt waits, without its agent. Gives the claim back if none waits.
     pub fn end(claim: Claim, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, None, facts, Purpose::Run)
     }
@@ -74,7 +74,7 @@ impl StepIterator {
         Self::open_under(table::validate(), claim, agent, facts, purpose)
     }
 
-    /// The same, with what the check of the machine's table said.
+    /// Begins a run with this result of the check of the machine's table.
     fn open_under(
         checked: Result<(), TableErrors>,
         claim: Claim,
@@ -157,8 +157,9 @@ impl StepIterator {
         Ok(run)
     }
 
-    /// The messages that hold the arguments of the open calls, or what hooks are told of a step. To end a session, only
-    /// those that were edited matter: their results say so.
+    /// Returns the messages that must be read: those with the arguments of the open calls, or those that
+    /// hooks are told of after a step. To end a session without its agent, they are needed only if a call has
+    /// other arguments than the model's, because results name edited arguments.
     fn needed_messages(&self) -> Vec<MessageRange> {
         let Some(batch) = self.cx.mind.machine.state.batch() else { return self.messages_of_step() };
         let edited = batch.calls.iter().any(|call| call.arguments != batch.message);
@@ -194,7 +195,7 @@ impl StepIterator {
         self.settle();
     }
 
-    /// Lets the machine know of the claim, once everything it needs has been read.
+    /// Tells the machine of the claim, once everything that it needs has been read.
     fn begin(&mut self) {
         self.cx.run.begun = true;
         if self.cx.run.agent.is_none() && self.cx.mind.inbox.interrupt.is_none() {
@@ -217,7 +218,8 @@ impl StepIterator {
         self.cx.rest().fail_if_doomed();
     }
 
-    /// Where that stands of which hooks are told after a step: a run that took over in between has to read it.
+    /// Returns the places of the messages that hooks are told of after a step. A run that took over in
+    /// between has to read them.
     pub(super) fn messages_of_step(&self) -> Vec<MessageRange> {
         let AgentState::Steering { from } = self.cx.mind.machine.state else { return Vec::new() };
         if !self.cx.run.is_hooked(HookPoint::AfterStep) || from == SteeringFrom::Resumed {
@@ -229,7 +231,7 @@ impl StepIterator {
     }
 }
 
-/// Why a turn is ended whose run has died this often in a row.
+/// Returns the error that ends a turn whose run has died this often in a row.
 fn poisoned(attempts: u32) -> Option<ErrorInfo> {
     (attempts >= ATTEMPTS_MAX).then(|| {
         let detail = format!("its run died {attempts} times in a row without any progress");

@@ -8,7 +8,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::ids::InboxSeq;
 use crate::words::suspension::Suspension;
 
-/// What changes when a run decides something.
+/// The values that change when a run decides something.
 #[derive(PartialEq)]
 pub(super) struct Mark {
     rows: usize,
@@ -45,7 +45,7 @@ impl StepIterator {
             && self.wakes_at().is_none()
     }
 
-    /// Whether nobody can bring what this suspension waits for.
+    /// Whether nobody can give what this suspension waits for.
     pub(super) fn is_owed_by_nobody(&self, suspension: &Suspension) -> bool {
         let drafted = &self.cx.mind.draft.open;
         suspension.until.is_none()

@@ -20,45 +20,45 @@ use crate::words::payload::Payload;
 #[derive(Debug)]
 pub(super) struct Writing {
     id: ActionId,
-    /// Nothing is decided until it is answered.
+    /// Whether nothing is decided until the write is answered.
     pub(super) held: bool,
-    /// It closes pending calls.
+    /// Whether the write closes pending calls.
     pub(super) closes: bool,
-    /// Calls to send once it is acknowledged.
+    /// The calls to send once the write is acknowledged.
     marks: Vec<CallId>,
-    /// The results that it stages.
+    /// The results that the write stages.
     staged: BTreeMap<CallId, Ended>,
     opened: Vec<PendingId>,
     closed: Vec<PendingId>,
-    /// What is durable once it is acknowledged; none for a staging.
+    /// The decisions that are durable once the write is acknowledged; none for a staging.
     durable: Option<Box<Mind>>,
 }
 
 impl Writing {
-    /// Whether it opens this one.
+    /// Whether the write opens this pending call.
     pub(super) fn opens_this(&self, pending: &PendingId) -> bool {
         self.opened.contains(pending)
     }
 
-    /// Whether it opens pending calls.
+    /// Whether the write opens pending calls.
     pub(super) fn opens(&self) -> bool {
         !self.opened.is_empty()
     }
 }
 
-/// What is durable, and what is on its way to the store.
+/// The durable decisions, and the writes on their way to the store.
 #[derive(Debug)]
 pub(super) struct Writes {
     pub(super) version: Version,
-    /// Commits that were put together.
+    /// The number of commits that were built.
     pub(super) operations: u64,
-    /// What the store has acknowledged.
+    /// The decisions that the store has acknowledged.
     pub(super) durable: Mind,
-    /// The state before pending calls were closed by what is drafted, and the replies taken since.
+    /// The decisions before the draft closed pending calls, and the replies taken since.
     pub(super) before: Option<(Mind, Vec<Reply>)>,
     /// The write that is on its way.
     pub(super) writing: Option<Writing>,
-    /// The held commit that waits for it.
+    /// The held commit that waits for that write.
     pub(super) wanted: Option<Wanted>,
 }
 
@@ -81,12 +81,12 @@ pub(super) struct Wanted {
 }
 
 impl StepIterator {
-    /// Asks for a commit that everything waits for.
+    /// Requests a commit that everything waits for.
     pub(super) fn want_commit(&mut self, release: Option<Release>) {
         self.hold(Wanted { release, marks: Vec::new() });
     }
 
-    /// The same, with the marks of calls to send once it is acknowledged.
+    /// Requests a commit that everything waits for, with the marks of calls to send once it is acknowledged.
     pub(super) fn hold_for_commit(&mut self, marks: Vec<CallId>) {
         self.hold(Wanted { release: None, marks });
     }
@@ -106,7 +106,7 @@ impl StepIterator {
         }
     }
 
-    /// Puts everything that was decided into one commit and sends it.
+    /// Puts all decisions into one commit and sends it.
     pub(super) fn commit(&mut self, release: Option<Release>, marks: Vec<CallId>) {
         let commit = match self.build(release) {
             Ok(commit) => commit,
@@ -183,8 +183,9 @@ impl StepIterator {
         })
     }
 
-    /// Unique in the run, and the fence names the run. What ends the turn of a run that could not go on may do so under
-    /// the fence of that one: it has names of its own, or the store would take its commit for a repeat.
+    /// Returns an operation id. It is unique in the run, and the fence names the run. A run that ends the
+    /// turn of another run may write under that run's fence. So it has ids of its own, or the store would
+    /// take its commit for a repeat.
     fn next_operation(&mut self) -> Result<OperationId, InvalidId> {
         self.writes.operations += 1;
         let run = if self.cx.run.stands_in { "e" } else { "c" };
@@ -197,7 +198,7 @@ impl StepIterator {
         Ok(RunEnd { outcome: outcome.kind(), detail: Payload::json(&detail)? })
     }
 
-    /// These results, as they are kept once they are staged.
+    /// Returns these results in the form in which they are kept once they are staged.
     fn ended_of(&self, results: &[StagedResult]) -> BTreeMap<CallId, Ended> {
         let kept = |staged: &StagedResult| {
             let ended = self.cx.mind.step.ended.get(&staged.call)?.clone();
@@ -206,7 +207,7 @@ impl StepIterator {
         results.iter().filter_map(kept).collect()
     }
 
-    /// Stages what has ended, with the marks of the calls that start next.
+    /// Stages the results that have ended, with the marks of the calls that start next.
     pub(super) fn stage(&mut self, marks: Vec<CallId>) {
         let staging = self.cx.mind.staging(marks.clone());
         let id = self.cx.output.next_id();
@@ -308,8 +309,8 @@ impl StepIterator {
         }
     }
 
-    /// Somebody's answer was accepted that this run has not read: the state before is taken up again, the
-    /// inbox is read, and what came since is decided again.
+    /// Goes back after somebody's answer was accepted that this run has not read: restores the state before,
+    /// reads the inbox, and decides again on everything that came since.
     fn decide_again(&mut self) {
         let Some((before, replies)) = self.writes.before.take() else {
             // Only a commit that closes is answered so, and such a commit keeps the state before it.
@@ -327,7 +328,8 @@ impl StepIterator {
         self.cx.out.news.read_by(id, true);
     }
 
-    /// The draft cannot be stored: it is forgotten, and the turn ends on the error from where the store is.
+    /// Forgets a draft that cannot be stored. The turn ends with the error, from the state that the store
+    /// has.
     fn fail_from_durable(&mut self, error: ErrorInfo) {
         let interrupt = (self.cx.mind.inbox.interrupt.clone(), self.cx.mind.inbox.interrupt_told);
         self.cx.mind = self.writes.durable.clone();

@@ -13,7 +13,7 @@ use crate::words::message::{ClientAnswer, Message, ResultStatus, ToolResult};
 use crate::words::tool::{EffectClass, RunsOn};
 
 impl CallsHandler<'_> {
-    /// Takes one answer that a waiting call has. False: there is none.
+    /// Takes one answer for a waiting call. False: there is none.
     pub(crate) fn take_answer(&mut self) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
@@ -60,7 +60,7 @@ impl CallsHandler<'_> {
         self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Answered { ok } });
     }
 
-    /// Lets time move one call whose instant has come. Answers are taken before.
+    /// Moves one call whose instant has come. Answers are taken before.
     pub(crate) fn take_expiry(&mut self) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
@@ -122,7 +122,7 @@ impl CallsHandler<'_> {
         true
     }
 
-    /// Keeps a result that came from outside; one that is too large is an error that says so.
+    /// Keeps a result from outside. A result that is too large becomes an error that says so.
     pub(crate) fn keep_bounded(&mut self, call: &Call, status: ResultStatus, content: String) {
         let most = self.cx.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
         self.keep_within(call, status, content, most);
@@ -148,13 +148,14 @@ impl Mind {
         }
     }
 
-    /// The arguments as they would run.
+    /// Returns the arguments of the call as they would run.
     pub(crate) fn arguments_of(&self, call: &CallId) -> String {
         let arguments = self.step.edited.get(call).or_else(|| self.step.proposed.get(call));
         arguments.cloned().unwrap_or_default()
     }
 
-    /// The arguments that ran, if a person edited them. Of what a hook put in their place the model is not told.
+    /// Returns the arguments that ran, if a person edited them. The model is not told of arguments that a
+    /// hook put in their place.
     pub(crate) fn edited(&self, call: &Call) -> Option<String> {
         let by_a_person = self.step.asked_in != call.arguments && !self.step.rewritten.contains(&call.id);
         self.step.edited.get(&call.id).filter(|_| by_a_person).cloned()
@@ -177,7 +178,7 @@ impl Mind {
         }
     }
 
-    /// Whether what ends this call now does so in its stead: a hook, or nobody who decided in time.
+    /// Whether the call ends now without having run: a hook gave its result, or nobody decided in time.
     fn never_ran(&self, call: &CallId) -> bool {
         let call = self.machine.state.batch().and_then(|batch| batch.call(call));
         call.is_some_and(|call| {

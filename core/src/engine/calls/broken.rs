@@ -12,20 +12,20 @@ use crate::words::history::CallInput;
 use crate::words::message::ResultStatus;
 use crate::words::tool::EffectClass;
 
-/// Why a call gave nothing of its own.
+/// The reason why a call gave no result of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct NotRun {
-    /// In words.
+    /// The reason in words.
     pub(crate) why: String,
-    /// Whether it may have acted all the same.
+    /// Whether the call may have acted all the same.
     pub(crate) sent: bool,
-    /// The wait that its tool asks for.
+    /// The wait that the tool asks for.
     pub(crate) wait: Option<Duration>,
 }
 
 impl CallsHandler<'_> {
-    /// What follows from a call that could not be run. `stopping`: it was told to stop, so that nothing is wrong with
-    /// it.
+    /// Returns the input that follows from a call that could not be run. `stopping`: the call was told to
+    /// stop, so nothing is wrong with it.
     pub(crate) fn not_run(&mut self, call: &Call, broken: NotRun, stopping: bool) -> CallInput {
         // It was sent before, or this time: that one send of it did not act does not say enough.
         let may_have_acted = call.may_have_acted() || (broken.sent && call.effect != EffectClass::ReadOnly);
@@ -46,7 +46,8 @@ impl CallsHandler<'_> {
         CallInput::Returned { ok: false, stop: false, broken: true }
     }
 
-    /// The agent had its tool when the call was let through, and has it no more: nothing of it is sent.
+    /// Handles a call whose tool the agent had when the call was let through, but has no more: the call is
+    /// not sent.
     pub(crate) fn gone(&mut self, call: &Call) -> CallInput {
         let why = format!("there is no tool {} any more", call.tool);
         if call.may_have_acted() {
@@ -56,7 +57,7 @@ impl CallsHandler<'_> {
         CallInput::Returned { ok: false, stop: false, broken: false }
     }
 
-    /// What may have acted is sent again only if a second time does no harm, and what is dangerous never is.
+    /// Sends a call that may have acted again only if a second time does no harm, and a dangerous call never.
     fn try_again(&mut self, call: &Call, broken: &NotRun) -> Option<CallInput> {
         let harmless = match call.effect {
             EffectClass::ReadOnly | EffectClass::Idempotent => true,
@@ -84,7 +85,7 @@ impl CallsHandler<'_> {
         CallInput::Lost { broken }
     }
 
-    /// Keeps as the result that nobody knows whether the call acted, with what it said last.
+    /// Keeps a result that says that nobody knows whether the call acted, with the last error of the call.
     pub(crate) fn keep_doubt(&mut self, call: &Call, why: &str) {
         let told = format!(
             "in doubt: {why}. It may or may not have acted, and it is not sent again. Find out before you \
@@ -95,7 +96,7 @@ impl CallsHandler<'_> {
 }
 
 impl Mind {
-    /// Marks the result that was just kept. Its bytes are put together when the call ends.
+    /// Marks the result that was just kept as broken. Its bytes are built when the call ends.
     fn keep_as_broken(&mut self, call: &Call) {
         if let Some(ended) = self.step.ended.get_mut(&call.id) {
             ended.result.broken = true;
@@ -103,5 +104,6 @@ impl Mind {
     }
 }
 
-/// Of the words of a failure so much is kept while a call waits: they are part of the state.
+/// The most characters of an error text that are kept while a call waits, because the text is part of the
+/// state.
 const WHY_CHARS_MAX: usize = 1_000;

@@ -22,13 +22,13 @@ impl CallsHandler<'_> {
         custom::refusal(&machine.custom, machine.state.batch()?, &call.id, changes, rules)
     }
 
-    /// Whether what a call changes of the custom state can be taken, as it looks now.
+    /// Whether the changes of a call to the custom state can be applied, as far as is known now.
     pub(crate) fn takes(&self, call: &Call, changes: &[StateChange]) -> bool {
         self.refuses(call, changes).is_none()
     }
 
-    /// Keeps what a call that is done said, with what it changes of the custom state: its result is an error if that
-    /// cannot be taken, or if it is too large.
+    /// Keeps the output of a call that is done, with its changes of the custom state. If the changes cannot
+    /// be applied, or the output is too large, the result is an error.
     pub(crate) fn keep_output(&mut self, call: &Call, content: String, changes: Vec<StateChange>) {
         if self.cx.mind.step.ended.contains_key(&call.id) {
             return;
@@ -44,7 +44,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// The machine knows what a call changes from before it ends.
+    /// Tells the machine the changes of a call before the call ends.
     pub(crate) fn note_changes(&mut self, call: &Call, changes: Vec<StateChange>) {
         if call.changes != changes {
             self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Changes { changes } });
@@ -53,7 +53,7 @@ impl CallsHandler<'_> {
 }
 
 impl Mind {
-    /// Changes a result that was just kept, and is staged nowhere.
+    /// Changes a result that was just kept, and is not staged anywhere.
     pub(crate) fn amend(&mut self, call: &CallId, change: impl FnOnce(&mut ToolResult)) {
         let Some(ended) = self.step.ended.get_mut(call).filter(|ended| !ended.staged) else { return };
         change(&mut ended.result);
@@ -64,7 +64,7 @@ impl Mind {
 }
 
 impl Context {
-    /// Says what the calls of a step changed, behind their results.
+    /// Reports the changes of the calls of a step, behind their results.
     pub(crate) fn tell_of_state(&mut self, merged: Merged) {
         if !merged.undo.is_empty() {
             self.append(Message::Notice(custom::notice(&merged)));
@@ -73,7 +73,7 @@ impl Context {
     }
 }
 
-/// How much of an output is kept in the state until its result is given.
+/// The number of bytes that an output takes in the state until its result is given.
 pub(crate) fn bytes_of(output: &ToolOutput) -> usize {
     let changes = if output.changes.is_empty() { 0 } else { custom::bytes_of(&output.changes) };
     output.content.len().saturating_add(changes)

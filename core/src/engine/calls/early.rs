@@ -22,18 +22,18 @@ use crate::words::ids::{CallId, ToolName};
 use crate::words::payload::Digest;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
-/// The calls of the answer that is being written, as far as they may begin.
+/// The calls of the answer that is being written, as far as they may begin early.
 #[derive(Debug, Default)]
 pub(crate) struct Early {
-    /// Which model call writes it.
+    /// The model call that writes the answer.
     of: Option<ActionId>,
-    /// How many of its calls are written.
+    /// The number of calls that are completely written.
     written: usize,
-    /// No more of them begins early.
+    /// Whether no more calls of this answer begin early.
     over: bool,
-    /// Those of which it is being found out whether they may, in call order.
+    /// The calls for which the runtime finds out whether they may begin, in call order.
     asked: VecDeque<Asked>,
-    /// Those that have begun and are not sent yet.
+    /// The calls that have begun and are not sent yet.
     begun: Vec<Begun>,
 }
 
@@ -58,7 +58,7 @@ struct Begun {
 }
 
 impl Early {
-    /// This call is sent: the runtime has what was begun of it.
+    /// Notes that this call is sent: the runtime takes the result of the early call.
     pub(crate) fn taken(&mut self, call: &CallId) {
         self.begun.retain(|begun| begun.call.id != *call);
     }
@@ -110,7 +110,8 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// The call, if it is certain as far as core can tell that it changes nothing and will run as it stands.
+    /// Returns the call if it is certain, as far as the core can tell, that it changes nothing and will run
+    /// as it stands.
     fn may_begin(&self, index: usize, tool: &str, arguments: String) -> Option<CallOut> {
         let begins = !self.cx.run.is_sync() && !self.cx.end.starts_nothing();
         let agent = self.cx.run.agent.clone().filter(|agent| agent.early_reads && begins)?;
@@ -140,7 +141,8 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Whether one that has begun must not be out beside this: those would come one after the other.
+    /// Whether a call that has begun must not be out beside a call with this profile: such calls would run
+    /// one after the other.
     fn is_in_the_way(&self, profile: &ResourceProfile) -> bool {
         self.cx.out.early.begun.iter().any(|begun| begun.profile.conflicts_with(profile))
     }
@@ -151,8 +153,8 @@ impl CallsHandler<'_> {
         self.cx.output.irrevocable = true;
     }
 
-    /// Drops what was begun for an answer that did not come, or came otherwise, and for calls that will not run as they
-    /// stood.
+    /// Drops calls that were begun for an answer that did not come, or came with other calls, and calls that
+    /// will not run as they stood.
     pub(crate) fn drop_early(&mut self) {
         if self.cx.out.early.of.is_some_and(|of| self.cx.out.model == ModelOut::Answering(of)) {
             return;
@@ -169,7 +171,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Whether the step has this call, word for word, and nothing has come between it and its start.
+    /// Whether the step has this call, with the same tool and arguments, and the call is about to start.
     fn is_about_to_run(&self, begun: &CallOut) -> bool {
         let batch = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
         let Some(call) = batch.and_then(|batch| batch.call(&begun.id)) else { return false };

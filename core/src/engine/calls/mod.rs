@@ -35,7 +35,7 @@ pub(crate) struct CallsHandler<'a> {
 }
 
 impl CallsHandler<'_> {
-    /// Sends calls whose intents, marks and `allow`s are durable, as far as their class asks for it.
+    /// Sends calls whose intents, marks and `allow`s are durable, as far as their class requires it.
     pub(crate) fn send(&mut self, calls: &[CallId]) {
         let Some(agent) = self.cx.run.agent.clone() else { return };
         let mut out = Vec::new();
@@ -62,7 +62,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// The stream in which calls that are sent now are shown.
+    /// Returns the stream in which calls that are sent now are shown.
     fn stream_of_calls(&mut self) -> u32 {
         if self.cx.mind.draft.streamed.is_some() {
             return self.cx.output.streams;
@@ -73,7 +73,7 @@ impl CallsHandler<'_> {
         })
     }
 
-    /// A call as its tool gets it.
+    /// Builds a call as its tool gets it.
     pub(crate) fn call_out(
         &self,
         agent: &AgentSpec,
@@ -186,14 +186,15 @@ impl CallsHandler<'_> {
 }
 
 impl Run {
-    /// A read may be sent before the answer that asks for it is durable. If its run dies, the model is asked
-    /// again and may ask for something else in the same place: so the key names the bytes too (INV-14).
+    /// Returns the idempotency key of a call. A read may be sent before the answer that asks for it is
+    /// durable. If the run then dies, the model is asked again and may make another call in the same place.
+    /// So the key contains a digest of the tool and the arguments (INV-14).
     fn idempotency_key(&self, id: &CallId, tool: &ToolName, arguments: &str) -> String {
         let bytes = Digest::of(format!("{tool}\0{arguments}").as_bytes()).to_string();
         format!("{}.{id}.{}", self.fence.incarnation, &bytes[..16])
     }
 
-    /// The largest output that a call may leave to be given later: it is kept in the state.
+    /// The largest output that a call may leave to be given later, since it is kept in the state.
     fn deferred_bytes_max(&self) -> usize {
         let limit = self.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
         limit.min(DEFERRED_OUTPUT_BYTES_MAX)
@@ -209,7 +210,7 @@ impl Mind {
         CallInput::Cancelled { reason }
     }
 
-    /// What the result of a call that is done shows stands beside what it says.
+    /// Adds the pictures of a call that is done to its result.
     pub(crate) fn show(&mut self, call: &CallId, images: Images) {
         if !images.is_empty() && self.is_done(call) {
             self.amend(call, |result| result.images = images);
@@ -228,7 +229,7 @@ impl Mind {
         self.machine.state.batch().and_then(|batch| batch.call(id)).is_some_and(|call| call.state == *state)
     }
 
-    /// What a transition means for calls: events, and pending calls to close.
+    /// Handles the effects of a transition on calls: events, and pending calls to close.
     pub(crate) fn note_calls(&mut self, before: &Batch, after: &Batch) {
         for (was, is) in before.calls.iter().zip(&after.calls) {
             if let Some(pending) = was.state.pending().filter(|open| is.state.pending() != Some(*open)) {
@@ -249,8 +250,8 @@ impl Mind {
         }
     }
 
-    /// Says that a call is in a new state: with its parameters in short when it starts, with how long it was out
-    /// once it came back.
+    /// Reports that a call is in a new state: with its parameters in short when it starts, and with the time
+    /// that it was out once it came back.
     fn tell_of(&mut self, call: &Call, starts: bool) {
         let (is, parameters) = match starts {
             true => (CallState::Executing.name(), shown_parameters(&self.arguments_of(&call.id))),
@@ -262,7 +263,7 @@ impl Mind {
         self.emit(Event::Call { call: id, tool, is, parameters, duration_ms });
     }
 
-    /// Nobody was told yet that it starts, and it does not.
+    /// Removes the report that a call starts, because it does not start. Nobody was told of it yet.
     pub(crate) fn untell_start(&mut self, call: &CallId) {
         let told = |event: &Event| {
             matches!(event, Event::Call { call: told, is, .. }

@@ -6,7 +6,7 @@ use crate::words::history::{CallInput, Input};
 use crate::words::message::{ResultStatus, ToolResult};
 
 impl CallsHandler<'_> {
-    /// Calls whose start mark was staged are out as far as anybody knows.
+    /// Treats calls whose start mark was staged as out, because they may have been sent.
     pub(crate) fn take_marks(&mut self) {
         for call in std::mem::take(&mut self.cx.run.marks) {
             let batch = self.cx.mind.machine.state.batch();
@@ -17,7 +17,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Results that were staged after the state was written end their calls.
+    /// Ends calls whose results were staged after the state was written.
     pub(crate) fn take_staged(&mut self) {
         let Some(batch) = self.cx.mind.machine.state.batch() else { return };
         let ends = batch.stopping.is_some();

@@ -7,7 +7,7 @@ use crate::words::image::Images;
 use crate::words::message::{ResultStatus, ToolResult};
 use crate::words::tool::EffectClass;
 
-/// The result of `call` with these words.
+/// Builds the result of `call` with this text.
 pub(crate) fn result(
     call: &Call,
     status: ResultStatus,
@@ -30,7 +30,7 @@ pub(crate) fn result(
     }
 }
 
-/// The result of a `call` that somebody refused.
+/// Builds the result of a `call` that somebody refused.
 pub(crate) fn denied(
     call: &Call,
     status: ResultStatus,
@@ -41,8 +41,8 @@ pub(crate) fn denied(
     ToolResult { denial: Some(denial), ..result(call, status, content, edited) }
 }
 
-/// The result of a call that the machine itself ended. None: the call has not ended, or its result came
-/// from elsewhere.
+/// Builds the result of a call that the machine itself ended. None: the call has not ended, or its result
+/// came from elsewhere.
 pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolResult> {
     let (status, content) = match &call.state {
         CallState::Cancelled { reason } => (ResultStatus::Cancelled, cancelled(*reason)),
@@ -68,7 +68,7 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
     Some(result(call, status, content, edited))
 }
 
-/// Whether what came back says nothing but that it failed: an object whose one field is `error`, a text.
+/// Whether an output says only that the call failed: an object whose one field is `error`, a text.
 pub(crate) fn says_error(content: &str) -> bool {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -98,7 +98,7 @@ pub(crate) fn cancelled(reason: CancelReason) -> String {
     format!("cancelled ({}): {why}", reason.as_str())
 }
 
-/// A call that was stopped while its siblings went on.
+/// The text for a call that was stopped while its siblings went on.
 pub(crate) fn stopped_alone() -> String {
     format!(
         "cancelled ({}): somebody stopped this call before it acted",
@@ -106,7 +106,8 @@ pub(crate) fn stopped_alone() -> String {
     )
 }
 
-/// A call that waited: it had come back, and its result was to be given later, or it was to be sent `again`.
+/// The text for a call that was cancelled while it waited: it had come back and its result was due later, or
+/// it was to be sent `again`.
 fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String {
     if again {
         return format!(
@@ -120,7 +121,8 @@ fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String 
     )
 }
 
-/// The result of a call that is cancelled while it waits with `output`. What had come back was sent.
+/// Builds the result of a call that is cancelled while it waits with `output`. A call that had come back
+/// counts as sent.
 pub(crate) fn ended_waiting(
     call: &Call,
     reason: CancelReason,
@@ -133,7 +135,8 @@ pub(crate) fn ended_waiting(
     ToolResult { sent, ..result(call, ResultStatus::Cancelled, content, edited) }
 }
 
-/// What the model is told of a call that a person refused: what they say, or what would have to be allowed.
+/// The text for the model about a call that a person refused: the person's reason, or what would have to be
+/// allowed.
 pub(crate) fn rejected(tool: &str, reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("Permission denied by user: {reason}"),

@@ -9,7 +9,8 @@ use crate::words::message::Message;
 use crate::words::tool::EffectClass;
 
 impl Mind {
-    /// Whether a result is worth a write of its own while its siblings are out: reads are run again.
+    /// Whether a result deserves a write of its own while its siblings are out. Reads do not: they are run
+    /// again.
     pub(crate) fn has_unstaged(&self) -> bool {
         let Some(batch) = self.machine.state.batch() else { return false };
         batch.calls.iter().any(|call| {

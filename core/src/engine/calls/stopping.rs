@@ -11,7 +11,7 @@ use crate::words::ids::CallId;
 use crate::words::message::{CallSignal, ResultStatus};
 
 impl CallsHandler<'_> {
-    /// Stops one call that somebody asked to have stopped. False: there is none, or it cannot be told yet.
+    /// Stops one call that somebody asked to stop. False: there is none, or it cannot be told yet.
     pub(crate) fn stop_one(&mut self) -> bool {
         let Some((call, input)) = self.cx.mind.stoppable() else { return false };
         // An answer that was accepted stands.
@@ -47,7 +47,7 @@ impl CallsHandler<'_> {
 }
 
 impl Mind {
-    /// A call that is to be stopped, and what that means where it stands.
+    /// Returns a call that is to be stopped, and the input that stops it in its state.
     fn stoppable(&self) -> Option<(Call, CallInput)> {
         let batch = self.machine.state.batch()?;
         let signals = self.inbox.items.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));

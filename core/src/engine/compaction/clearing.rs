@@ -14,37 +14,38 @@ use crate::words::list::SharedList;
 use crate::words::message::{InShort, Message, ToolResult, UserMessage};
 use crate::words::model::{ModelRequest, ModelTool};
 
-/// What the model is told in place of a result that is cleared.
+/// The text that the model is shown in place of a cleared result without a summary.
 pub const CLEARED: &str = "[an old result, cleared to save room; call the tool again if it is needed]";
 
-/// What every word in place of a cleared result begins with.
+/// The beginning of every text in place of a cleared result.
 pub const CLEARED_BEGINNING: &str = "[an old result, cleared to save room; ";
 
-/// The longest word in place of a cleared result, in characters.
+/// The longest text in place of a cleared result, in characters.
 pub const CLEARED_CHARS_MAX: usize = 500;
 
-/// So long a summary of one result may take, in milliseconds. Then the marker stands for it.
+/// How long a summary of one result may take, in milliseconds. After that, the marker takes its place.
 pub const IN_SHORT_MS_MAX: u64 = 5_000;
 
-/// So many results are put in short side by side.
+/// The most results that are summarised side by side.
 pub const IN_SHORT_AT_ONCE: usize = 4;
 
-/// A summary of one result has at most so many tokens.
+/// The most tokens of a summary of one result.
 const IN_SHORT_TOKENS: u32 = 200;
 
-/// Puts one old result in short, before it is cleared.
+/// Summarises one old result before it is cleared.
 ///
-/// It is asked beside the run, which waits for nobody: about one result for [`IN_SHORT_MS_MAX`], about
-/// [`IN_SHORT_AT_ONCE`] results side by side. It may be asked again about the same result after a crash, so it has no
-/// effect outside.
+/// The summariser is asked beside the run, which waits for nobody: at most [`IN_SHORT_MS_MAX`] for one
+/// result, and at most [`IN_SHORT_AT_ONCE`] results side by side. After a crash it may be asked again about
+/// the same result, so it must have no effect outside.
 #[async_trait]
 pub trait ResultSummariser: Send + Sync + 'static {
-    /// What the model should still know of this result, in a sentence or two. What is longer than the room in
-    /// [`CLEARED_CHARS_MAX`] is cut. An error, a panic, silence and an empty text leave the marker.
+    /// Returns what the model should still know of this result, in a sentence or two. A text that is longer
+    /// than the room in [`CLEARED_CHARS_MAX`] is cut. After an error, a panic, silence or an empty text, the
+    /// marker is shown.
     async fn summarise(&self, session: &SessionKey, result: &ToolResult) -> Result<String, ErrorInfo>;
 }
 
-/// Which results are shown as cleared, and how.
+/// The results that are shown as cleared, and the texts in their place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleared {
     up_to: MessageSeq,
@@ -53,21 +54,22 @@ pub struct Cleared {
 }
 
 impl Cleared {
-    /// Results up to `up_to` are cleared. How those are shown that were put in short is said by notices among `shown`.
+    /// Results up to `up_to` are cleared. Notices among `shown` hold the summaries of those that were
+    /// summarised.
     pub fn of(shown: &[(MessageSeq, Arc<Message>)], up_to: MessageSeq) -> Self {
         let mut cleared = Self::default();
         cleared.change(up_to, MessageSeq(0), shown.iter().map(|(_, message)| &**message));
         cleared
     }
 
-    /// Of results up to `in_part` no more than [`PART_CHARS`] characters are shown.
+    /// Sets the place up to which results are cut to [`PART_CHARS`] characters.
     #[must_use]
     pub fn in_part(self, in_part: MessageSeq) -> Self {
         Self { in_part, ..self }
     }
 
-    /// From now on results up to `up_to` are cleared and those up to `in_part` shown in part, and `more` is shown besides.
-    /// The first place of which something else may be shown than before; none: nothing else is.
+    /// Sets the places up to which results are cleared and shown in part, and takes summaries from `more`.
+    /// Returns the first place that may look different now; none if there is none.
     pub(super) fn change<'a>(
         &mut self,
         up_to: MessageSeq,
@@ -89,7 +91,7 @@ impl Cleared {
         seq <= self.up_to
     }
 
-    /// What stands for this result; none if it is shown.
+    /// Returns the text that is shown in place of this result; none if the result is shown as it is.
     pub(super) fn word_for(&self, seq: MessageSeq, result: &ToolResult) -> Option<String> {
         if self.is_cleared(seq) {
             let word = || self.in_short.get(&seq).map_or_else(|| CLEARED.to_owned(), |text| marker(text));
@@ -100,7 +102,7 @@ impl Cleared {
     }
 }
 
-/// The results that this message puts in short.
+/// The summaries of results in this message.
 fn in_short(message: &Message) -> &[InShort] {
     match message {
         Message::Notice(notice) => &notice.in_short,
@@ -112,7 +114,7 @@ fn in_short(message: &Message) -> &[InShort] {
     }
 }
 
-/// Whether clearing it saves anything.
+/// Whether clearing the result saves any room.
 pub(super) fn worth_clearing(result: &ToolResult) -> bool {
     result.content.len() > CLEARED.len() || !result.images.is_empty()
 }
@@ -121,8 +123,8 @@ fn marker(text: &str) -> String {
     format!("{CLEARED_BEGINNING}in short: {text} (call the tool again if all of it is needed)]")
 }
 
-/// A summary as it is kept: one line, so short that the word in place of the result has at most
-/// [`CLEARED_CHARS_MAX`] characters. None: it says nothing.
+/// Returns a summary in its stored form: one line, short enough that the text in place of the result has at
+/// most [`CLEARED_CHARS_MAX`] characters. None: the summary is empty.
 pub fn bounded(text: &str) -> Option<String> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let room = CLEARED_CHARS_MAX - marker("").chars().count();
@@ -132,7 +134,7 @@ pub fn bounded(text: &str) -> Option<String> {
     Some(line.chars().take(room - 1).chain(['…']).collect())
 }
 
-/// Those of the results at `places` that are worth a summary, as they are stored.
+/// Returns the results at `places` that are worth a summary, as they are stored.
 pub fn to_summarise(
     shown: &[(MessageSeq, Arc<Message>)],
     places: &[MessageSeq],
@@ -151,7 +153,7 @@ pub fn to_summarise(
     shown.iter().filter_map(of).collect()
 }
 
-/// What a model is asked with for a summary of one result.
+/// Returns the request to a model for a summary of one result.
 pub fn request_for(session: &SessionKey, result: &ToolResult, rules: &Compaction, step: u64) -> ModelRequest {
     let system = "You keep the notes of an agent. An old result of one of its tools is about to be put away. Say in one \
                   or two sentences, in at most 300 characters, what the agent must still know of it. Keep names, paths, \

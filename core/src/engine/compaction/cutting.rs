@@ -11,23 +11,28 @@ use crate::words::history::Shorter;
 use crate::words::ids::MessageSeq;
 use crate::words::message::Message;
 
-/// A provider may refuse one step so often as too long, each time after something was shown shorter; then the turn ends.
+/// The number of times that a provider may refuse one step as too long, each time after something was shown
+/// shorter. Then the turn ends.
 pub const REFUSALS_MAX: u32 = 6;
 
-/// Of a result that is shown in part, because a provider refused the whole, so many characters stay.
+/// The number of characters that stay of a result that is shown in part, because a provider refused the
+/// whole.
 pub const PART_CHARS: usize = 1_000;
 
-/// So much of what a provider says stays before the ways out.
+/// The most characters of a provider's error that are kept before the suggestions.
 const DETAIL_CHARS: usize = 1_000;
 
-/// Where to cut what the model is shown: what stands before this message is summarised. None: nothing is old enough.
+/// Returns where to cut the messages that the model is shown: those before the returned message are
+/// summarised. None: nothing is old enough.
 ///
-/// It is cut before a user message, so that the newest `kept_turns` of them stay with all that follows. Where these
-/// are still more than half of the threshold, fewer stay; where one alone is, it is cut before one of the newest
-/// `kept_turns` steps, and so it is where somebody asked for it. Never between a call and its result.
+/// The cut lies before a user message, so that the newest `kept_turns` user messages stay with everything
+/// that follows. If these are still more than half of the threshold, fewer stay. If a single one is, the cut
+/// lies before one of the newest `kept_turns` steps. The same holds if somebody asked for the summary. The
+/// cut never lies between a call and its result.
 ///
-/// `refused`: how often a provider has refused the step as too long, whatever the threshold says. Then no more than half
-/// of what is shown stays, from the second time on the newest turn alone, or its newest step.
+/// `refused`: how often a provider has refused the step as too long, whatever the threshold says. If it did,
+/// no more than half of the messages stay; from the second refusal on, only the newest turn, or its newest
+/// step.
 pub fn cut(
     shown: &[(MessageSeq, Arc<Message>)],
     rules: &Compaction,
@@ -75,7 +80,8 @@ pub fn cut(
     (at > oldest).then(|| shown.get(at).map(|(seq, _)| *seq)).flatten()
 }
 
-/// What can be shown shorter of the `messages` that are shown: first results in part, then none. None: nothing.
+/// Returns what can be shown shorter of the shown `messages`: first results are shown in part, then they are
+/// cleared. None: nothing.
 pub fn shorter(messages: &[(MessageSeq, Arc<Message>)], shown: &Shown) -> Option<Shorter> {
     let results = messages.iter().filter_map(|(seq, message)| match &**message {
         Message::Tool(result) if *seq > shown.cleared => Some((*seq, result)),
@@ -98,7 +104,7 @@ pub fn shorter(messages: &[(MessageSeq, Arc<Message>)], shown: &Shown) -> Option
     results.clone().any(|(_, result)| worth_clearing(result)).then_some(Shorter::Cleared(newest))
 }
 
-/// The error of a turn that no model can be shown any shorter: what the provider said, and the ways out.
+/// The error of a turn that cannot be shown any shorter: the provider's error, and suggestions.
 pub fn dead_end(error: &ErrorInfo) -> ErrorInfo {
     let detail = format!(
         "{}; nothing older is left to put in short: say the newest message shorter in its place, go on in a fork from \
@@ -108,7 +114,8 @@ pub fn dead_end(error: &ErrorInfo) -> ErrorInfo {
     ErrorInfo { detail, ..error.clone() }
 }
 
-/// The error of a turn that is too long where nothing is put in short unasked: what the provider said, and the ways out.
+/// The error of a turn that is too long while nothing is summarised automatically: the provider's error, and
+/// suggestions.
 pub fn kept_long(error: &ErrorInfo) -> ErrorInfo {
     let detail = format!(
         "{}; compaction.threshold_percent is 0, so nothing is put in short unasked: ask for it (compact) and retry, set a \
@@ -118,8 +125,8 @@ pub fn kept_long(error: &ErrorInfo) -> ErrorInfo {
     ErrorInfo { detail, ..error.clone() }
 }
 
-/// The error of a turn that no model can be shown any shorter because no summary could be made: what the provider said, and
-/// why there is none.
+/// The error of a turn that cannot be shown any shorter because no summary could be made: the provider's
+/// error, and why there is no summary.
 pub fn not_summarised(error: &ErrorInfo, why: &ErrorInfo) -> ErrorInfo {
     let (said, why) = (in_brief(error), format!("{}: {}", why.code, in_brief(why)));
     let detail = format!(
@@ -128,7 +135,7 @@ pub fn not_summarised(error: &ErrorInfo, why: &ErrorInfo) -> ErrorInfo {
     ErrorInfo { detail, ..error.clone() }
 }
 
-/// Whatever a provider says, room is left for the ways out.
+/// Shortens a provider's error, so that there is room for the suggestions.
 fn in_brief(error: &ErrorInfo) -> String {
     error.detail.chars().take(DETAIL_CHARS).collect()
 }

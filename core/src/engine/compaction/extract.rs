@@ -10,15 +10,15 @@ use crate::words::list::SharedList;
 use crate::words::message::{Message, UserMessage};
 use crate::words::model::{ModelRequest, ModelTool};
 
-/// What an extract begins with as the model sees it.
+/// The beginning of an extract as the model sees it.
 pub const EXTRACT_MARKER: &str = "[Handed over from an earlier conversation, for the goal that follows]";
 
 /// The parts of an extract, in order.
 pub const EXTRACT_SECTIONS: [&str; 5] =
     ["Background", "Decisions & Constraints", "Files & Places", "Done So Far", "Open Ends & Pitfalls"];
 
-/// Where the old conversation ends, of which an extract is made: before this message. None: there is nothing old, or
-/// nothing for which it would be made.
+/// Returns the first message after the old conversation of which an extract is made. None: there is nothing
+/// old, or there is no goal to make it for.
 pub fn cut_for_handoff(shown: &[(MessageSeq, Arc<Message>)], after: MessageSeq) -> Option<MessageSeq> {
     // A summary stands first, wherever it is in the transcript.
     let is_new = |(seq, message): &(MessageSeq, Arc<Message>)| {
@@ -28,7 +28,7 @@ pub fn cut_for_handoff(shown: &[(MessageSeq, Arc<Message>)], after: MessageSeq) 
     shown.get(at).map(|(seq, _)| *seq)
 }
 
-/// What a model is asked with for an extract of `old`, for what is said in `new`; the `attempt` counts from 0.
+/// Returns the request to a model for an extract of `old`, for the goal in `new`. `attempt` counts from 0.
 pub fn request_for_handoff(
     session: &SessionKey,
     old: &[(MessageSeq, Arc<Message>)],

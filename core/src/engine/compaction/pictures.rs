@@ -6,9 +6,9 @@ use crate::words::image::{Images, Room};
 use crate::words::list::SharedList;
 use crate::words::message::{Message, ToolResult, UserMessage};
 
-/// The messages of a list that have pictures, and how many of these the list shows.
+/// The messages of a list that have pictures, and how many of their pictures the list shows.
 ///
-/// Of all pictures the newest are shown for which there is [`Room`], and of the others a word that they are there.
+/// The newest pictures are shown, as far as there is [`Room`]. A note stands for the others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pictures(Vec<Pictured>);
 
@@ -18,12 +18,14 @@ struct Pictured {
     at: usize,
     /// The message with all of its pictures.
     whole: Arc<Message>,
-    /// How many of them the list shows, from the newest on. Once a message shows less than all, no older one shows any.
+    /// How many of the pictures the list shows, from the newest on. Once a message shows fewer than all of
+    /// its pictures, no older message shows any.
     shows: usize,
 }
 
 impl Pictures {
-    /// Takes note of the message that stands at this place now, with all of its pictures; none was noted from there on.
+    /// Adds the message at this place of the list, with all of its pictures. No message at or behind this
+    /// place may have been added.
     pub(crate) fn note(&mut self, at: usize, whole: &Arc<Message>) {
         let shows = whole.images().iter().len();
         if shows > 0 {
@@ -31,13 +33,13 @@ impl Pictures {
         }
     }
 
-    /// Forgets what stands at this place and behind it.
+    /// Forgets the messages at this place and behind it.
     pub(crate) fn truncate(&mut self, at: usize) {
         self.0.truncate(self.0.partition_point(|pictured| pictured.at < at));
     }
 
-    /// Puts the messages in the list that keep it within the bounds. Looks at no more of them than show pictures, before
-    /// or after.
+    /// Replaces messages in the list so that it keeps the bounds. Looks only at messages that show pictures,
+    /// before or after.
     pub(crate) fn bound(&mut self, list: &mut SharedList<Arc<Message>>) {
         let mut room = Room::default();
         for Pictured { at, whole, shows } in self.0.iter_mut().rev() {
@@ -55,7 +57,7 @@ impl Pictures {
     }
 }
 
-/// The message with so many of its newest pictures, and a word on the others.
+/// Returns the message with this many of its newest pictures, and a note on the others.
 fn showing(whole: &Arc<Message>, images: &Images, kept: usize) -> Arc<Message> {
     match images.iter().len() - kept {
         0 => Arc::clone(whole),
@@ -68,7 +70,7 @@ fn word_on(left_out: usize) -> String {
     format!("[{pictures} left out here: only the newest are shown]")
 }
 
-/// The same message with these pictures, and a word behind its text.
+/// Returns the message with these pictures, and a note behind its text.
 fn with(message: &Message, images: Images, word: &str) -> Message {
     let text = |text: &str| if text.is_empty() { word.to_owned() } else { format!("{text}\n{word}") };
     match message {
@@ -97,7 +99,7 @@ pub(crate) mod tests {
         Arc::new(Message::User(UserMessage { images, ..UserMessage::new("look") }))
     }
 
-    /// What is shown of these messages, all of them looked at.
+    /// Returns the messages as they are shown, looking at all of them.
     pub(crate) fn within_bound(messages: &mut [Arc<Message>]) {
         let mut room = Room::default();
         for message in messages.iter_mut().rev() {
@@ -152,7 +154,8 @@ pub(crate) mod tests {
     static SIZES: LazyLock<[Image; 3]> = LazyLock::new(|| [100, 1 << 18, 3 << 18].map(png));
 
     proptest! {
-        /// Each part: how many messages of the end go, and the sizes of the pictures of those that come.
+        /// Each part: the number of messages that are removed from the end, and the sizes of the pictures of
+        /// those that are added.
         #[test]
         fn a51_what_is_bounded_part_by_part_is_what_is_bounded_at_once(
             parts in proptest::collection::vec(

@@ -10,11 +10,12 @@ use crate::words::ids::MessageSeq;
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 
-/// What a model is shown, message by message, kept so that the next call costs what is new.
+/// The messages that a model is shown, kept so that the next call costs only what is new.
 ///
-/// It says the same as if each call began from nothing: a message as [`shown`], pictures within their bounds. Looked at
-/// are the messages that came since the call before, and those from where results are shown otherwise than then. Where
-/// something else is shown than then and what came since, it begins from nothing by itself.
+/// The result is the same as if each call built the list anew: messages as [`shown`] returns them, and
+/// pictures within their bounds. An update looks at the messages that came since the last call, and at those
+/// from the first result on that is shown differently now. If the shown messages are not those of the last
+/// call plus newer ones, the list is built anew.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -36,19 +37,20 @@ use crate::words::message::Message;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// What was shown at the call before, and how much of a result.
+    /// The messages of the last call, as they were asked for.
     of: Shown,
     most: usize,
     cleared: Cleared,
-    /// The messages as the model sees them, and where in the transcript each of them stands.
+    /// The messages as the model sees them, and the place of each in the transcript.
     messages: SharedList<Arc<Message>>,
     places: Vec<MessageSeq>,
     pictures: Pictures,
 }
 
 impl Seen {
-    /// What a model sees of this, of a result no more than `most` characters. `read` holds what
-    /// [`to_read`](Shown::to_read) names; it is the same as long as that is, and one run made all that is shown.
+    /// Returns what a model sees of `now`, with at most `most` characters of a result. `read` holds the
+    /// messages that [`to_read`](Shown::to_read) names. It must stay the same as long as `to_read` does, and
+    /// all calls must come from one run.
     pub fn update(
         &mut self,
         now: &Shown,
@@ -77,8 +79,8 @@ impl Seen {
         self.messages.clone()
     }
 
-    /// What is shown now and was not at the call before, where all that was shown then stands before it. None: it does
-    /// not.
+    /// Returns the messages that are shown now and were not at the last call, if everything that was shown
+    /// then stands before them. None: it does not.
     fn news_of(&self, now: &Shown) -> Option<Vec<MessageRange>> {
         let Some((last, first)) = self.of.ranges.split_last() else { return Some(now.ranges.clone()) };
         let begins =
@@ -95,8 +97,8 @@ impl Seen {
         same.then(|| rest.into_iter().chain(behind).collect())
     }
 
-    /// Takes in which results are cleared now, and how, as the `new` messages say too. From the first that may look
-    /// otherwise on nothing is kept: that one's place is returned, if it is not new.
+    /// Updates which results are cleared and how, also from the `new` messages. Forgets everything from the
+    /// first message on that may look different. Returns the place of that message, unless it is new.
     fn clear(
         &mut self,
         now: &Shown,
@@ -114,7 +116,7 @@ impl Seen {
     }
 }
 
-/// What stands from this message on, which is shown.
+/// Returns the shown places from this message on, which must be shown itself.
 fn from_on(ranges: &[MessageRange], from: MessageSeq) -> Vec<MessageRange> {
     let mut rest = ranges.iter().skip_while(|range| !range.contains(from)).copied();
     let first = rest.next().map(|range| MessageRange::new(from, range.to));

@@ -15,19 +15,19 @@ use crate::words::ids::MessageSeq;
 use crate::words::message::{InShort, Message, Notice};
 use crate::words::usage::Usage;
 
-/// Results that are to be cleared up to a place, while somebody puts them in short.
+/// The state of summaries for results that are to be cleared up to a place.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Shortening {
     #[default]
     Unasked,
     Asked(ActionId, MessageSeq),
-    /// With what was used for those that came to nothing.
+    /// The place, the summaries, and the usage of the failed ones.
     Heard(MessageSeq, Vec<Shortened>, Usage),
 }
 
 impl CompactionHandler<'_> {
-    /// Up to where results are cleared at this steering, at which the turn `ends` or not, and what putting them in short
-    /// used.
+    /// Returns up to where results are cleared at this steering, and the usage of their summaries. `ends`:
+    /// the turn ends at this steering.
     pub(crate) fn clear_results(
         &mut self,
         rules: &Compaction,
@@ -81,7 +81,7 @@ impl CompactionHandler<'_> {
         }
     }
 
-    /// What was put in short stands in the transcript, so that it is shown in the same words from now on.
+    /// Puts the summaries into the transcript, so that the same texts are shown from now on.
     fn keep_in_short(&mut self, made: &[Shortened]) -> Usage {
         let mut usage = Usage::default();
         made.iter().for_each(|short| usage.add(self.cx.usage_of(short.usage)));

@@ -20,18 +20,18 @@ use crate::words::message::{Message, Summary};
 use crate::words::model::{ModelError, ModelErrorKind, StopReason};
 use crate::words::usage::Usage;
 
-/// What is old is put in short.
+/// The handler of compaction.
 pub(crate) struct CompactionHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
 
 impl Mind {
-    /// What the model would be shown, in tokens.
+    /// The number of tokens that the model would be shown.
     pub(crate) fn tokens(&self) -> u64 {
         self.machine.view.tokens.saturating_add(self.transcript.grown)
     }
 
-    /// Up to where results are shown as cleared, now that those of a step stand here.
+    /// Returns up to where results are shown as cleared, once the results of a step stand at these places.
     pub(crate) fn clears(&self, rules: &Compaction, of_step: Option<MessageRange>) -> Option<MessageSeq> {
         let of_step = of_step.into_iter().flat_map(|range| (range.from.0..=range.to.0).map(MessageSeq));
         let results: Vec<MessageSeq> = self.machine.view.results.iter().copied().chain(of_step).collect();
@@ -40,14 +40,14 @@ impl Mind {
 }
 
 impl Run {
-    /// Whether what is old may be put in short without anybody asking for it.
+    /// Whether old messages may be summarised without anybody asking for it.
     pub(crate) fn shortens_unasked(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| agent.compaction.threshold().is_some())
     }
 }
 
 impl CompactionHandler<'_> {
-    /// Asks for the summary, if it is not asked for already.
+    /// Asks for the summary, unless it was asked for already.
     pub(crate) fn ask(&mut self) -> bool {
         if self.cx.out.model.is_summarising() {
             return false;
@@ -71,8 +71,8 @@ impl CompactionHandler<'_> {
         false
     }
 
-    /// The summary that somebody asked for at rest is not made. The session rests as before; what was said meanwhile is
-    /// for the next run.
+    /// Gives up a summary that somebody asked for at rest. The session rests as before; messages that came
+    /// meanwhile are for the next run.
     pub(crate) fn give_up(&mut self, error: ErrorInfo) -> bool {
         let (tokens, usage) = (self.cx.mind.tokens(), Usage::default());
         self.cx.mind.emit(Event::CompactionEnded {
@@ -166,8 +166,8 @@ impl CompactionHandler<'_> {
         self.cx.feed(input);
     }
 
-    /// Whether another model is asked, now that nothing was summarised and this one has `refused` what it would be shown as
-    /// too long. Says so.
+    /// Whether another model is asked, after nothing was summarised and this model `refused` the messages as
+    /// too long. Reports the change.
     fn falls_back(&mut self, refused: Option<ErrorInfo>) -> bool {
         let Some(error) = refused else { return false };
         let next = self.cx.model().next_model(ModelErrorKind::ContextLimit);
@@ -180,7 +180,7 @@ impl CompactionHandler<'_> {
 }
 
 impl Context {
-    /// What the model is shown.
+    /// The messages that the model is shown.
     pub(crate) fn shown(&self) -> Shown {
         let view = &self.mind.machine.view;
         Shown {
@@ -198,11 +198,11 @@ fn not_compacted(error: Option<ErrorInfo>, usage: Usage, after: After) -> Input 
     Input::NotCompacted { error, usage, retry_at, held_until, shorter: None, dead_end: None, next }
 }
 
-/// What stands at the end of a summary that is taken although it was cut off.
+/// The text at the end of a summary that is accepted although it was cut off.
 const CUT_OFF: &str = "\n[this summary was cut off here]";
 
-/// A summary that can stand for what is old: one that is whole and says something. As a `last_resort`, where without it no
-/// model could be shown the session any more, one that was cut off is taken too.
+/// Returns a summary that can stand for old messages: one that is complete and not empty. As a `last_resort`,
+/// if without it no model could be shown the session any more, a summary that was cut off is accepted too.
 fn usable(mut made: Summarised, last_resort: bool) -> Result<Summarised, ModelError> {
     let unusable = |kind, why| Err(ModelError::new(kind, why));
     match made.stop {

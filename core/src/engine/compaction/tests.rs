@@ -9,8 +9,8 @@ fn session() -> SessionKey {
     SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap())
 }
 
-/// A transcript, written short: `u` said by a user, `s` a step of one call and its result, `n` a notice, `S` a
-/// summary. Results are so many characters long.
+/// A transcript, written in short: `u` is a message of a user, `s` a step of one call and its result, `n` a
+/// notice, `S` a summary. Results have `result_chars` characters.
 fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>)> {
     let mut messages = Vec::new();
     for (at, kind) in short.chars().enumerate() {

@@ -4,23 +4,23 @@ use crate::engine::RunOutcome;
 use crate::engine::rest::draining::Drain;
 use crate::store::Release;
 
-/// Whether a run is on its way out, and how.
+/// Whether a run is about to end, and how.
 #[derive(Debug, Default)]
 pub(crate) struct End {
-    /// How far it goes on, once it was told to leave the session to another run.
+    /// How far the run goes on, once it was told to leave the session to another run.
     pub(crate) draining: Option<Drain>,
-    /// Whether it has given up on an error, so that a second one ends it at once.
+    /// Whether the run has given up because of an error, so that a second one ends it at once.
     pub(crate) given_up: bool,
-    /// How it ends once its last commit is acknowledged.
+    /// The outcome of the run once its last commit is acknowledged.
     pub(crate) leaving: Option<RunOutcome>,
-    /// How its last commit leaves the session, until that is asked for.
+    /// How the last commit leaves the session, until that commit is requested.
     pub(crate) release: Option<Release>,
-    /// How it has ended.
+    /// The outcome of the run, once it has ended.
     pub(crate) exit: Option<RunOutcome>,
 }
 
 impl End {
-    /// The run leaves the session so, with its next commit.
+    /// Makes the run leave the session with its next commit.
     pub(crate) fn leave(&mut self, outcome: RunOutcome, release: Release) {
         self.leaving = Some(outcome);
         self.release = Some(release);

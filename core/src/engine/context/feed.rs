@@ -17,7 +17,7 @@ impl Context {
         }
     }
 
-    /// Lets the machine take an input, notes what follows, queues what must be done. False: already there.
+    /// Gives the machine an input, records the transition, and queues its effects. False: already there.
     pub(crate) fn feed(&mut self, input: Input) -> bool {
         let from = self.mind.machine.state.kind();
         let moved = match transition(&self.mind.machine, &input, &Facts { now: self.run.now }) {
@@ -95,15 +95,16 @@ impl Context {
         }
     }
 
-    /// An input that the machine does not take ends the turn. What was decided in the same breath has no place any
-    /// more, and costs neither the turn its end nor the run its commit; only a turn that cannot even fail loses the run.
+    /// Ends the turn because the machine does not take an input. Decisions of the same moment have no place
+    /// any more, but they cost neither the turn its end nor the run its commit. Only a turn that cannot even
+    /// fail loses the run.
     fn on_refused(&mut self, input: &Input, refused: &Refused) {
         if !self.end.given_up || matches!(input, Input::Failed { .. }) {
             self.give_up(ErrorInfo::new("engine.refused", refused.to_string()));
         }
     }
 
-    /// Ends the turn on an error that no retry mends; a second one ends the run at once.
+    /// Ends the turn with an error that no retry can fix. A second such error ends the run at once.
     pub(crate) fn give_up(&mut self, error: ErrorInfo) {
         if self.end.given_up {
             self.end.exit = Some(RunOutcome::Lost);

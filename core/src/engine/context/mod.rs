@@ -27,11 +27,11 @@ pub(crate) mod run;
 pub(crate) mod telling;
 pub(crate) mod transcript;
 
-/// What a handler may look at and change.
+/// The context of a handler: everything that it may look at and change.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) run: Run,
-    /// What is decided.
+    /// The decisions so far.
     pub(crate) mind: Mind,
     pub(crate) out: Out,
     pub(crate) past: Past,

@@ -6,7 +6,7 @@ use crate::engine::action::ActionId;
 use crate::engine::calls::early::Early;
 use crate::words::ids::CallId;
 
-/// What is out.
+/// Actions that are out: sent, and not answered yet.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
     /// Calls that were sent or told to stop.
@@ -22,7 +22,7 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    /// Whether nothing is.
+    /// Whether nothing is out.
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
             && self.model == ModelOut::Silent
@@ -32,19 +32,19 @@ impl Out {
     }
 }
 
-/// What a model is doing for the session.
+/// The present task of a model for the session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ModelOut {
     #[default]
     Silent,
-    /// It answers a step.
+    /// The model answers a step.
     Answering(ActionId),
-    /// It summarises what is old.
+    /// The model summarises old messages.
     Summarising(ActionId),
-    /// It was stopped, and is waited for what it had said and used.
+    /// The model was stopped, and the run waits for its text and usage.
     Stopped {
         of: ActionId,
-        /// Whether it was asked for a summary.
+        /// Whether the model was asked for a summary.
         summary: bool,
     },
 }
@@ -59,7 +59,7 @@ impl ModelOut {
         waits
     }
 
-    /// Stops listening: which action is to be stopped, if one is out.
+    /// Stops listening. Returns the action to stop, if one is out.
     pub(crate) fn stop(&mut self) -> Option<ActionId> {
         let (of, summary) = match *self {
             Self::Answering(of) => (of, false),
@@ -70,7 +70,8 @@ impl ModelOut {
         Some(of)
     }
 
-    /// Takes what the one that was stopped had said: whether that was a summary. None: nothing waits for it.
+    /// Takes the answer of a model that was stopped. Returns whether it was asked for a summary. None:
+    /// nothing waits for this answer.
     pub(crate) fn stopped(&mut self, id: ActionId) -> Option<bool> {
         let Self::Stopped { of, summary } = *self else { return None };
         (of == id).then(|| {
@@ -79,7 +80,7 @@ impl ModelOut {
         })
     }
 
-    /// Whether one that was stopped is waited for.
+    /// Whether the run waits for a model that was stopped.
     pub(crate) fn is_stopped(self) -> bool {
         matches!(self, Self::Stopped { .. })
     }
@@ -90,37 +91,37 @@ impl ModelOut {
     }
 }
 
-/// What is being done to what the turn needs beside model and tools.
+/// The present work on the surroundings of the turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum SurroundingsOut {
     #[default]
     Still,
-    /// It is made ready.
+    /// The surroundings are being prepared.
     MakingReady(ActionId),
-    /// It is freed.
+    /// The surroundings are being freed.
     Freeing(ActionId),
 }
 
-/// Whether it is known what others have put in the inbox.
+/// Whether the inbox is known, as others have filled it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum News {
-    /// All of it was read.
+    /// Everything was read.
     #[default]
     Read,
-    /// Something is there that was not.
+    /// There is something new that was not read.
     Due,
-    /// It is being read.
+    /// The inbox is being read.
     Reading {
         id: ActionId,
-        /// Something has come since.
+        /// Whether something new has come since the read began.
         stale: bool,
-        /// Nothing is decided before it is there.
+        /// Whether nothing is decided before the answer comes.
         awaited: bool,
     },
 }
 
 impl News {
-    /// Something is there that was not read.
+    /// Notes that there is something new that was not read.
     pub(crate) fn hear(&mut self) {
         match self {
             Self::Read | Self::Due => *self = Self::Due,
@@ -128,7 +129,7 @@ impl News {
         }
     }
 
-    /// It is read now.
+    /// Notes that the inbox is being read now.
     pub(crate) fn read_by(&mut self, id: ActionId, awaited: bool) {
         *self = Self::Reading { id, stale: false, awaited };
     }
@@ -144,7 +145,7 @@ impl News {
         }
     }
 
-    /// The read without which nothing is decided.
+    /// Returns the read without which nothing is decided.
     pub(crate) fn awaited(self) -> Option<ActionId> {
         match self {
             Self::Reading { id, awaited: true, .. } => Some(id),

@@ -5,18 +5,18 @@ use std::collections::VecDeque;
 use crate::engine::action::{Action, ActionId};
 use crate::words::hook::Moved;
 
-/// What a run has for its runtime.
+/// The output of a run for its runtime.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     pub(crate) actions: VecDeque<Action>,
     pub(crate) last_id: u64,
-    /// Streams of deltas that were begun.
+    /// The number of streams of deltas that were begun.
     pub(crate) streams: u32,
-    /// Transitions that hooks are to be told of.
+    /// The transitions that hooks are to be told of.
     pub(crate) moves: Vec<Moved>,
-    /// Whether something was sent since the driver looked that cannot be taken back.
+    /// Whether something irrevocable was sent since the driver last looked.
     pub(crate) irrevocable: bool,
-    /// A word for the next model call alone.
+    /// A note for the next model call only.
     pub(crate) note: Option<String>,
 }
 

@@ -3,12 +3,12 @@
 use crate::engine::inbox::undo::Undone;
 use crate::engine::model::looping::Before;
 
-/// What was read of before this run.
+/// The messages before this run that were read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Past {
-    /// The newest messages of before the claim, for loop detection.
+    /// The newest messages before the claim, for loop detection.
     pub(crate) window: Before,
-    /// What is to be taken back before a turn begins.
+    /// The messages that are to be taken back before a turn begins.
     pub(crate) undone: Undone,
 }
 

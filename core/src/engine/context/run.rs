@@ -13,26 +13,26 @@ use crate::words::usage::Usage;
 /// One run of a session.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// None: the session is to be ended, and its agent is not known here.
+    /// The agent. None: the session is to be ended, and its agent is not known here.
     pub(crate) agent: Option<Arc<AgentSpec>>,
     pub(crate) fence: Fence,
     /// The status in which the claim found the session.
     pub(crate) found: SessionStatus,
-    /// What it was begun for.
+    /// The purpose of the run.
     pub(crate) kind: RunKind,
-    /// The newest instant that it was told.
+    /// The newest instant that the run was told.
     pub(crate) now: Timestamp,
-    /// What the session had used before it.
+    /// The usage of the session before the run.
     pub(crate) usage_before: Usage,
     /// The newest message as the claim found it.
     pub(crate) claimed: MessageSeq,
-    /// Calls whose start mark was staged then.
+    /// The calls whose start mark was staged at the claim.
     pub(crate) marks: Vec<CallId>,
     /// Whether the machine knows of the claim.
     pub(crate) begun: bool,
-    /// Whether it ends the turn of another run, under the claim of that one.
+    /// Whether the run ends the turn of another run, under the claim of that run.
     pub(crate) stands_in: bool,
-    /// Why nothing else can be done with a turn but to end it: its runs die, or the one before could not go on.
+    /// The reason why the turn can only be ended: its runs die, or the previous run could not go on.
     pub(crate) doom: Option<ErrorInfo>,
 }
 
@@ -47,7 +47,7 @@ impl Run {
         self.agent.as_ref().is_some_and(|agent| agent.is_hooked(point))
     }
 
-    /// Until when what is told to stop now is waited for.
+    /// The instant until which the run waits for something that is told to stop now.
     pub(crate) fn grace_ends_at(&self) -> Timestamp {
         let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
         self.now.after(std::time::Duration::from_millis(grace))

@@ -7,7 +7,7 @@ use crate::words::ending::Ending;
 use crate::words::event::Event;
 
 impl Context {
-    /// A turn began: the first event of all that tell of it.
+    /// Announces that a turn began: the first event of the turn.
     pub(crate) fn announce_turn(&mut self) {
         let init =
             Event::Init { turn: self.mind.machine.turn.number, session: Some(self.run.fence.key.id.clone()) };
@@ -19,7 +19,7 @@ impl Context {
         events.insert(at, init);
     }
 
-    /// A turn ended: the last events of all that tell of it.
+    /// Announces that a turn ended: the last events of the turn.
     pub(crate) fn announce_end(&mut self, ending: Ending) {
         let (turn, steps) = (self.mind.machine.turn.number, self.mind.machine.turn.steps);
         let (session, reason) = (Some(self.run.fence.key.id.clone()), Some(ending.reason));
@@ -29,8 +29,8 @@ impl Context {
 }
 
 impl Mind {
-    /// What follows from the last move of the machine alone: a step that began or is over, an error that ends the
-    /// turn.
+    /// Returns the events that follow from the last move of the machine alone: a step began or is over, or an
+    /// error ends the turn.
     pub(crate) fn told_of_move(&self, before: &Machine) -> Vec<Event> {
         let after = &self.machine.state;
         let (was, is) = (before.state.open_step(), after.open_step());
@@ -44,10 +44,10 @@ impl Mind {
     }
 }
 
-/// Of words that came from outside an event shows so much, in characters.
+/// The most characters of a text from outside that an event shows.
 const WORDS_CHARS_MAX: usize = 1_000;
 
-/// These words as an event shows them: it is no second copy of what they are about.
+/// Returns a text as an event shows it. An event is not a second copy of the text.
 pub(crate) fn in_short(words: &str) -> String {
     match words.char_indices().nth(WORDS_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &words[..at]),

@@ -13,7 +13,7 @@ use crate::words::ids::MessageSeq;
 use crate::words::message::{Message, ResultStatus};
 
 impl Context {
-    /// Appends a message to the transcript as drafted, and says where it stands.
+    /// Appends a message to the transcript as a draft, and returns its place.
     pub(crate) fn append(&mut self, message: Message) -> MessageSeq {
         match message.to_payload() {
             Ok(payload) => {
@@ -46,14 +46,14 @@ impl Context {
         seq
     }
 
-    /// How many bytes of it the model is never shown.
+    /// The number of bytes of the message that the model is never shown.
     fn left_out(&self, message: &Message) -> usize {
         let Message::Tool(result) = message else { return 0 };
         let most = self.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_chars_shown);
         compaction::snipped(&result.content, most).map_or(0, |shown| result.content.len() - shown.len())
     }
 
-    /// Every call has its one result now, in call order (INV-08).
+    /// Gives every call its one result, in call order (INV-08).
     pub(crate) fn promote(&mut self, batch: &Batch) {
         if batch.for_more {
             return self.close_asking_for_more(batch);

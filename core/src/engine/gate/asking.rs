@@ -18,7 +18,7 @@ use crate::words::panel::Panel;
 use crate::words::payload::{Digest, Payload};
 use crate::words::tool::{Bound, ResourceProfile, RunsOn};
 
-/// One asking, as it is opened.
+/// A new pending call, before it is opened.
 #[derive(Clone)]
 pub(crate) struct Asking {
     pub(crate) pending: PendingId,
@@ -27,22 +27,22 @@ pub(crate) struct Asking {
     pub(crate) panel: Option<Box<Panel>>,
 }
 
-/// Why it is asked, or asked anew.
+/// The reason for asking, or for asking again.
 #[derive(Clone)]
 pub(crate) struct Why {
     pub(crate) word: String,
-    /// What is wrong with what was answered before, in words that may repeat it: for whoever is asked alone, who is shown
-    /// the arguments too. Events do not tell it.
+    /// The fault of an earlier answer, in words that may repeat the answer. Only for those who are asked, who
+    /// also see the arguments. It is not in events.
     pub(crate) detail: Option<String>,
 }
 
 impl Why {
-    /// With what is wrong, in short.
+    /// A reason with a short description of the fault.
     pub(crate) fn with(word: &str, detail: &str) -> Self {
         Self { word: word.to_owned(), detail: Some(in_short(detail)) }
     }
 
-    /// As whoever is asked reads it.
+    /// The text for those who are asked.
     fn prompt(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.word),
@@ -73,7 +73,7 @@ impl GateHandler<'_> {
         Some(CallInput::NeedsClient { pending, deadline, profile })
     }
 
-    /// Asks people about the arguments that stand in this message, on these terms.
+    /// Asks people about the arguments in this message, on these terms.
     pub(crate) fn ask_people(
         &mut self,
         call: &Call,
@@ -94,7 +94,7 @@ impl GateHandler<'_> {
         Some(CallInput::NeedsUser { pending, deadline, profile, arguments, panel })
     }
 
-    /// Asks once more with the arguments of the model: the edited ones do not fit.
+    /// Asks once more, with the arguments of the model, because the edited ones do not fit.
     pub(crate) fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
         self.cx.mind.step.edited.remove(&call.id);
         self.cx.mind.step.rewritten.remove(&call.id);
@@ -103,7 +103,7 @@ impl GateHandler<'_> {
         self.ask_people(call, self.cx.mind.step.asked_in, why, terms, call.profile.clone())
     }
 
-    /// Asks again, under a new id, with the same deadline. What was approved of these bytes stands.
+    /// Asks again, under a new id, with the same deadline. Earlier approvals of these bytes stand.
     pub(crate) fn reopen(&mut self, call: &Call, why: Why) {
         if let Some(pending) = self.next_pending(call) {
             let (deadline, panel) = (call.state.wakes_at(), call.panel.clone());
@@ -112,7 +112,7 @@ impl GateHandler<'_> {
         }
     }
 
-    /// The id of the next asking of this call. None: the run gives up, as no such id can be formed.
+    /// Returns the id of this call's next pending call. None: no such id can be formed, and the run gives up.
     fn next_pending(&mut self, call: &Call) -> Option<PendingId> {
         match PendingId::of(self.cx.run.fence.incarnation, &call.id, call.round + 1) {
             Ok(id) => Some(id),

@@ -86,7 +86,7 @@ impl GateHandler<'_> {
         self.cx.feed(Input::Call { call: call.id.clone(), input });
     }
 
-    /// What becomes of a call on which nobody, or too few, decided in time.
+    /// Handles a call on which nobody, or too few, decided in time.
     pub(crate) fn expire(&mut self, call: &Call, pending: PendingId) -> CallInput {
         let terms = call.panel.as_deref().map(|panel| &panel.terms);
         match terms.map(|terms| terms.at_expiry.clone()).unwrap_or_default() {
@@ -132,7 +132,7 @@ impl GateHandler<'_> {
 }
 
 impl Mind {
-    /// What an answer decides on a call, or why it decides nothing.
+    /// Returns the decision that an answer makes on a call, or why it makes none.
     pub(crate) fn decision_in(&self, call: &Call, item: &StoredItem) -> Result<Decision, Why> {
         let unreadable =
             |error: serde_json::Error| Why::with("the decision cannot be read", &error.to_string());
@@ -146,7 +146,8 @@ impl Mind {
         }
     }
 
-    /// Why a word for the rest of the session stands for this once.
+    /// Returns why an approval for the rest of the session holds only for this call; none if it holds for
+    /// all.
     fn not_for_good(&self, call: &Call, decision: &Decision) -> Option<String> {
         if call.panel.as_deref().is_some_and(|panel| !panel.terms.is_anyone()) {
             return Some("approved this once: who must approve is laid down for each call".to_owned());
@@ -162,7 +163,7 @@ impl Mind {
     }
 }
 
-/// Why a decision does not count; none if it does.
+/// Returns why a decision does not count; none if it does.
 fn not_counted(panel: &Panel, decision: &Decision, at: Timestamp) -> Option<String> {
     let by = decision.by.as_deref();
     if !panel.may_answer(by, at) {

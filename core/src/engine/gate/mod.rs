@@ -27,13 +27,13 @@ pub(crate) fn is_told_of(agent: &AgentSpec, tool: &ToolSpec, mode: Mode, withhel
     agent.tells_of(tool, mode) && !withheld.iter().any(|withheld| withheld == tool.name.as_str())
 }
 
-/// Whether a call may run: the gate, and the people who are asked.
+/// Decides whether calls may run: asks the gate, and people.
 pub(crate) struct GateHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
 
 impl GateHandler<'_> {
-    /// Asks the gate; a tool that does not exist, or is withheld from the model, needs no gate.
+    /// Asks the gate. A tool that does not exist, or is withheld from the model, needs no gate.
     pub(crate) fn consult(&mut self, calls: &[CallId]) {
         let Some(agent) = self.cx.run.agent.clone() else { return };
         let mut questions = Vec::new();
@@ -93,7 +93,7 @@ impl GateHandler<'_> {
         }
     }
 
-    /// Takes the gate's word on the calls that it was asked about. A call that it passes over is denied.
+    /// Takes the gate's rulings on the calls that it was asked about. A call without a ruling is denied.
     pub(crate) fn on_rulings(&mut self, id: ActionId, rulings: Vec<(CallId, Ruling)>) {
         for id in self.cx.mind.consulting.remove(&id).unwrap_or_default() {
             let ruling = rulings.iter().find(|(call, _)| *call == id).map(|(_, ruling)| ruling.clone());
@@ -169,7 +169,7 @@ impl GateHandler<'_> {
         self.deny(call, &format!("denied: the gate is unavailable: {detail}"), denial)
     }
 
-    /// The value that the turn owes. A step gives one.
+    /// Takes the value that the turn must return. Only the first value of a step counts.
     fn take_output(&mut self, call: &Call) -> Option<CallInput> {
         let given = self.cx.mind.machine.state.batch().and_then(|batch| batch.output);
         if let Some(OutputCheck::Fits(_)) = given {
@@ -192,7 +192,7 @@ impl GateHandler<'_> {
 }
 
 impl Mind {
-    /// Whether nothing is in the way of a call any more.
+    /// Whether nothing prevents a call from running any more.
     fn lets_through(&self, call: &Call, ruling: &Ruling, digest: Digest) -> bool {
         match ruling {
             Ruling::Allow { .. } => true,
@@ -208,8 +208,8 @@ impl Mind {
         }
     }
 
-    /// Whether people have approved these bytes on these terms. What was approved for the rest of the session is one
-    /// approval of somebody: where more is asked, it is not enough.
+    /// Whether people have approved these bytes on these terms. An approval for the rest of the session
+    /// counts as one approval by anyone. If the terms ask for more, it is not enough.
     fn is_approved(&self, call: &Call, terms: &ApprovalTerms, digest: Digest) -> bool {
         let by_panel = || call.panel.as_deref().is_some_and(|panel| panel.satisfies(terms, digest));
         if !terms.is_anyone() {

@@ -9,15 +9,15 @@ use crate::words::message::SignalBody;
 use crate::words::mode::{Briefing, Mode};
 
 impl InboxHandler<'_> {
-    /// Takes what the message at `at` says of it.
+    /// Takes the briefing of the message at `at`.
     pub(crate) fn take_briefing(&mut self, briefing: Briefing, at: MessageSeq) {
         let Briefing { mode, system_prompt } = briefing;
         let prompt = system_prompt.map(|prompt| if prompt.is_empty() { MessageSeq(0) } else { at });
         self.brief(mode, prompt, at);
     }
 
-    /// Takes the modes that were set before the item `before`, in order: one that is set later than a message counts
-    /// more than what the message says.
+    /// Takes the modes that were set before the item `before`, in order. A mode that is set after a message
+    /// takes precedence over the message.
     pub(crate) fn take_modes_before(&mut self, before: InboxSeq) {
         let set: Vec<(InboxSeq, Mode)> = self.cx.mind.inbox.items.iter().filter_map(mode_set_by).collect();
         for (seq, mode) in set.into_iter().filter(|(seq, _)| *seq < before) {
@@ -27,7 +27,7 @@ impl InboxHandler<'_> {
         }
     }
 
-    /// Tells of the way of working that holds again because another was taken back.
+    /// Reports the way of working that holds again because another was taken back.
     pub(crate) fn note_unbriefed(&mut self, before: (Mode, MessageSeq)) {
         let now = (self.cx.mode(), self.cx.mind.machine.prompt);
         let mode = (now.0 != before.0).then_some(now.0);
@@ -45,7 +45,7 @@ impl InboxHandler<'_> {
     }
 }
 
-/// The mode that an item sets, if it is such a signal.
+/// Returns the mode that an item sets, if it is a mode signal.
 fn mode_set_by(item: &StoredItem) -> Option<(InboxSeq, Mode)> {
     if !matches!(item.kind, ItemKind::Signal { .. }) {
         return None;

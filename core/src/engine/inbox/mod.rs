@@ -25,12 +25,13 @@ pub(crate) mod words;
 /// Beyond this many bytes, further messages wait for the next commit.
 const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// A message that wakes nobody: it stops nothing and keeps no turn going, and is taken with whatever comes next.
+/// Whether an item is a note: a message that wakes nobody, stops nothing and keeps no turn going. It is taken
+/// with the next message.
 pub(crate) fn is_note(item: &StoredItem) -> bool {
     matches!(item.kind, ItemKind::Message { wake: Wake::Quiet })
 }
 
-/// What comes from outside: messages, signals, a stop.
+/// The handler of everything that comes from outside: messages, signals, a stop.
 pub(crate) struct InboxHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
@@ -48,14 +49,14 @@ impl Run {
         said.policy.or(of_agent).unwrap_or(MessagePolicy::Steer)
     }
 
-    /// Whether a message takes back what was said before it, as soon as it is read.
+    /// Whether a message takes earlier messages back as soon as it is read.
     fn takes_back(&self, item: &StoredItem) -> bool {
         mailbox::said(item).edits.is_some() || self.policy_of(item) == MessagePolicy::Rollback
     }
 }
 
 impl InboxHandler<'_> {
-    /// The messages that go before those that wait for the end of the turn (C40).
+    /// Returns the messages that go before those that wait for the end of the turn (C40).
     fn steering(&self) -> impl Iterator<Item = &StoredItem> {
         let messages = self.cx.mind.inbox.items.iter().filter(|item| mailbox::is_message(item));
         messages.filter(|item| !self.cx.run.policy_of(item).waits())
@@ -66,8 +67,9 @@ impl InboxHandler<'_> {
         self.steering().any(|item| !is_note(item))
     }
 
-    /// Stops the turn if a message asks for that. In steering nothing is open that could be stopped: there it is
-    /// taken, unless the turn is to be taken back. A turn that ends already can still be taken back, and no more.
+    /// Stops the turn if a message asks for that. In steering nothing is open that could be stopped, so the
+    /// message is taken there, unless it takes the turn back. A turn that is already ending can still be
+    /// taken back, but nothing more.
     pub(crate) fn heed_messages(&mut self) -> bool {
         let machine = &self.cx.mind.machine;
         if !machine.turn.open {
@@ -92,7 +94,7 @@ impl InboxHandler<'_> {
         moved
     }
 
-    /// Refuses a call that waits for a person's decision because something was said instead (U07).
+    /// Refuses a call that waits for a person's decision, because a message came instead (U07).
     pub(crate) fn deny_by_message(&mut self) -> bool {
         let denies = self
             .cx
@@ -156,14 +158,15 @@ impl InboxHandler<'_> {
         true
     }
 
-    /// Takes the messages that steer into the transcript, in order: all, or as many as one commit should carry. The
-    /// rest follow at the next steering.
+    /// Takes the steering messages into the transcript, in order: all, or as many as one commit should carry.
+    /// The rest follow at the next steering.
     pub(crate) fn take_steering(&mut self) {
         let taken = self.steering().map(|item| item.seq).collect::<Vec<_>>();
         self.take_messages(&taken);
     }
 
-    /// Takes what begins a turn: the messages that steer, else the first that waited (B49), and what is noted.
+    /// Takes the messages that begin a turn: the steering messages, or else the first one that waited (B49),
+    /// and notes.
     pub(crate) fn take_first(&mut self) {
         let steers = self.messages_steer();
         let waited = |item: &&StoredItem| mailbox::is_message(item) && !is_note(item);
@@ -172,8 +175,8 @@ impl InboxHandler<'_> {
         self.take_messages(&taken);
     }
 
-    /// What takes something back is taken whatever its size, and before all others: left for later, it would take back
-    /// what was taken instead of it.
+    /// Takes messages. Those that take something back are taken whatever their size, and before all others:
+    /// if they were left for later, they would take back the messages that were taken in their place.
     fn take_messages(&mut self, wanted: &[InboxSeq]) {
         let inbox = std::mem::take(&mut self.cx.mind.inbox.items);
         let wanted = || inbox.iter().filter(|item| wanted.contains(&item.seq));
@@ -217,7 +220,7 @@ impl Mind {
         }
     }
 
-    /// A turn that an older version began does not say where.
+    /// Whether the beginning of the turn is known. A turn that an older version began does not record it.
     fn knows_beginning(&self) -> bool {
         let turn = &self.machine.turn;
         turn.number.0 <= 1 || turn.began > MessageSeq(0)

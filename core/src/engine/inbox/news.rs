@@ -12,7 +12,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::history::Input;
 
 impl Context {
-    /// Remembers that a receipt tells of something that was not read.
+    /// Notes that a receipt reports something that was not read.
     pub(crate) fn hear(&mut self, receipt: &Receipt) {
         let unread = receipt.last_item > self.mind.inbox.seen;
         let stop = receipt.interrupt && self.mind.inbox.interrupt.is_none();
@@ -21,7 +21,7 @@ impl Context {
         }
     }
 
-    /// Whether it is known that nothing has come that was not read.
+    /// Whether everything that has come was read, as far as is known.
     pub(crate) fn is_up_to_date(&self) -> bool {
         self.out.news == News::Read
     }

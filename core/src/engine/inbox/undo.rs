@@ -18,23 +18,23 @@ use crate::words::mailbox;
 use crate::words::message::{Message, MessagePolicy, Notice, ResultStatus};
 use crate::words::tool::EffectClass;
 
-/// So many calls that acted are named when a turn is taken back, with so much of their arguments.
+/// The most calls that are named when a turn is taken back.
 const NAMED_MAX: usize = 20;
 
 const NAMED_CHARS_MAX: usize = 200;
 
-/// What is to be taken back, as far as it has been read.
+/// The messages that are to be taken back, as far as they have been read.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Undone {
     #[default]
     Unread,
     Reading(ActionId, MessageSeq),
-    /// From this message on; nothing if it cannot be read.
+    /// The messages from this one on; empty if they cannot be read.
     Read(MessageSeq, Vec<(MessageSeq, Arc<Message>)>),
 }
 
 impl Run {
-    /// The calls among these messages that acted, or may have, in words.
+    /// Describes the calls among these messages that acted, or may have acted.
     fn acted(&self, undone: &[(MessageSeq, Arc<Message>)]) -> Vec<String> {
         let arguments = |result: &crate::words::message::ToolResult| {
             let proposed = undone.iter().find_map(|(_, message)| match &**message {
@@ -85,8 +85,9 @@ impl Run {
 impl InboxHandler<'_> {
     // What is taken back
 
-    /// Up to where the transcript is taken back before a turn begins: a message asked for it when it stopped the turn
-    /// before, or edits an earlier one. None: nothing is.
+    /// Returns the last message that stays when the transcript is taken back before a turn begins. A message
+    /// asks for this when it stopped the turn before, or when it edits an earlier message. None: nothing is
+    /// taken back.
     fn rewinds_to(&self) -> Option<MessageSeq> {
         let machine = &self.cx.mind.machine;
         let edited = self.steering().filter_map(|item| mailbox::said(item).edits);
@@ -96,12 +97,12 @@ impl InboxHandler<'_> {
         edited.chain(rolled_back).min().filter(|to| *to < self.cx.mind.transcript.last)
     }
 
-    /// Whether a message that takes the turn before back is still there: it may have been withdrawn.
+    /// Whether a message that takes the previous turn back is still there: it may have been withdrawn.
     fn rolls_back(&self) -> bool {
         self.steering().any(|item| self.cx.run.policy_of(item) == MessagePolicy::Rollback)
     }
 
-    /// Takes back what is to be taken back before a turn begins. False: it must be read first.
+    /// Takes messages back before a turn begins. False: they must be read first.
     pub(crate) fn rewind(&mut self) -> bool {
         let Some(to) = self.rewinds_to() else { return true };
         let undone = match std::mem::take(&mut self.cx.past.undone) {
@@ -148,7 +149,8 @@ impl InboxHandler<'_> {
         true
     }
 
-    /// Takes what was read to be taken back. False: it was read for something else.
+    /// Takes the answer to a read of messages that are to be taken back. False: the read was for something
+    /// else.
     pub(crate) fn on_undone(&mut self, id: ActionId, result: &Result<Found, ErrorInfo>) -> bool {
         let Undone::Reading(of, from) = self.cx.past.undone else { return false };
         if of != id {
@@ -170,7 +172,7 @@ impl InboxHandler<'_> {
 }
 
 impl Mind {
-    /// What the model is shown in tokens once what stands after `to` is taken back.
+    /// Returns the number of tokens that the model is shown once everything after `to` is taken back.
     fn tokens_without(&self, to: MessageSeq, undone: &[(MessageSeq, Arc<Message>)]) -> u64 {
         let machine = &self.machine;
         let (view, counted, counted_to) = match machine.seen_again_at(to) {

@@ -7,21 +7,22 @@ use crate::words::ids::InboxSeq;
 use crate::words::mailbox;
 use crate::words::message::SignalBody;
 
-/// The words that ask for what waits to be tried again, or for a turn to go on.
+/// The signals that ask for the next try now, or for a turn to go on.
 const HURRIES: [SignalBody; 2] = [SignalBody::Retry, SignalBody::Resume];
 
 impl Mind {
-    /// Whether somebody asks that what waits to be tried again is tried now (B40).
+    /// Whether somebody asks that a waiting retry is made now (B40).
     pub(crate) fn is_hurried(&self) -> bool {
         self.is_asked(&HURRIES)
     }
 
-    /// Takes the words that hurry: they were for what waited when they came.
+    /// Takes the signals of `HURRIES`: they were meant for what waited when they came.
     pub(crate) fn take_hurries(&mut self) {
         self.take_words(&HURRIES);
     }
 
-    /// Takes these words. All else that waits is for another place: a mode for the next steering, a stop for its call.
+    /// Takes these signals. All other items wait for another place: a mode for the next steering, a stop for
+    /// its call.
     pub(crate) fn take_words(&mut self, words: &[SignalBody]) {
         let inbox = std::mem::take(&mut self.inbox.items);
         let (taken, kept) = inbox.into_iter().partition(|item| asks(item, words));
@@ -40,8 +41,8 @@ impl Mind {
 }
 
 impl InboxHandler<'_> {
-    /// Takes what no step needs: signals, and answers to calls that are pending no more. Only where a mode can be taken,
-    /// too: at rest, where a turn begins, and in steering.
+    /// Takes the items that no step needs: signals, and answers to calls that are no longer pending. Used
+    /// only where a mode can be taken too: at rest, where a turn begins, and in steering.
     pub(crate) fn consume_rest(&mut self) {
         self.take_modes_before(InboxSeq(u64::MAX));
         let batch = self.cx.mind.machine.state.batch();

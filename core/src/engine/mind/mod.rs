@@ -20,12 +20,12 @@ use crate::words::payload::Payload;
 
 pub(crate) mod recall;
 
-/// What a run has decided.
+/// The decisions of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mind {
-    /// The machine as decided.
+    /// The machine, as decided.
     pub(crate) machine: Machine,
-    /// What was decided since the last commit was put together.
+    /// The decisions since the last commit was built.
     pub(crate) draft: Draft,
     pub(crate) inbox: Inbox,
     pub(crate) step: StepMemory,
@@ -34,64 +34,64 @@ pub(crate) struct Mind {
     pub(crate) open: BTreeSet<PendingId>,
     /// The calls that the gate is being asked about.
     pub(crate) consulting: BTreeMap<ActionId, Vec<CallId>>,
-    /// Old results that are being put in short.
+    /// The old results that are being summarised.
     pub(crate) shortening: Shortening,
-    /// What must be provisioned once the commit that says so is acknowledged.
+    /// Whether provisioning must start once the commit that says so is acknowledged.
     pub(crate) provision_due: bool,
-    /// What must be freed once the commit that says so is acknowledged.
+    /// Whether freeing must start once the commit that says so is acknowledged.
     pub(crate) teardown_due: bool,
-    /// Whether anything has moved since the claim: if not, a parking run says nothing new.
+    /// Whether anything has moved since the claim. If not, a run that parks has nothing new to say.
     pub(crate) moved: bool,
 }
 
-/// What was read of what came from outside.
+/// The items from outside that were read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inbox {
-    /// Items that were read and not consumed, in order.
+    /// Items that were read but not consumed, in order.
     pub(crate) items: Vec<StoredItem>,
     /// The newest item that was read.
     pub(crate) seen: InboxSeq,
     /// The interrupt that was read.
     pub(crate) interrupt: Option<Interrupt>,
-    /// Whether the machine was told of it.
+    /// Whether the machine was told of the interrupt.
     pub(crate) interrupt_told: bool,
 }
 
-/// What is remembered of the step that runs, or that is being steered by.
+/// The memory of the step that runs, or that steering looks at.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StepMemory {
-    /// The model's message that asked for its calls.
+    /// The message of the model that has the calls.
     pub(crate) asked_in: MessageSeq,
-    /// The arguments of its calls, as the model wrote them.
+    /// The arguments of the calls, as the model wrote them.
     pub(crate) proposed: BTreeMap<CallId, String>,
-    /// Those that a person edited, as they would run.
+    /// The edited arguments, as they would run.
     pub(crate) edited: BTreeMap<CallId, String>,
-    /// Of these the arguments that a hook put in their place.
+    /// The calls among them whose arguments a hook replaced.
     pub(crate) rewritten: BTreeSet<CallId>,
-    /// The results of its calls that have ended.
+    /// The results of the calls that have ended.
     pub(crate) ended: BTreeMap<CallId, Ended>,
-    /// What the model said in it.
+    /// The text of the model in this step.
     pub(crate) said: String,
-    /// Tools of which a call of it was done.
+    /// The tools of which a call was done.
     pub(crate) tools_done: Vec<String>,
-    /// The stream in which its calls are shown, if it is one of their own.
+    /// The stream in which the calls are shown, if they have one of their own.
     pub(crate) stream: Option<u32>,
-    /// Where its results stand.
+    /// The places of the results.
     pub(crate) results: Option<MessageRange>,
-    /// What hooks say of it once it is over.
+    /// The answers of the hooks to the step, once it is over.
     pub(crate) hooks: StepHooks,
-    /// When the model's answer came, while it is not durable.
+    /// The instant of the model's answer, as long as the answer is not durable.
     pub(crate) answered_at: Option<Timestamp>,
 }
 
-/// The transcript as far as this run has added to it.
+/// The transcript, as far as this run has added to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Transcript {
-    /// The newest message, with those in the draft.
+    /// The newest message, including those in the draft.
     pub(crate) last: MessageSeq,
-    /// Messages added since the claim, committed or not.
+    /// The messages that were added since the claim, committed or not.
     pub(crate) added: SharedList<(MessageSeq, Arc<Message>)>,
-    /// How many tokens came since the model's answer, roughly.
+    /// The rough number of tokens that came since the model's answer.
     pub(crate) grown: u64,
 }
 
@@ -100,11 +100,11 @@ pub(crate) struct Transcript {
 pub(crate) struct Ended {
     pub(crate) result: ToolResult,
     pub(crate) payload: Payload,
-    /// Whether it is staged in the store.
+    /// Whether the result is staged in the store.
     pub(crate) staged: bool,
 }
 
-/// What was decided and is in no commit yet.
+/// The decisions that are in no commit yet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Draft {
     pub(crate) messages: Vec<NewMessage>,
@@ -114,18 +114,19 @@ pub(crate) struct Draft {
     pub(crate) close: Vec<PendingId>,
     pub(crate) consumed: Vec<InboxSeq>,
     pub(crate) interrupt_confirmed: Option<InterruptId>,
-    /// The stream that ends with the draft: of the model call whose message it has, or of the calls whose results.
+    /// The stream that ends with this draft: that of the model call whose message is in it, or of the calls
+    /// whose results are.
     pub(crate) streamed: Option<u32>,
-    /// Whether a step was closed: from here a fork can begin.
+    /// Whether a step was closed, so that a fork can begin here.
     pub(crate) step_closed: bool,
-    /// What of it cannot be stored: the run gives up.
+    /// The error of a part that cannot be stored. The run then gives up.
     pub(crate) fault: Option<ErrorInfo>,
-    /// Whether the state says something that must be durable before an effect rests on it.
+    /// Whether the state must be durable before an effect relies on it.
     pub(crate) decided: bool,
 }
 
 impl Draft {
-    /// Whether there is anything that somebody else should see soon, or that an effect rests on. Events
+    /// Whether the draft holds anything that others should see soon, or that an effect relies on. Events
     /// alone can wait for the next commit.
     pub(crate) fn is_due(&self) -> bool {
         self.decided
@@ -135,7 +136,7 @@ impl Draft {
             || !self.consumed.is_empty()
     }
 
-    /// Whether there is more than the word that the run began.
+    /// Whether the draft holds more than the event that the run began.
     pub(crate) fn is_due_beyond_run_started(&self) -> bool {
         let tells = self.events.iter().any(|event| !matches!(event, Event::RunStarted { .. }));
         tells || self.decided || !self.messages.is_empty() || !self.open.is_empty() || !self.close.is_empty()

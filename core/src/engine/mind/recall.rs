@@ -62,7 +62,7 @@ impl Mind {
         Ok(())
     }
 
-    /// Takes up again what the run before knew of the step that it did not steer by.
+    /// Recalls what the previous run knew of a step that it did not finish steering.
     pub(crate) fn recall_step(&mut self, messages: &[StoredMessage]) -> Result<(), ErrorInfo> {
         if self.machine.state.kind() != StateKind::Steering {
             return Ok(());

@@ -15,20 +15,21 @@ use crate::words::history::{Input, Withheld};
 use crate::words::ids::{MessageSeq, StepNumber};
 use crate::words::message::{Message, Notice};
 
-/// So many messages before the claim are read at once: the window, with room for decisions and notices in between.
+/// The number of messages before the claim that are read at once: the window, with room for decisions and
+/// notices in between.
 fn page(rules: &LoopDetection) -> u64 {
     2 * looping::window(rules) as u64
 }
 
-/// Not more than so many are read in all.
+/// The most messages that are read in total.
 const READ_MAX: usize = 4096;
 
-/// The newest messages of before the claim, as far as they are needed.
+/// The newest messages before the claim, as far as they are needed.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Before {
     #[default]
     Unread,
-    /// These are known, oldest first, and those from here on before them are being read.
+    /// Some messages are known, oldest first, and those before them, from `first` on, are being read.
     Reading {
         id: ActionId,
         first: MessageSeq,
@@ -38,7 +39,7 @@ pub(crate) enum Before {
 }
 
 impl ModelHandler<'_> {
-    /// Looks for a loop. False: the turn goes on only when something was read.
+    /// Looks for a loop in the newest messages.
     pub(crate) fn look_for_loop(&mut self) -> Looked {
         self.cx.output.note = None;
         let Some(agent) = self.cx.run.agent.clone() else { return Looked::Nothing };
@@ -87,7 +88,7 @@ impl ModelHandler<'_> {
         if withheld.is_empty() { Looked::Nothing } else { Looked::Withholds(withheld) }
     }
 
-    /// The newest messages, as far as they are known.
+    /// Returns the newest messages, as far as they are known.
     fn newest(&self) -> impl DoubleEndedIterator<Item = &Message> {
         let before: &[Arc<Message>] = match &self.cx.past.window {
             Before::Read(messages) => messages,
@@ -97,7 +98,7 @@ impl ModelHandler<'_> {
         before.iter().chain(added).map(|message| &**message)
     }
 
-    /// Whether the newest answer of the model asks for this tool.
+    /// Whether the newest answer of the model calls this tool.
     fn was_just_asked_for(&self, tool: &str) -> bool {
         let said = self.newest().rev().find_map(|message| match message {
             Message::Assistant(said) => Some(said),
@@ -110,14 +111,14 @@ impl ModelHandler<'_> {
         said.is_some_and(|said| said.calls().any(|call| call.tool == tool))
     }
 
-    /// Until when a tool is withheld.
+    /// Returns the step until which a tool is withheld.
     fn withheld_until(&self, tool: &str) -> Option<StepNumber> {
         let Machine { turn, step, .. } = &self.cx.mind.machine;
         let withheld = turn.withheld.iter().find(|withheld| withheld.tool == tool && withheld.until > *step);
         withheld.map(|withheld| withheld.until)
     }
 
-    /// The turn ends before the model is asked once more, and whoever reads along is told how to go on.
+    /// Ends the turn before the model is asked once more, and tells followers how to go on.
     pub(crate) fn stop_loop(&mut self, tool: String, count: u32) -> bool {
         let text = format!(
             "stopped: {tool} was called {count} times in nearly the same way; say something to keep going"
@@ -127,7 +128,7 @@ impl ModelHandler<'_> {
         self.cx.feed(Input::LoopFound { tool, count })
     }
 
-    /// Whether what was added since the claim is all that counts, together with these messages of before it.
+    /// Whether the messages since the claim, together with these from before it, are all that count.
     fn has_window(&self, before: &[Arc<Message>], rules: &LoopDetection) -> bool {
         let added = self.cx.mind.transcript.added.iter().map(|(_, message)| message);
         self.cx.run.claimed == MessageSeq(0)
@@ -141,7 +142,7 @@ impl ModelHandler<'_> {
         self.cx.past.window = Before::Reading { id, first, read };
     }
 
-    /// Takes what was read for loop detection. False: it was read for something else.
+    /// Takes the answer to a read for loop detection. False: the read was for something else.
     pub(crate) fn on_window(&mut self, id: ActionId, result: &Result<Found, ErrorInfo>) -> bool {
         let (first, read) = match &mut self.cx.past.window {
             Before::Reading { id: of, first, read } if *of == id => (*first, std::mem::take(read)),
@@ -173,7 +174,7 @@ impl ModelHandler<'_> {
     }
 }
 
-/// Zero: never.
+/// Whether the count has reached the limit. Zero: never.
 fn is_reached(at: u32, count: u32) -> bool {
     at > 0 && count >= at
 }
@@ -192,7 +193,7 @@ fn warning(tool: &str, count: u32) -> String {
     )
 }
 
-/// What the newest messages mean for the step that comes.
+/// The consequence of the newest messages for the next step.
 pub(crate) enum Looked {
     /// The model is asked.
     Nothing,

@@ -23,8 +23,9 @@ pub(crate) mod looping;
 pub(crate) mod partial;
 pub(crate) mod used;
 
-/// What of an answer counts. Of one that was refused no call does. Of one that was cut off the last call does
-/// not, if nothing of its arguments had come: they are not the same as none.
+/// Returns the parts of an answer that count. No call of a refused answer counts. The last call of an answer
+/// that was cut off does not count if nothing of its arguments had come, because that differs from having no
+/// arguments.
 fn said_in_full(mut parts: Vec<AnswerPart>, stop: StopReason) -> Vec<AnswerPart> {
     match stop {
         StopReason::EndTurn | StopReason::ToolUse => {}
@@ -50,23 +51,23 @@ fn is_call(part: &AnswerPart, holds: impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// What follows a model call that failed; by default the turn ends.
+/// The consequence of a failed model call; by default the turn ends.
 #[derive(Default)]
 pub(crate) struct After {
-    /// When it is made again.
+    /// The instant of the next try.
     pub(crate) retry_at: Option<Timestamp>,
-    /// Until when an open circuit holds it at most.
+    /// The latest end of the hold by an open circuit.
     pub(crate) held_until: Option<Timestamp>,
     /// Whether the next model is asked instead.
     pub(crate) next: bool,
 }
 
-/// The name of a call by its place in the answer of this step.
+/// Returns the id of a call, from its place in the answer of this step.
 pub(crate) fn call_id(step: StepNumber, at: usize) -> Result<CallId, InvalidId> {
     CallId::new(format!("c{step}-{at}"))
 }
 
-/// The model: when it is asked, and what its answer means.
+/// The handler of the model: when it is asked, and what its answer means.
 pub(crate) struct ModelHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
@@ -113,8 +114,8 @@ impl ModelHandler<'_> {
         }
     }
 
-    /// A failed attempt: what is old is summarised, or the same model is asked again later, or the next one at once,
-    /// or the turn ends.
+    /// Handles a failed attempt: old messages are summarised, or the same model is asked again later, or the
+    /// next model is asked at once, or the turn ends.
     fn on_failure(&mut self, error: &ModelError, usage: Usage) {
         let AgentState::Streaming { attempt, .. } = self.cx.mind.machine.state else { return };
         let compact = self.may_mend(error);
@@ -131,7 +132,8 @@ impl ModelHandler<'_> {
         self.cx.feed(Input::ModelFailed { error, retry_at, held_until, too_long, compact, next, usage });
     }
 
-    /// When a model that failed so is asked again, else whether the next one is asked instead. Says so.
+    /// Returns when a model that failed with this error is asked again, or else whether the next one is
+    /// asked. Reports the decision as an event.
     pub(crate) fn after_failure(&mut self, error: &ModelError, attempt: u32) -> After {
         let next = self.next_model(error.kind);
         // What nobody asks is not waited for while there is another.
@@ -156,7 +158,7 @@ impl ModelHandler<'_> {
         Some(self.cx.run.now.after(wait))
     }
 
-    /// The model that is asked instead of one that failed for good (C53).
+    /// Returns the model that is asked instead of one that failed for good (C53).
     pub(crate) fn next_model(&self, kind: ModelErrorKind) -> Option<String> {
         // No model can be told what cannot be read, and what a hook says is no failure of the model.
         if [ModelErrorKind::Transcript, ModelErrorKind::Held, ModelErrorKind::Denied].contains(&kind) {
@@ -166,8 +168,9 @@ impl ModelHandler<'_> {
         self.cx.run.agent.as_ref()?.fallback_at(next).map(|fallback| fallback.model.clone())
     }
 
-    /// A whole answer with a call that has no input, where its tool must have some, was cut on its way (B20). Once no
-    /// retry is left it is taken as it is: the model is told what its call lacks.
+    /// Returns an error if a whole answer has a call without input for a tool that requires some: the answer
+    /// was cut on its way (B20). Once no retry is left, the answer is taken as it is, and the model is told
+    /// what the call lacks.
     fn lacks_input(&self, answer: &ModelAnswer) -> Option<ModelError> {
         let AgentState::Streaming { attempt, .. } = self.cx.mind.machine.state else { return None };
         let agent = self.cx.run.agent.as_ref().filter(|_| answer.stop.is_whole())?;
@@ -229,8 +232,8 @@ impl ModelHandler<'_> {
         self.cx.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage, tokens, counted });
     }
 
-    /// Whether a summary comes before the step that is about to begin (A52). Not twice for the same step, and not
-    /// after several failures in a row (A69).
+    /// Whether a summary comes before the next step (A52). Not twice for the same step, and not after several
+    /// failures in a row (A69).
     pub(crate) fn is_too_long(&self) -> bool {
         let Some(agent) = &self.cx.run.agent else { return false };
         let (rules, machine) = (&agent.compaction, &self.cx.mind.machine);
@@ -239,9 +242,9 @@ impl ModelHandler<'_> {
             && machine.turn.compacted != Some(machine.step)
     }
 
-    /// Whether to show less may mend this failure of a model call (B38). While another model is left, one summary is made
-    /// for the step, and one that failed may be tried again; the last model is shown less and less, for as often as
-    /// [`REFUSALS_MAX`](compaction::REFUSALS_MAX). Fails that too, the turn ends.
+    /// Whether showing less may fix this failure of a model call (B38). While another model is left, one
+    /// summary is made for the step, and a failed summary may be tried again. The last model is shown less
+    /// and less, up to [`REFUSALS_MAX`](compaction::REFUSALS_MAX) times. If that fails too, the turn ends.
     pub(crate) fn may_mend(&self, error: &ModelError) -> bool {
         let machine = &self.cx.mind.machine;
         error.kind == ModelErrorKind::ContextLimit
@@ -267,7 +270,7 @@ impl Context {
         self.mind.machine.mode.unwrap_or(own)
     }
 
-    /// The newest stream, where a message of the model is added: that of the call of it.
+    /// Returns the newest stream. When a message of the model is added, this is the stream of its model call.
     pub(crate) fn stream_id(&self) -> StreamId {
         StreamId { run: self.run.fence.epoch, number: self.output.streams }
     }

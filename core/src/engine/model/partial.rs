@@ -11,8 +11,8 @@ use crate::words::message::{AssistantMessage, Message};
 use crate::words::model::PartialUse;
 
 impl Context {
-    /// Stops listening to the model. The turn ends once it is known what the model has said and used; that is durable
-    /// with the end of the turn, and a run that dies before that has kept and counted nothing.
+    /// Stops listening to the model. The turn ends once it is known what the model has said and used. Both
+    /// become durable with the end of the turn. If the run dies before that, nothing is kept or counted.
     pub(crate) fn stop_listening(&mut self) {
         if let Some(of) = self.out.model.stop() {
             self.output.push(Action::StopModel { of });
@@ -21,7 +21,8 @@ impl Context {
 }
 
 impl Mind {
-    /// Nothing is kept of a turn that is taken back, and of one that ends on an error.
+    /// Whether the text of the model is kept. It is not kept of a turn that is taken back, or that ends with
+    /// an error.
     fn keeps_what_was_said(&self) -> bool {
         let AgentState::TearingDown { ending, .. } = &self.machine.state else { return false };
         ending.error.is_none()

@@ -12,32 +12,32 @@ use crate::words::model::{PartialUse, TokenUsage};
 use crate::words::usage::Usage;
 
 impl Context {
-    /// What a summary used, with what it cost: it is made by the model of all modes.
+    /// The usage of a summary, with its cost. Summaries are made by the model for all modes.
     pub(crate) fn usage_of(&self, tokens: TokenUsage) -> Usage {
         usage(tokens, self.prices_of_summary())
     }
 
-    /// What an answer used, with what it cost: it is the one of the model of the mode.
+    /// The usage of an answer, with its cost. Answers come from the model for the present mode.
     pub(crate) fn usage_of_answer(&self, tokens: TokenUsage) -> Usage {
         usage(tokens, self.prices_of_answer())
     }
 
-    /// What an answer used that was broken off; nothing, if none had begun.
+    /// The usage of an answer that was broken off; zero if none had begun.
     pub(crate) fn usage_of_broken(&self, used: Option<PartialUse>) -> Usage {
         self.usage_of_part(used, self.prices_of_answer(), self.mind.tokens())
     }
 
-    /// The same of a summary.
+    /// The usage of a summary that was broken off; zero if none had begun.
     pub(crate) fn usage_of_broken_summary(&self, used: Option<PartialUse>) -> Usage {
         self.usage_of_part(used, self.prices_of_summary(), self.mind.tokens())
     }
 
-    /// The same of the summary of an old result, for which the model was shown so many tokens.
+    /// The usage of the summary of an old result that gave nothing to keep.
     pub(crate) fn usage_of_broken_short(&self, broken: &ShortenedInVain) -> Usage {
         self.usage_of_part(Some(broken.used), self.prices_of_summary(), broken.shown)
     }
 
-    /// Counts what a model call used that was stopped on its way.
+    /// Counts the usage of a model call that was stopped before its end.
     pub(crate) fn count_stopped(&mut self, summary: bool, used: Option<PartialUse>) {
         if used.is_none() {
             return;
@@ -47,8 +47,9 @@ impl Context {
         self.feed(Input::ModelStopped { usage });
     }
 
-    /// What the provider counted. Of an answer that did not come whole, where it counted nothing: what the model was
-    /// `shown`, and what came of its answer, as [`estimate`] says it.
+    /// The usage as the provider counted it. Of an incomplete answer, parts that the provider did not count
+    /// are estimated: the messages that the model was `shown`, and the part of the answer that came, by
+    /// [`estimate`].
     fn usage_of_part(&self, used: Option<PartialUse>, prices: Option<&Prices>, shown: u64) -> Usage {
         let Some(PartialUse { counted, bytes, whole }) = used else { return Usage::default() };
         if whole {
@@ -75,8 +76,8 @@ impl Context {
 }
 
 impl ModelHandler<'_> {
-    /// Ends the turn where a step asks a model once more though the session has used up what it may: answers that break off
-    /// lead to no steering. False: the model is asked.
+    /// Ends the turn if a step asks a model once more although the session has used up its budget. Answers
+    /// that break off do not lead to steering, so it is checked here. False: the model is asked.
     pub(crate) fn end_over_budget(&mut self) -> bool {
         let AgentState::Thinking { attempt, .. } = self.cx.mind.machine.state else { return false };
         let again = attempt > 0 || self.cx.mind.machine.turn.model > 0;
@@ -89,7 +90,7 @@ impl ModelHandler<'_> {
     }
 }
 
-/// What one model call used.
+/// The usage of one model call.
 fn usage(tokens: TokenUsage, prices: Option<&Prices>) -> Usage {
     let cost_microusd = prices.map_or(0, |prices| steering::cost_microusd(&tokens, prices));
     Usage { tokens, cost_microusd, model_calls: 1, ..Usage::default() }

@@ -31,7 +31,8 @@ impl RestHandler<'_> {
         self.cx.feed(Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false })
     }
 
-    /// How many calls in a row could not be run, if that ends the turn and does not do so already.
+    /// Returns the number of calls in a row that could not be run, if that ends the turn and the turn is not
+    /// ending already.
     fn opened(&self) -> Option<u32> {
         let retries = &self.cx.run.agent.as_ref()?.retries;
         let broken = self.cx.mind.machine.turn.broken;
@@ -56,8 +57,8 @@ impl RestHandler<'_> {
 }
 
 impl Context {
-    /// When the turn has worked as long as it may, if no run but this one works on it. What it waits suspended does
-    /// not count.
+    /// Returns the instant at which the turn has worked for its maximum time, if only this run works on it.
+    /// Suspended time does not count.
     pub(crate) fn turn_ends_at(&self) -> Option<Timestamp> {
         let turn = &self.mind.machine.turn;
         let most = self.run.agent.as_ref()?.limits.max_run_ms.filter(|_| turn.open)?;
@@ -87,7 +88,7 @@ impl Mind {
 }
 
 impl CallsHandler<'_> {
-    /// Tells of a circuit that the newest broken call opened.
+    /// Reports a circuit that the newest broken call opened.
     pub(crate) fn note_broken(&mut self, before: u32, why: &str) {
         let broken = self.cx.mind.machine.turn.broken;
         let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.retries.broken_calls_max);

@@ -19,28 +19,30 @@ use crate::words::ids::CallId;
 use crate::words::suspension::Suspension;
 use crate::words::tool::ToolError;
 
-/// How far a run goes on once it is told to leave its session to another. None of them begins another turn.
+/// How far a run goes on once it is told to leave its session to another run. It never begins another turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Drain {
-    /// Nothing more starts: no model call, no tool call, no question to the gate, no hook. What is out comes back and is
-    /// made durable; a model's answer that is being written is taken whole, and its calls wait for the next run.
+    /// Nothing more starts: no model call, no tool call, no question to the gate, no hook. Actions that are
+    /// out come back and are made durable. An answer that the model is writing is taken whole, and its calls
+    /// wait for the next run.
     #[default]
     Calls,
-    /// To the end of the step: its calls start and come back, and it is steered by. No other step begins.
+    /// To the end of the step: its calls start and come back, and steering decides on it. No other step
+    /// begins.
     Step,
-    /// To the end of the turn, or to where it waits.
+    /// To the end of the turn, or until it waits.
     Turn,
 }
 
 impl Context {
-    /// Told twice, the run leaves at the nearer place.
+    /// Notes that the run must leave. If it is told twice, it leaves at the nearer place.
     pub(crate) fn drain(&mut self, drain: Drain) {
         self.end.draining = Some(self.end.draining.map_or(drain, |before| before.min(drain)));
     }
 }
 
 impl RestHandler<'_> {
-    /// Whether what comes next is for another run, and nothing is out that this one waits for.
+    /// Whether the next decision is for another run, and nothing is out that this run waits for.
     pub(crate) fn hands_over(&self) -> bool {
         let Some(drain) =
             self.cx.end.draining.filter(|drain| self.cx.run.agent.is_some() && *drain != Drain::Turn)
@@ -78,7 +80,8 @@ impl RestHandler<'_> {
             && self.cx.run.agent.as_ref().is_some_and(|agent| agent.is_hooked(HookPoint::AfterStep))
     }
 
-    /// Leaves the session to another run, at once, as soon as it is known that nobody stops it. Nobody owes it anything.
+    /// Leaves the session to another run at once, as soon as it is known that nobody stops it. Nothing is
+    /// owed to it.
     pub(crate) fn hand_over(&mut self) -> bool {
         if !self.cx.is_up_to_date() {
             return false;
@@ -106,8 +109,8 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// A call that was to be sent was not, and nothing starts any more: the next run sends it. One whose turn ends meanwhile was
-    /// not run.
+    /// Handles a call that was not sent because nothing starts any more: the next run sends it. If the turn
+    /// is ending meanwhile, the call counts as not run.
     pub(crate) fn on_call_unsent(&mut self, call: CallId) {
         self.cx.out.calls.remove(&call);
         let goes_on = self.cx.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_none());

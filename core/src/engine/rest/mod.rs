@@ -18,7 +18,7 @@ pub(crate) mod draining;
 pub(crate) mod record;
 pub(crate) mod surroundings;
 
-/// How a turn begins and ends.
+/// The handler of a session at rest: how a turn begins and ends.
 pub(crate) struct RestHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
@@ -44,7 +44,8 @@ impl RestHandler<'_> {
         self.cx.end.leave(outcome, release);
     }
 
-    /// Leaves a session at rest in which no turn ran; what begins one is for the next run, at once.
+    /// Leaves a session at rest in which no turn ran. Anything that begins a turn is for the next run, at
+    /// once.
     pub(crate) fn leave_as_it_was(&mut self) {
         let status = self.cx.mind.machine.state.status_at_rest();
         match self.cx.mind.what_begins() {
@@ -56,14 +57,14 @@ impl RestHandler<'_> {
         }
     }
 
-    /// Leaves a session at rest; messages that wait are for the next run, at once.
+    /// Leaves a session at rest. Messages that wait are for the next run, at once.
     pub(crate) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
         self.cx.inbox().consume_rest();
         let deadline = self.cx.mind.message_waits().then_some(self.cx.run.now);
         self.cx.end.leave(outcome, Release::To { status, deadline, wake_on: 0 });
     }
 
-    /// A session at rest in the hands of a run: a turn begins, or there is nothing to do.
+    /// Handles a session at rest: a turn begins, or there is nothing to do.
     fn at_rest(&mut self) -> bool {
         let begins = self.cx.mind.what_begins();
         let aborts = self
@@ -115,9 +116,9 @@ impl RestHandler<'_> {
         true
     }
 
-    /// There is nothing to do: the session is left with the status of its last turn, also if the claim found
-    /// it suspended (moved there to be taken up again) or active (the run before died). A soft stop that
-    /// waits has nothing to stop.
+    /// Leaves a session in which there is nothing to do, with the status of its last turn. This also holds if
+    /// the claim found the session suspended (somebody moved it there to be resumed) or active (the previous
+    /// run died). A soft stop that waits has nothing to stop.
     fn come_to_rest(&mut self) {
         self.cx.inbox().consume_rest();
         self.cx.mind.draft.interrupt_confirmed =
@@ -126,8 +127,8 @@ impl RestHandler<'_> {
         self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
     }
 
-    /// Gives the claim back: what there is to do needs the agent. Nothing was seen, and the session wants a
-    /// worker when it did before.
+    /// Gives the claim back, because the work needs the agent. Nothing was seen, and the session wants a
+    /// worker if it did before.
     pub(crate) fn pass_on(&mut self) {
         let wakes = |item: &StoredItem| match &item.kind {
             ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
@@ -155,7 +156,8 @@ impl RestHandler<'_> {
         self.cx.end.leave(RunOutcome::Released, Release::GiveBack { alarm });
     }
 
-    /// Somebody asked for a summary, and there is something to summarise. Whatever else waits is for what comes after it.
+    /// Begins a summary if somebody asked for one and there is something to summarise. All other items wait
+    /// until after it.
     fn begin_compaction(&mut self) -> bool {
         if !self.cx.mind.is_asked(&[SignalBody::Compact]) {
             return false;
@@ -200,7 +202,7 @@ impl Mind {
         ending.status() == SessionStatus::Aborted && self.moved
     }
 
-    /// Whether something was said that begins a turn. What is only noted does not.
+    /// Whether a message waits that begins a turn. Notes do not.
     fn message_waits(&self) -> bool {
         let begins = |item: &StoredItem| mailbox::is_message(item) && !is_note(item);
         self.inbox.items.iter().any(begins)

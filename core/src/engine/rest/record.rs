@@ -8,7 +8,7 @@ use crate::words::history::TurnRequest;
 use crate::words::message::SignalBody;
 
 impl RestHandler<'_> {
-    /// Notes what begins a turn, unless the run before it died with the same in hand.
+    /// Records what begins a turn, unless the previous run died and this one recovers it.
     pub(crate) fn note_request(&mut self, request: TurnRequest) {
         let asked = match request {
             TurnRequest::Message => RunKind::Execute,
@@ -33,7 +33,7 @@ impl RestHandler<'_> {
 }
 
 impl Run {
-    /// What the word says with which the run begins.
+    /// Returns the purpose of the run for its first event, if the status does not imply it.
     pub(crate) fn told_kind(&self) -> Option<RunKind> {
         (self.kind != RunKind::by_status(self.found)).then_some(self.kind)
     }

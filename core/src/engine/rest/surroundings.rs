@@ -10,7 +10,7 @@ use crate::words::event::Event;
 use crate::words::history::Input;
 
 impl RestHandler<'_> {
-    /// Makes ready what the turn needs.
+    /// Prepares the surroundings of the turn.
     pub(crate) fn make_ready(&mut self) {
         self.cx.mind.provision_due = false;
         let id = self.cx.output.next_id();
@@ -19,7 +19,7 @@ impl RestHandler<'_> {
         self.cx.output.push(Action::Provision { id, turn });
     }
 
-    /// Frees what is left of it.
+    /// Frees the surroundings that are left.
     pub(crate) fn free(&mut self, left: Teardown) {
         self.cx.mind.teardown_due = false;
         let id = self.cx.output.next_id();

@@ -131,7 +131,7 @@ fn receipt(last_item: u64, interrupt: bool) -> Receipt {
     }
 }
 
-/// The write that is out, answered with this receipt.
+/// Answers the write that is out with this receipt.
 fn answered(actions: &[Action], receipt: Receipt) -> Reply {
     let commit = |action: &Action| if let Action::Commit { id, .. } = action { Some(*id) } else { None };
     let id = actions.iter().find_map(commit);

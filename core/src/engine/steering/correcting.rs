@@ -8,7 +8,8 @@ use crate::engine::steering::SteeringHandler;
 use crate::words::message::{Message, Notice, UserMessage};
 
 impl SteeringHandler<'_> {
-    /// Those corrections that count: all of a step, as long as the turn has not been corrected as often as it may be.
+    /// Returns the corrections that count: all of a step, as long as the turn has not reached its limit of
+    /// corrections.
     pub(crate) fn corrections_that_count(&mut self, corrections: Vec<Correction>) -> Vec<Correction> {
         let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.limits.corrections_max);
         let before = self.cx.mind.machine.turn.corrections;
@@ -27,7 +28,7 @@ impl SteeringHandler<'_> {
         Vec::new()
     }
 
-    /// The corrections enter the transcript, marked as what they are.
+    /// Adds the corrections to the transcript, marked as corrections.
     pub(crate) fn correct(&mut self, corrections: &[Correction]) {
         for Correction { by, text } in corrections {
             let said = format!("[course correction by {by}, not said by the user] {text}");

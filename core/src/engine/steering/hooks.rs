@@ -8,7 +8,7 @@ use crate::engine::steering::SteeringHandler;
 use crate::machine::SteeringFrom;
 use crate::words::hook::{HookPoint, StepEnded};
 
-/// What hooks say of the step that is over.
+/// The answers of hooks to the step that is over.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum StepHooks {
     #[default]
@@ -18,14 +18,14 @@ pub(crate) enum StepHooks {
 }
 
 impl SteeringHandler<'_> {
-    /// Whether hooks have not said yet what they say of the step that led here.
+    /// Whether hooks have not answered yet on the step that led here.
     pub(crate) fn waits_for_hooks(&self, from: SteeringFrom) -> bool {
         let heard = matches!(self.cx.mind.step.hooks, StepHooks::Heard(..));
         self.cx.run.is_hooked(HookPoint::AfterStep) && from != SteeringFrom::Resumed && !heard
     }
 
-    /// What hooks say of the step that led here. None: they are being asked, while what the step brought is on its way to
-    /// the store.
+    /// Returns the answers of hooks to the step that led here. None: they are being asked, while the results
+    /// of the step are on their way to the store.
     pub(crate) fn hear_of_step(&mut self, from: SteeringFrom) -> Option<(Option<HookStop>, Vec<Correction>)> {
         if !self.cx.run.is_hooked(HookPoint::AfterStep) || from == SteeringFrom::Resumed {
             return Some((None, Vec::new()));

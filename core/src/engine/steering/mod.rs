@@ -12,7 +12,7 @@ pub(crate) mod correcting;
 pub(crate) mod hooks;
 pub(crate) mod more;
 
-/// Whether the turn goes on.
+/// The handler of steering: decides whether the turn goes on.
 pub(crate) struct SteeringHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }

@@ -12,19 +12,19 @@ use crate::words::history::{AskedForMore, CallInput, Input};
 use crate::words::ids::{CallId, PendingId};
 use crate::words::message::{Decision, DecisionRecord, Message, Notice, Rewriting};
 
-/// What makes so many of a thing a plural.
+/// The plural ending for a count.
 fn plural(count: u32) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
 impl Context {
-    /// Says in the transcript why the turn ends.
+    /// Adds a notice to the transcript that says why the turn ends.
     pub(crate) fn tell_of_max(&mut self) {
         let steps = self.mind.machine.turn.steps;
         self.append(Message::Notice(Notice::new(format!("stopped after {steps} step{}", plural(steps)))));
     }
 
-    /// The asking is over. It leaves no result: no model asked for it.
+    /// Closes the request for more steps. It leaves no result, because no model asked for it.
     pub(crate) fn close_asking_for_more(&mut self, batch: &Batch) {
         for call in &batch.calls {
             self.mind.step.ended.remove(&call.id);
@@ -39,8 +39,8 @@ impl Context {
 }
 
 impl GateHandler<'_> {
-    /// Asks a person for more steps: as many as the agent may take by itself, unless the answer says otherwise. None: the
-    /// run gives up.
+    /// Asks a person for more steps: as many as the agent may take by itself, unless the answer names another
+    /// number. None: the run gives up.
     pub(crate) fn ask_for_more(&mut self, max_steps: u32) -> Option<AskedForMore> {
         let taken = self.cx.mind.machine.turn.steps;
         // Steps are numbered through the session and each answer grants some, so this is the name of one asking alone.
@@ -94,7 +94,7 @@ impl GateHandler<'_> {
 }
 
 impl Mind {
-    /// Whether this call is the asking for more steps.
+    /// Whether this call is the request for more steps.
     pub(crate) fn is_for_more(&self, call: &Call) -> bool {
         call.tool == MORE_STEPS && self.machine.state.batch().is_some_and(|batch| batch.for_more)
     }

@@ -17,12 +17,12 @@ use crate::words::message::{
     AssistantMessage, AssistantPart, InShort, Notice, ResultStatus, Summary, ToolResult, UserMessage,
 };
 
-/// Of a result so many characters are shown.
+/// The most characters of a result that are shown.
 const MOST: usize = 5_000;
 
 static PICTURE: LazyLock<Image> = LazyLock::new(|| png(IMAGE_BYTES_MAX));
 
-/// What happens to a session. Places are told as distances from its end.
+/// An event in the life of a session. Places are distances from its end.
 #[derive(Debug, Clone)]
 enum Happens {
     UserSaid {
@@ -52,7 +52,7 @@ enum Happens {
     TakenBack {
         ago: u64,
     },
-    /// What was decided since then is forgotten, as if it had never been.
+    /// The decisions since then are forgotten, as if they had never been made.
     Forgotten {
         ago: usize,
     },
@@ -100,7 +100,7 @@ impl Session {
         seq
     }
 
-    /// Lets it happen as the thing with this number: what is said names it.
+    /// Lets the event with this number happen. The text of messages contains the number.
     fn live(&mut self, number: usize, happens: &Happens) {
         let text = || format!("so it went {number}");
         match *happens {
@@ -166,7 +166,7 @@ fn result(number: usize, chars: usize, pictures: usize) -> ToolResult {
     }
 }
 
-/// What a model sees, made from nothing.
+/// Returns what a model sees, built anew.
 fn made_from_nothing(now: &Shown, read: &[(MessageSeq, Arc<Message>)]) -> Vec<Arc<Message>> {
     let placed: Vec<_> = now.messages(read).cloned().collect();
     let cleared = Cleared::of(&placed, now.cleared).in_part(now.in_part);
@@ -176,7 +176,7 @@ fn made_from_nothing(now: &Shown, read: &[(MessageSeq, Arc<Message>)]) -> Vec<Ar
     seen
 }
 
-/// Lets a session live that had so many messages when its run began, and asks at the end of all.
+/// Plays the life of a session that had these messages when its run began, and checks the result at the end.
 fn play(before: &[Happens], life: &[Happens]) {
     let mut session = Session::default();
     before.iter().enumerate().for_each(|(number, happens)| session.live(number, happens));
