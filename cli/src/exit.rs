@@ -12,7 +12,7 @@ use holdover_runtime_local::RuntimeError;
 use crate::print::{instant, one_line};
 use crate::store::StoreUrl;
 
-/// The exit codes. Of a command that runs a session, or waits for one, they say how the session stands.
+/// The exit codes. For a command that runs a session, or waits for one, they give the state of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The turn is completed, or there was nothing to run.
@@ -21,21 +21,21 @@ pub(crate) enum Exit {
     Failed,
     /// The command line or the agent file is wrong.
     WrongUse,
-    /// Suspended, and somebody owes something.
+    /// The session is suspended, and somebody owes something.
     Suspended,
-    /// Still at work when the time was over for which it was waited.
+    /// The session was still at work when the waiting time was over.
     StillRunning,
-    /// Interrupted or aborted.
+    /// The session was interrupted or aborted.
     Stopped,
     /// The turn took as many steps as it may.
     MaxTurns,
-    /// Its tokens, money or time ran out.
+    /// The session's tokens, money or time ran out.
     OverBudget,
-    /// Its model asked for the same again and again.
+    /// The model made the same calls again and again.
     Looped,
-    /// Told by Ctrl-C to stop at once.
+    /// Ctrl-C stopped the process at once.
     Killed,
-    /// Told by SIGTERM or SIGHUP to stop at once.
+    /// SIGTERM or SIGHUP stopped the process at once.
     Terminated,
 }
 
@@ -57,7 +57,8 @@ impl Exit {
         }
     }
 
-    /// The same when what was printed did not reach its reader: success is none then, all else stays as it was.
+    /// Returns the exit if printed output did not reach its reader. A success becomes a failure; everything
+    /// else stays.
     pub(crate) fn with_output_lost(self) -> Self {
         match self {
             Self::Completed => Self::Failed,
@@ -74,7 +75,7 @@ impl Exit {
         }
     }
 
-    /// What the outcome of a run means for the process that followed it.
+    /// Returns the exit of a process that followed a run with this outcome.
     pub(crate) fn of(outcome: &RunOutcome) -> Self {
         match outcome {
             // There was nothing to do.
@@ -99,10 +100,10 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what it was asked for, in one line.
+/// The failure of a command, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// The code to end with.
+    /// The exit of the process.
     pub(crate) exit: Exit,
     /// The line, without `error: `.
     pub(crate) line: String,
@@ -114,7 +115,7 @@ impl Failure {
         Self { exit: Exit::Failed, line: one_line(line.as_ref()) }
     }
 
-    /// The same, with the store named where only `store` is.
+    /// Names the store, if the line calls it only `store`.
     pub(crate) fn on_store(self, url: &StoreUrl) -> Self {
         match self.line.strip_prefix("store: ") {
             Some(rest) => Self { line: format!("store {url}: {rest}"), ..self },
@@ -122,7 +123,7 @@ impl Failure {
         }
     }
 
-    /// The command line or the agent file is wrong.
+    /// A failure because the command line or the agent file is wrong.
     pub(crate) fn wrong_use(line: impl AsRef<str>) -> Self {
         Self { exit: Exit::WrongUse, line: one_line(line.as_ref()) }
     }
@@ -216,7 +217,7 @@ impl From<RuntimeError> for Failure {
 }
 
 impl Failure {
-    /// There is no such session.
+    /// A failure because there is no such session.
     pub(crate) fn unknown(session: &holdover_core::ids::SessionId) -> Self {
         Self::failed(format!("session {session}: there is no such session"))
     }

@@ -19,25 +19,25 @@ use crate::print::{Out, instant, note, took};
 use crate::source::{Maker, PROGRAM, StoredAgents};
 use crate::store::{IfMissing, KEYS, OpenStore};
 
-/// What every command works with.
+/// The things that every command works with.
 pub(crate) struct Front {
-    /// What was said for every command.
+    /// The global options.
     pub(crate) common: Common,
-    /// Where sessions are kept.
+    /// The store of the sessions.
     pub(crate) store: OpenStore,
-    /// What drives them.
+    /// The runtime that drives the sessions.
     pub(crate) runtime: Runtime,
-    /// Where their agents come from.
+    /// The source of the sessions' agents.
     pub(crate) agents: StoredAgents,
-    /// The way to the reader.
+    /// The output.
     pub(crate) out: Out,
-    /// What models say before it is durable, where a person reads along.
+    /// The text of models before it is durable, if a person reads along.
     pub(crate) live: Option<UnboundedReceiver<Live>>,
 }
 
 impl Front {
-    /// Opens the store. `drive`: how sessions are driven in this process, if they are. What models say is
-    /// shown where a person reads along.
+    /// Opens the store. `drive`: the options for driving sessions in this process, if it drives any. The text
+    /// of models is shown if a person reads along.
     pub(crate) async fn open(
         common: &Common,
         drive: Option<&Drive>,
@@ -51,7 +51,7 @@ impl Front {
         Ok(Self { live, ..front })
     }
 
-    /// The same, with an observer of one's own.
+    /// As [`open`](Self::open), with an observer of the caller's own.
     pub(crate) async fn observed(
         common: &Common,
         drive: Option<&Drive>,
@@ -61,7 +61,7 @@ impl Front {
         Self::serving(common, drive, if_missing, observer, Vec::new()).await
     }
 
-    /// The same, for a worker that serves `queues` beside that of this program.
+    /// As [`open`](Self::open), for a worker that serves `queues` in addition to that of this program.
     pub(crate) async fn serving(
         common: &Common,
         drive: Option<&Drive>,
@@ -86,17 +86,17 @@ impl Front {
         Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
     }
 
-    /// Whose sessions.
+    /// The tenant of the sessions.
     pub(crate) fn tenant(&self) -> &TenantId {
         &self.common.tenant
     }
 
-    /// The key of a session of our tenant.
+    /// Returns the key of a session of the tenant.
     pub(crate) fn key(&self, session: &SessionId) -> SessionKey {
         SessionKey::new(self.common.tenant.clone(), session.clone())
     }
 
-    /// A session that must be there, and be readable with the keys that are here.
+    /// Returns a session, which must exist and be readable with the keys that are here.
     pub(crate) async fn session(&self, session: &SessionId) -> Result<Session, Failure> {
         let found = self.runtime.session(&self.key(session)).await?;
         let found = found.ok_or_else(|| Failure::unknown(session))?;
@@ -104,7 +104,7 @@ impl Front {
         Ok(found)
     }
 
-    /// The message that `event` announces, if it announces one.
+    /// Returns the message that `event` announces, if it announces one.
     pub(crate) async fn message_of_event(
         &self,
         key: &SessionKey,
@@ -116,7 +116,8 @@ impl Front {
         read.map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", key.id)))
     }
 
-    /// Refuses to go on with a session whose agent cannot be built here; what was done before is named.
+    /// Refuses to go on with a session whose agent cannot be built here. The error names what was done
+    /// before.
     pub(crate) fn can_run(&self, session: &Session, done: &str) -> Result<(), Failure> {
         let id = &session.key.id;
         if let Some(place) = Maker::of(session).elsewhere() {
@@ -129,8 +130,8 @@ impl Front {
         })
     }
 
-    /// Refuses what the command line says instead of the session's agent, before anything is done, if the agent
-    /// cannot be built so.
+    /// Refuses options that replace parts of the session's agent, before anything is done, if the agent
+    /// cannot be built with them.
     pub(crate) fn can_run_with(&self, drive: &Drive, session: &Session) -> Result<(), Failure> {
         if drive.model.is_none() && drive.base_url.is_none() {
             return Ok(());
@@ -147,7 +148,7 @@ impl Front {
     }
 }
 
-/// Refuses a session that nothing here decodes: what was said to it in plain would be read by nobody.
+/// Refuses a session that cannot be decoded here, because nobody would read what is said to it in plain.
 pub(crate) fn check_decoded(session: &Session) -> Result<(), Failure> {
     match session.definition.encoding() {
         Some(encoding) => Err(Failure::failed(format!(
@@ -161,31 +162,31 @@ pub(crate) fn check_decoded(session: &Session) -> Result<(), Failure> {
 /// Something that happens and is not durable yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Live {
-    /// It is asked, and shown what is said up to `after`.
+    /// The model is asked, and shown all messages up to `after`.
     Asked {
-        /// The newest message that it is shown.
+        /// The newest message that the model is shown.
         after: MessageSeq,
-        /// Which step.
+        /// The step.
         step: StepNumber,
-        /// Which attempt at it, from 0.
+        /// The attempt at it, from 0.
         attempt: u32,
     },
     /// More text.
     Text(String),
-    /// It has answered.
+    /// The model has answered.
     Answered,
     /// A tool call is out.
     Sent {
-        /// Which.
+        /// The call.
         call: CallId,
-        /// Of which tool.
+        /// The tool of the call.
         tool: ToolName,
     },
     /// A tool call is back.
     Back(CallId),
 }
 
-/// Tells what is not durable yet to whoever reads along, and outages of the store to everybody.
+/// Reports provisional items to readers, and outages of the store to everybody.
 struct Listener {
     said: Option<UnboundedSender<Live>>,
 }

@@ -12,15 +12,15 @@ use crate::source::Recipe;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GateRef {
-    /// Where it is asked.
+    /// The URL of the server.
     pub(crate) url: String,
-    /// The environment variable that holds its token.
+    /// The environment variable that holds the server's token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bearer_env: Option<String>,
 }
 
 impl GateRef {
-    /// What is wrong with it, whatever the environment: it is stored with sessions, and no key ever is.
+    /// Checks the reference, whatever the environment. It is stored with sessions, so it never holds a key.
     pub(crate) fn check(&self) -> Result<(), String> {
         HttpGate::new(&self.url).map_err(|error| error.to_string())?;
         let authority = self.url.split("://").nth(1).unwrap_or_default().split(['/', '?', '#']).next();
@@ -39,7 +39,7 @@ impl GateRef {
     }
 }
 
-/// The gate of the rules of an agent, and of its server, if there is one: the strictest of both decides.
+/// Builds the gate of an agent: its rules, and its server if there is one. The stricter of both decides.
 pub(crate) fn of(recipe: &Recipe) -> Result<Arc<dyn PolicyGate>, String> {
     let rules =
         RuleGate::new(recipe.approval.clone()).mode(recipe.permissions).always_allow(&recipe.always_allow);

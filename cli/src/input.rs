@@ -9,13 +9,13 @@ use holdover_core::image::{IMAGE_BYTES_MAX, Image, Images};
 use crate::exit::Failure;
 use crate::print::note;
 
-/// The most that is read from standard input or from a file.
+/// The most bytes that are read from standard input or from a file.
 const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The most that is read from a file that somebody wrote by hand.
+/// The most bytes that are read from a file that somebody wrote by hand.
 const SMALL_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The word itself, or standard input for `-`.
+/// Returns the word itself, or standard input for `-`.
 pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
     match word {
         "-" => read("standard input", std::io::stdin().lock()),
@@ -23,14 +23,15 @@ pub(crate) fn text_of(word: &str) -> Result<String, Failure> {
     }
 }
 
-/// The word itself, standard input for `-`, or a file for `@FILE`.
+/// Returns the word itself, standard input for `-`, or a file for `@FILE`.
 pub(crate) fn text_or_file(word: &str) -> Result<String, Failure> {
     let Some(path) = word.strip_prefix('@') else { return text_of(word) };
     let file = File::open(path).map_err(|error| Failure::wrong_use(format!("{path}: {error}")))?;
     read(path, file)
 }
 
-/// The message of the command line; from standard input if it is left out and comes from no terminal.
+/// Returns the message of the command line. If it is left out and standard input is not a terminal, reads it
+/// from there.
 pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
     let text = match word {
         Some(word) => text_of(word)?,
@@ -46,7 +47,7 @@ pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The pictures of these files.
+/// Reads the pictures of these files.
 pub(crate) fn images_of(paths: &[PathBuf]) -> Result<Images, Failure> {
     let image_of = |path: &PathBuf| -> Result<Image, Failure> {
         let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", path.display()));
@@ -65,8 +66,8 @@ pub(crate) fn images_of(paths: &[PathBuf]) -> Result<Images, Failure> {
     Images::of(images).map_err(|why| Failure::wrong_use(format!("--image: {why}")))
 }
 
-/// The text of a file that says how something is done: an agent file, its instructions. Why there is none, without
-/// the file's name.
+/// Reads the text of a hand-written file: an agent file, or its instructions. The error does not name the
+/// file.
 pub(crate) fn small_file(path: &Path) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     match bounded(file, SMALL_FILE_BYTES_MAX) {
@@ -86,14 +87,14 @@ fn read(name: &str, from: impl Read) -> Result<String, Failure> {
     }
 }
 
-/// Why something that was read is no text.
+/// The reason why something that was read is not text.
 enum NoText {
     Long,
     Bytes,
     Unread(std::io::Error),
 }
 
-/// All that there is to read, if it has at most `most` bytes; no more than that is read.
+/// Reads everything, if it has at most `most` bytes; does not read more than that.
 fn bounded(from: impl Read, most: u64) -> Result<String, NoText> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes).map_err(NoText::Unread)?;

@@ -32,7 +32,7 @@ use crate::print::note;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How long to wait for what cannot be dropped, a read of a file for example.
+/// How long to wait for work that cannot be dropped, such as a read of a file.
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
@@ -87,7 +87,8 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Logs to standard error. Quiet unless `HOLDOVER_LOG` says otherwise: what a command has to say, it prints.
+/// Logs to standard error. Quiet unless `HOLDOVER_LOG` says otherwise, because commands print what they have
+/// to say.
 fn log(command: &Command) -> Result<(), Failure> {
     // The MCP client's library logs what goes wrong; we say it ourselves.
     let default = if matches!(command, Command::Work(_)) { "warn,rmcp=off" } else { "error,rmcp=off" };

@@ -14,13 +14,13 @@ use crate::front::Front;
 use crate::source::PROGRAM;
 use crate::store::VARIABLE;
 
-/// Whether `word` reads like the id of an asking: then it names no session, so that no session can be given the name
-/// of an asking.
+/// Whether `word` looks like the id of a pending call. Such a word names no session, so that no session can
+/// be given the id of a pending call.
 pub(crate) fn reads_like_an_asking(word: &str) -> bool {
     PendingId::new(word).is_ok_and(|id| id.parts().is_some())
 }
 
-/// Refuses a name that no new session may have, or that reads like the id of an asking.
+/// Refuses a name that no new session may have, or that looks like the id of a pending call.
 pub(crate) fn check_new_name(session: &SessionId) -> Result<(), Failure> {
     if let Err(why) = session.check_new() {
         return Err(Failure::wrong_use(format!("session {session}: {why}; choose another name")));
@@ -33,7 +33,7 @@ pub(crate) fn check_new_name(session: &SessionId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Who owes something.
+/// The party that owes something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum By {
     /// Somebody owes an answer.
@@ -63,27 +63,27 @@ impl By {
 /// One thing that is owed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Debt {
-    /// To which call.
+    /// The call to which it is owed.
     pub(crate) call: CallId,
-    /// Of which tool.
+    /// The tool of the call.
     pub(crate) tool: String,
-    /// By whom.
+    /// The party that owes it.
     pub(crate) by: By,
-    /// When time alone settles it.
+    /// The instant at which time alone settles it.
     pub(crate) until: Option<Timestamp>,
     /// The arguments that would run, exactly.
     pub(crate) arguments: Option<String>,
-    /// Why the answer is asked for.
+    /// The reason for asking.
     pub(crate) prompt: Option<String>,
-    /// Who decides, where it is laid down.
+    /// The people who decide, if they are named.
     pub(crate) deciders: Option<Deciders>,
-    /// The commands that answer it, as they are typed here, each by its name.
+    /// The commands that answer it, as they are typed here, each with its name.
     pub(crate) commands: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Debt {
-    /// The command `name` for another program: the plain name of this one, and an answer that is read from
-    /// standard input.
+    /// Returns the command `name` for another program: with the plain name of this program, and an answer
+    /// that is read from standard input.
     pub(crate) fn in_json(&self, name: &str) -> Option<Vec<String>> {
         let (_, words) = self.commands.iter().find(|(known, _)| *known == name)?;
         let mut words: Vec<String> = words.clone();
@@ -95,16 +95,16 @@ impl Debt {
     }
 }
 
-/// In place of the tool of a call that cannot be read.
+/// The text in place of a tool whose call cannot be read.
 const UNKNOWN: &str = "?";
 
-/// Where a person puts the answer.
+/// The placeholder for the answer.
 const PLACE_OF_ANSWER: &str = "YOUR ANSWER";
 
-/// Where a person puts who they are, when several may decide.
+/// The placeholder for the name of the person, when several may decide.
 const PLACE_OF_NAME: &str = "YOUR NAME";
 
-/// The calls that somebody owes an answer, of one session or of all, soonest deadline first.
+/// Returns the calls that somebody owes an answer, of one session or of all, soonest deadline first.
 pub(crate) async fn all_pending(
     front: &Front,
     session: Option<&SessionId>,
@@ -122,7 +122,7 @@ pub(crate) async fn all_pending(
     }
 }
 
-/// What is owed to a pending call.
+/// Returns the debt of a pending call.
 pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt, Failure> {
     let by = By::Answer(pending.kind.clone());
     let (body, deciders) = match read(front, pending).await {
@@ -170,7 +170,7 @@ async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Opti
     }
 }
 
-/// What `suspension` says is owed, in call order.
+/// Returns the debts of `suspension`, in call order.
 pub(crate) async fn debts(
     front: &Front,
     key: &SessionKey,
@@ -209,8 +209,8 @@ pub(crate) async fn debts(
     Ok(debts.collect())
 }
 
-/// By the asking, so that they answer what is shown beside them and nothing that comes later; with a name where
-/// it counts who decides.
+/// Returns the commands that answer a debt. They name the pending call by its id, so that they answer what is
+/// shown beside them and nothing later. They include a name if it matters who decides.
 fn commands(
     front: &Front,
     by: &By,
@@ -237,7 +237,7 @@ fn commands(
     names.iter().copied().map(command).collect()
 }
 
-/// Who decides, if one alone can; else the place where they say who they are.
+/// Returns the person who decides, if only one can; else the placeholder for the name.
 fn one_of(deciders: &Deciders) -> String {
     let mut may = deciders.may.iter().filter(|name| !deciders.approved.contains(name));
     match (may.next(), may.next()) {
@@ -246,7 +246,7 @@ fn one_of(deciders: &Deciders) -> String {
     }
 }
 
-/// The command line of `words` on the same store and tenant, as it is typed here.
+/// Returns the command line for `words` on the same store and tenant, as it is typed here.
 pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
     let common = &front.common;
     let mut options = Vec::new();
@@ -276,7 +276,7 @@ pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
     line
 }
 
-/// This program as it was called: by its name where the shell found it, else by its path.
+/// Returns this program as it was called: by its name if the shell found it, else by its path.
 fn program() -> String {
     std::env::args().next().filter(|program| program.contains('/')).unwrap_or_else(|| PROGRAM.to_owned())
 }

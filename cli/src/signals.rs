@@ -4,17 +4,17 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::{Exit, Failure};
 
-/// What the process was told.
+/// The signal that the process received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     /// Ctrl-C.
     Interrupt,
-    /// To end, or its terminal is gone.
+    /// The request to end, or the loss of the terminal.
     Terminate,
 }
 
 impl Told {
-    /// The code to end with if it is obeyed at once.
+    /// Returns the exit of a process that obeys at once.
     pub(crate) fn exit(self) -> Exit {
         match self {
             Self::Interrupt => Exit::Killed,
@@ -23,7 +23,7 @@ impl Told {
     }
 }
 
-/// Listens from its making on: from then a signal does not end the process by itself.
+/// A listener for signals. From its creation on, a signal does not end the process by itself.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -43,7 +43,7 @@ impl Signals {
         })
     }
 
-    /// The next one.
+    /// Returns the next signal.
     pub(crate) async fn next(&mut self) -> Told {
         tokio::select! {
             _ = self.interrupt.recv() => Told::Interrupt,

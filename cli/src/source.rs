@@ -30,11 +30,11 @@ use crate::gate::{self, GateRef};
 /// The name by which other programs know this one.
 pub(crate) const PROGRAM: &str = "holdover";
 
-/// The one queue in which the sessions of this program wait, whatever their agent: no other program serves it, and a
-/// worker of this one serves no other.
+/// The single queue in which the sessions of this program wait, whatever their agent. No other program serves
+/// it, and a worker of this program serves no other.
 pub(crate) const QUEUE: &str = "holdover-cli";
 
-/// Who has the agent of a session.
+/// The program that has the agent of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Maker {
     /// This program.
@@ -46,7 +46,7 @@ pub(crate) enum Maker {
 }
 
 impl Maker {
-    /// Who made `session`.
+    /// Returns the maker of `session`.
     pub(crate) fn of(session: &Session) -> Self {
         if session.queue.as_str() == QUEUE {
             return Self::Own;
@@ -58,7 +58,7 @@ impl Maker {
         }
     }
 
-    /// Where the agent lives, if that is not here.
+    /// Describes where the agent lives, if not here.
     pub(crate) fn elsewhere(&self) -> Option<String> {
         match self {
             Self::Own | Self::Older(_) => None,
@@ -68,122 +68,122 @@ impl Maker {
     }
 }
 
-/// Everything an agent is built from.
+/// Everything from which an agent is built.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Blueprint {
-    /// Its name.
+    /// The name of the agent.
     pub(crate) name: String,
-    /// What it is told.
+    /// The instructions.
     pub(crate) instructions: String,
-    /// Who it is told it is.
+    /// The identity that the prompt gives the agent.
     pub(crate) identity: Option<String>,
-    /// The mode in which its sessions begin.
+    /// The mode in which the agent's sessions begin.
     pub(crate) mode: Mode,
-    /// What the models of single modes cost, if not as much as its own.
+    /// The token prices of the models of single modes, if they differ from the agent's own.
     pub(crate) mode_prices: BTreeMap<Mode, Prices>,
-    /// Names of built-in tools.
+    /// The names of the built-in tools.
     pub(crate) tools: Vec<String>,
-    /// What its MCP servers said that they have; nothing until they were [asked](Self::discover).
+    /// The tools that the agent's MCP servers reported; empty until they were [asked](Self::discover).
     pub(crate) mcp_tools: Vec<ToolSpec>,
-    /// What bounds its turns.
+    /// The limits of the agent's turns.
     pub(crate) limits: Limits,
-    /// What is done when its model asks for the same again and again.
+    /// The rules for a model that makes the same calls again and again.
     pub(crate) loops: LoopDetection,
-    /// What is done when a transcript grows too long.
+    /// The rules for a transcript that grows too long.
     pub(crate) compaction: Compaction,
-    /// What is tried again when it failed.
+    /// The rules for retries after failures.
     pub(crate) retries: Retries,
-    /// When its models are left alone.
+    /// The rules by which a failing model is skipped for a while.
     pub(crate) breaker: Option<BreakerRules>,
-    /// What becomes of a message that comes while a turn runs.
+    /// The policy for messages that come while a turn runs.
     pub(crate) on_message: Option<MessagePolicy>,
-    /// What it means for approvals that are open.
+    /// The effect of such a message on open approvals.
     pub(crate) on_message_while_asking: WhileAsking,
-    /// After which step a turn ends.
+    /// The steps after which a turn ends.
     pub(crate) stop_when: Vec<StopCondition>,
-    /// What becomes of a turn that has taken as many steps as it may.
+    /// The rule for a turn that has taken as many steps as it may.
     pub(crate) at_max: AtMax,
-    /// How many results must say that a turn should end.
+    /// How many results must ask for the end of a turn.
     pub(crate) stop_signals: StopSignals,
-    /// The schema of the value that each turn owes.
+    /// The schema of the value that each turn must return.
     pub(crate) output_schema: Option<serde_json::Value>,
-    /// Which tools only people may use.
+    /// The tools that only people may use.
     pub(crate) human_only: BTreeSet<ToolName>,
-    /// What happens when a person refuses a call.
+    /// The consequence when a person refuses a call.
     pub(crate) on_denial: OnDenial,
-    /// When intents are made durable.
+    /// The point at which intents are made durable.
     pub(crate) durability: Durability,
-    /// Whether calls that only read begin while its model is still writing.
+    /// Whether calls that only read begin while the model is still writing.
     pub(crate) early_reads: bool,
-    /// The rest.
+    /// The remaining settings.
     pub(crate) recipe: Recipe,
 }
 
-/// Whether a field need not be written.
+/// Whether a field has its default value, and need not be written.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What the command line stores with a session beside what core decides by. Paths are absolute. No key is
-/// ever in it: only the name of the environment variable that holds one.
+/// The data that the command line stores with a session, beside the spec by which the core decides. Paths are
+/// absolute. It never contains a key, only the name of the environment variable that holds one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
-    /// The agent's version.
+    /// The version of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
-    /// The model it thinks with.
+    /// The model of the agent.
     pub(crate) model: ModelRef,
-    /// The models it thinks with in single modes.
+    /// The models of single modes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) models: BTreeMap<Mode, ModelRef>,
-    /// The folders of its skills.
+    /// The folders of the agent's skills.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) skills: Vec<PathBuf>,
-    /// The models it falls back on.
+    /// The fallback models.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) fallback: Vec<FallbackRef>,
     /// The folder that the file tools see.
     pub(crate) root: PathBuf,
-    /// Its tools that are programs.
+    /// The agent's tools that are programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) commands: Vec<CommandTool>,
-    /// Servers whose tools it has.
+    /// The servers that provide further tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) mcp: Vec<McpServer>,
-    /// The rules of its gate.
+    /// The rules of the agent's gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approval: Vec<ApprovalRule>,
-    /// What happens with calls that no rule denies.
+    /// The action for calls that no rule denies.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) permissions: PermissionMode,
-    /// What runs in mode auto whatever a rule asks.
+    /// The tools that run in mode auto even if a rule asks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) always_allow: Vec<String>,
-    /// A server that is asked besides.
+    /// A server that is asked in addition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gate: Option<GateRef>,
-    /// Environment variables that commands see.
+    /// The environment variables that commands see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pass_environment: Vec<String>,
-    /// Where its file tools and commands work instead of the root.
+    /// The sandbox in which file tools and commands work, instead of the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sandbox: Option<SandboxOptions>,
 }
 
-/// A model that an agent falls back on.
+/// A fallback model of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FallbackRef {
     /// The model.
     pub(crate) model: ModelRef,
-    /// What its tokens cost, if not as much as those of the agent's own.
+    /// The token prices of the model, if they differ from those of the agent's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prices: Option<Prices>,
 }
 
 impl Blueprint {
-    /// Reads what was stored with a session.
+    /// Reads the definition that was stored with a session.
     pub(crate) fn stored(definition: &Payload) -> Result<Self, String> {
         let Definition { spec, source } =
             Definition::read(definition).map_err(|error| format!("definition: {error}"))?;
@@ -224,13 +224,13 @@ impl Blueprint {
         })
     }
 
-    /// One model stands for all modes.
+    /// Makes one model stand for all modes.
     fn without_modes(&mut self) {
         self.recipe.models.clear();
         self.mode_prices.clear();
     }
 
-    /// Asks its MCP servers what tools they have. Until then it has none of theirs.
+    /// Asks the agent's MCP servers for their tools. Until then the agent has none of these.
     pub(crate) async fn discover(&mut self) -> Result<(), String> {
         self.mcp_tools.clear();
         for server in &self.recipe.mcp {
@@ -261,7 +261,7 @@ impl Blueprint {
         Ok(())
     }
 
-    /// The agent, or what it lacks in this process.
+    /// Builds the agent, or says what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
         let Recipe {
             version, model, models, skills, fallback, root, commands, mcp, pass_environment, ..
@@ -342,7 +342,7 @@ impl Blueprint {
         agent.build().map_err(|error| error.to_string())
     }
 
-    /// Its sandboxes, if it is to have some, or why it can have none in this process.
+    /// Builds the agent's sandboxes, if it needs some, or says why it can have none in this process.
     fn sandboxes(&self) -> Result<Option<Sandboxes>, String> {
         let Some(options) = &self.recipe.sandbox else { return Ok(None) };
         let options =
@@ -352,14 +352,14 @@ impl Blueprint {
     }
 }
 
-/// The agents that are stored with their sessions.
+/// The agents whose definitions are stored with their sessions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StoredAgents {
-    /// The model to ask instead of theirs, in this process.
+    /// The model that is asked instead of theirs, in this process.
     pub(crate) model: Option<ModelRef>,
-    /// Where its server is instead.
+    /// The address of that model's server.
     pub(crate) base_url: Option<String>,
-    /// Queues that are served beside that of this program: sessions that an older version left in them.
+    /// Queues that are served in addition to that of this program: an older version left sessions in them.
     pub(crate) queues: Vec<QueueLabel>,
 }
 
@@ -385,7 +385,8 @@ impl AgentSource for StoredAgents {
         self.rebuild(definition).map(Arc::new).map_err(|why| ErrorInfo::new("agent.not_built", why))
     }
 
-    /// Whatever begins here is stored with all that it is built from.
+    /// Accepts every session, because everything that begins here is stored with all that its agent is built
+    /// from.
     async fn serves(&self, _queue: &QueueLabel, _definition: &Payload) -> Result<(), ErrorInfo> {
         Ok(())
     }

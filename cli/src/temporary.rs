@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// How often the removal is tried, and how long apart: what was killed may still make a last file.
+/// The number of attempts at the removal, and the pause between them: a killed process may still write a last
+/// file.
 const TRIES: u32 = 50;
 const APART: Duration = Duration::from_millis(20);
 

@@ -33,7 +33,8 @@ impl<'de> Deserialize<'de> for ModelEntry {
     }
 }
 
-/// A model beside the agent's own: as a model is written, or a table with `model` and the `prices` of its tokens.
+/// A model beside the agent's own: written as a model is, or as a table with `model` and the `prices` of its
+/// tokens.
 #[derive(Debug)]
 pub(super) enum PricedEntry {
     Priced(Priced),
@@ -76,7 +77,7 @@ impl<'de> Deserialize<'de> for PricedEntry {
     }
 }
 
-/// A table whose first key was looked at.
+/// A table whose first key was already read.
 struct Again<A> {
     first: Option<String>,
     rest: A,
@@ -98,7 +99,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Again<A> {
 }
 
 impl PricedEntry {
-    /// The model and its prices. A script is looked for beneath `folder`.
+    /// Returns the model and its prices. A relative script path is resolved against `folder`.
     pub(super) fn beneath(self, folder: &Path) -> (ModelRef, Option<Prices>) {
         let (ModelEntry(model), prices) = match self {
             Self::Model(model) => (model, None),
@@ -108,11 +109,11 @@ impl PricedEntry {
     }
 }
 
-/// Core's [`Limits`] as a file says them.
+/// Core's [`Limits`], as a file writes them.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct LimitsEntry(#[serde(with = "LimitsTable")] pub(super) Limits);
 
-/// Core's [`Limits`], in which `"none"` lifts a bound that stands unless somebody lifts it.
+/// Core's [`Limits`], in which `"none"` lifts a bound that applies by default.
 #[derive(Deserialize)]
 #[serde(remote = "Limits", default = "Limits::default", deny_unknown_fields)]
 struct LimitsTable {

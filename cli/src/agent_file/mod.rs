@@ -34,7 +34,7 @@ use crate::input::small_file;
 use crate::print::one_line;
 use crate::source::{Blueprint, FallbackRef, Recipe};
 
-/// An agent file, as it is written. A key that is not here is refused.
+/// An agent file, as it is written. Unknown keys are refused.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AgentFile {
@@ -99,20 +99,20 @@ struct AgentFile {
     sandbox: Option<Spanned<SandboxOptions>>,
 }
 
-/// What the command line says instead of the file.
+/// Settings of the command line that replace those of the file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Instead {
     /// The model.
     pub(crate) model: Option<ModelRef>,
-    /// Where its server is.
+    /// The address of the model's server.
     pub(crate) base_url: Option<String>,
     /// The folder that the file tools see, relative to the current one.
     pub(crate) root: Option<PathBuf>,
 }
 
-/// Reads the agent file at `path`. All paths in the answer are absolute: it means the same in any process.
+/// Reads the agent file at `path`. All paths in the result are absolute, so it means the same in any process.
 ///
-/// Errors are of wrong use, in one line that names the file, and the line and the key where there is one.
+/// Errors are errors of use. Each is one line that names the file, and the line and the key if there is one.
 pub(crate) fn read(path: &Path, instead: &Instead) -> Result<Blueprint, Failure> {
     let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", path.display()));
     let text = small_file(path).map_err(refuse)?;
@@ -122,7 +122,7 @@ pub(crate) fn read(path: &Path, instead: &Instead) -> Result<Blueprint, Failure>
     parse(&text, &stem, &folder, instead).map_err(refuse)
 }
 
-/// The agent that `text` describes, called `stem` if it does not say, or why there is none.
+/// Returns the agent that `text` describes, or why there is none. `stem` is its name if the text gives none.
 fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blueprint, String> {
     let at = |span: std::ops::Range<usize>, why: String| Wrong::new(why).at(span).told(text);
     let file: AgentFile = reading::read(text).map_err(|wrong| wrong.told(text))?;
@@ -226,7 +226,8 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     })
 }
 
-/// The schema of the value that each turn owes: as a table, or as a file of JSON beside this one.
+/// Returns the schema of the value that each turn must return: from a table, or from a JSON file beside this
+/// one.
 fn output_schema(
     table: Option<Spanned<Value>>,
     file: Option<Spanned<PathBuf>>,
@@ -253,7 +254,8 @@ fn output_schema(
     Ok(Some(schema))
 }
 
-/// The model: the command line's, else the file's. A script is looked for beside whatever names it.
+/// Returns the model: the command line's, or else the file's. A script is looked for beside the file that
+/// names it.
 fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<ModelRef, String> {
     let mut model = match (&instead.model, entry) {
         (Some(model), _) => absolute_script(model.clone(), &current_folder()?),
@@ -266,7 +268,8 @@ fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<
     Ok(model)
 }
 
-/// The models of single modes, and what they cost where that is said. One that the command line names stands for all.
+/// Returns the models of single modes, and their prices if given. A model that the command line names stands
+/// for all modes.
 fn models(
     entries: BTreeMap<Mode, PricedEntry>,
     folder: &Path,
@@ -284,7 +287,7 @@ fn models(
     (models, all_prices)
 }
 
-/// The folders of `skills = […]`, which are looked for beside the file.
+/// Returns the folders of `skills = […]`. Relative ones are resolved against the file's folder.
 fn skills(
     listed: &[Spanned<PathBuf>],
     folder: &Path,
@@ -299,7 +302,7 @@ fn skills(
     Ok(places)
 }
 
-/// `model` with its script's path, if it has one, beneath `folder`.
+/// Returns `model` with the path of its script, if it has one, resolved against `folder`.
 pub(crate) fn absolute_script(mut model: ModelRef, folder: &Path) -> ModelRef {
     match model.provider {
         Provider::Scripted => model.name = folder.join(&model.name).to_string_lossy().into_owned(),
@@ -312,7 +315,7 @@ fn existing(root: &Path) -> Result<PathBuf, String> {
     root.canonicalize().map_err(|error| format!("root: {}: {error}", root.display()))
 }
 
-/// The folder this process was started in.
+/// Returns the folder in which this process was started.
 pub(crate) fn current_folder() -> Result<PathBuf, String> {
     std::env::current_dir().map_err(|error| format!("the current folder: {error}"))
 }

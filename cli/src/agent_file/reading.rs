@@ -15,7 +15,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::wrong::{Wrong, one_of};
 
-/// What `text` says, or what is wrong with it.
+/// Reads `text` into a value, or returns what is wrong with it.
 pub(super) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Wrong> {
     let table = DeTable::parse(text).map_err(|error| {
         let wrong = Wrong::new(error.message());
@@ -28,7 +28,7 @@ pub(super) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Wrong>
     T::deserialize(Node { value: DeValue::Table(table.into_inner()), place: None })
 }
 
-/// A value of the file, and where it stands.
+/// A value of the file, and its place.
 struct Node<'de> {
     value: DeValue<'de>,
     place: Option<Range<usize>>,
@@ -42,7 +42,7 @@ impl<'de> From<Spanned<DeValue<'de>>> for Node<'de> {
 }
 
 impl<'de> Node<'de> {
-    /// What it is, to say that it is wanted otherwise.
+    /// Describes the value, for errors about its type.
     fn is(&self) -> Unexpected<'_> {
         match &self.value {
             DeValue::String(text) => Unexpected::Str(text),
@@ -56,7 +56,7 @@ impl<'de> Node<'de> {
     }
 }
 
-/// `wrong`, if it is that, at `place` unless a place within is known.
+/// Adds `place` to an error, unless a place within it is already known.
 fn at<T>(place: Option<Range<usize>>, read: Result<T, Wrong>) -> Result<T, Wrong> {
     read.map_err(|wrong| match place {
         Some(place) => wrong.at(place),
@@ -103,7 +103,8 @@ impl<'de> Deserializer<'de> for Node<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A list is none, though serde would take its entries for the fields in order.
+    /// Reads a struct from a table. A list is refused, though serde would take its entries for the fields in
+    /// order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -170,7 +171,7 @@ impl<'de> IntoDeserializer<'de, Wrong> for Node<'de> {
     }
 }
 
-/// The entries of a list, numbered.
+/// The entries of a list, with their numbers.
 struct Entries<'de>(std::iter::Enumerate<<DeArray<'de> as IntoIterator>::IntoIter>);
 
 impl<'de> SeqAccess<'de> for Entries<'de> {
@@ -205,7 +206,7 @@ impl<'de> MapAccess<'de> for Keys<'de> {
     }
 }
 
-/// One of several things: a word, or a table whose one key is the word.
+/// A variant of an enum: a word, or a table whose one key is the word.
 struct Variant<'de> {
     name: String,
     value: Option<Node<'de>>,
@@ -222,7 +223,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
 }
 
 impl<'de> Variant<'de> {
-    /// What belongs to the word.
+    /// Returns the word and the value that belongs to it.
     fn value(self) -> Result<(String, Node<'de>), Wrong> {
         let Self { name, value } = self;
         match value {

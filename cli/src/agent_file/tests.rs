@@ -281,7 +281,7 @@ fn a_sandbox_is_what_the_file_says_of_it_and_holds_some_tool() {
     }
 }
 
-/// What the page says about one table; all of it for the file itself.
+/// The section of the page about one table; for the file itself, the whole page.
 fn on_page(table: &str) -> &'static str {
     let page = include_str!("../../../docs/agent-file.md");
     let Some((_, rest)) = page.split_once(&format!("\n### {table}\n")) else { return page };
@@ -308,7 +308,7 @@ fn the_page_of_the_agent_file_has_every_key() {
     }
 }
 
-/// The block of this page that begins so.
+/// The code block of this page that begins like this.
 fn in_guide(page: &'static str, beginning: &str) -> &'static str {
     let (_, rest) = page.split_once(&format!("```toml\n{beginning}\n")).expect(beginning);
     rest.split_once("```").map_or(rest, |(block, _)| block)

@@ -7,10 +7,10 @@ use holdover_mcp::McpServer;
 use holdover_tools::{BUILT_IN, CommandTool, SANDBOX_TOOLS, SandboxOptions};
 use toml::Spanned;
 
-/// Where in the file, and what is wrong there.
+/// A place in the file, and the fault there.
 type Wrong = (Range<usize>, String);
 
-/// The built-in tools of `tools = […]`.
+/// Returns the built-in tools of `tools = […]`.
 pub(super) fn built_in(listed: &[Spanned<String>]) -> Result<Vec<String>, Wrong> {
     let mut tools: Vec<String> = Vec::new();
     for tool in listed {
@@ -27,7 +27,7 @@ pub(super) fn built_in(listed: &[Spanned<String>]) -> Result<Vec<String>, Wrong>
     Ok(tools)
 }
 
-/// The tools of the `[[tool]]` tables. Their programs are looked for beside the file.
+/// Returns the tools of the `[[tool]]` tables. Their programs are looked for beside the file.
 pub(super) fn commands(tables: Vec<Spanned<CommandTool>>, folder: &Path) -> Result<Vec<CommandTool>, Wrong> {
     let mut commands: Vec<CommandTool> = Vec::new();
     for table in tables {
@@ -37,7 +37,7 @@ pub(super) fn commands(tables: Vec<Spanned<CommandTool>>, folder: &Path) -> Resu
     Ok(commands)
 }
 
-/// The `[sandbox]` table for an agent with these tools. Its folders are looked for beside the file.
+/// Returns the `[sandbox]` table for an agent with these tools. Its folders are looked for beside the file.
 pub(super) fn sandbox(
     table: Option<Spanned<SandboxOptions>>,
     tools: &[String],
@@ -65,7 +65,7 @@ pub(super) fn sandbox(
     Ok(Some(options))
 }
 
-/// The servers of the `[[mcp]]` tables. Programs with a `/` are looked for beside the file.
+/// Returns the servers of the `[[mcp]]` tables. Programs with a `/` are looked for beside the file.
 pub(super) fn servers(tables: Vec<Spanned<McpServer>>, folder: &Path) -> Result<Vec<McpServer>, Wrong> {
     let mut servers: Vec<McpServer> = Vec::new();
     for table in tables {
@@ -94,7 +94,8 @@ fn beside(program: &mut String, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The tool of a `[[tool]]` table, if it can be one beside `others`. Its program is looked for beside the file.
+/// Returns the tool of a `[[tool]]` table, unless it conflicts with `others`. Its program is looked for
+/// beside the file.
 fn declared(mut tool: CommandTool, others: &[CommandTool], folder: &Path) -> Result<CommandTool, String> {
     tool.check().map_err(|error| error.to_string())?;
     let name = tool.name.as_str();

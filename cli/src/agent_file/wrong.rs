@@ -10,17 +10,17 @@ use crate::print::one_line;
 /// The most characters of a text in the file that an error shows.
 const TEXT_SHOWN_MAX: usize = 60;
 
-/// What is wrong in a file.
+/// A fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// Where it stands, in bytes.
+    /// The place of the fault, in bytes.
     place: Option<Range<usize>>,
-    /// The way to it, the innermost first.
+    /// The path to the fault, the innermost part first.
     path: Vec<Part>,
     why: String,
 }
 
-/// One part of the way to a value.
+/// One part of the path to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Key(String),
@@ -28,35 +28,35 @@ enum Part {
 }
 
 impl Wrong {
-    /// It is wrong, for this reason.
+    /// A fault with this reason.
     pub(super) fn new(why: impl AsRef<str>) -> Self {
         Self { place: None, path: Vec::new(), why: one_line(why.as_ref()) }
     }
 
-    /// The same, found at `place` unless a place within is known.
+    /// Sets the place, unless a place within it is already known.
     pub(super) fn at(mut self, place: Range<usize>) -> Self {
         self.place.get_or_insert(place);
         self
     }
 
-    /// The same, of the value of this key.
+    /// Adds this key to the path.
     pub(super) fn under(mut self, key: &str) -> Self {
         self.path.push(Part::Key(key.to_owned()));
         self
     }
 
-    /// The same, of this key, unless one is named.
+    /// Adds this key to the path, unless a key is already named.
     pub(super) fn named(self, key: &str) -> Self {
         if self.path.is_empty() { self.under(key) } else { self }
     }
 
-    /// The same, of this entry of a list, counted from 0.
+    /// Adds this entry of a list to the path, counted from 0.
     pub(super) fn in_entry(mut self, index: usize) -> Self {
         self.path.push(Part::Entry(index));
         self
     }
 
-    /// In one line: the line of `text` that it stands in, the key, and why.
+    /// Returns the fault in one line: the line of `text`, the key, and the reason.
     pub(super) fn told(&self, text: &str) -> String {
         let mut told = String::new();
         if let Some(place) = &self.place {
@@ -75,20 +75,20 @@ impl Wrong {
     }
 }
 
-/// A key as a file writes it.
+/// Returns a key as a file writes it.
 fn spelled(key: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !key.is_empty() && key.chars().all(is_bare) { key.to_owned() } else { shown(key) }
 }
 
-/// A text in quotes, in one line and not too long.
+/// Returns a text in quotes, in one line and not too long.
 fn shown(text: &str) -> String {
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(TEXT_SHOWN_MAX).collect();
     format!("{head:?}{}", if chars.next().is_some() { "…" } else { "" })
 }
 
-/// `"a"`, `"b"` or `"c"`.
+/// Returns the words as `"a"`, `"b"` or `"c"`.
 pub(super) fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
     match quoted.split_last() {
@@ -98,7 +98,7 @@ pub(super) fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// What stands there.
+/// Describes the value that was found.
 fn found(unexpected: Unexpected<'_>) -> String {
     match unexpected {
         Unexpected::Bool(value) => value.to_string(),
@@ -122,7 +122,8 @@ fn found(unexpected: Unexpected<'_>) -> String {
     }
 }
 
-/// What should stand there. A type of ours that reads itself says it in words; the usual ones are known by their names.
+/// Describes the value that was expected. Our own types that read themselves use words; the common types are
+/// known by their names.
 fn wanted(expected: &dyn Expected) -> String {
     let said = expected.to_string();
     let range = |from: String, to: String| format!("a whole number from {from} to {to}");

@@ -101,7 +101,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The call, if it is named, and the text.
+    /// Returns the call, if it is named, and the text.
     pub(crate) fn call_and_text(&self) -> (Option<&str>, &str) {
         match self.words.as_slice() {
             [call, text] => (Some(call), text),
@@ -133,7 +133,7 @@ pub(crate) struct Stop {
     pub(crate) detach: bool,
 }
 
-/// `NAME=PATTERN`.
+/// Parses `NAME=PATTERN`.
 fn name_and_pattern(word: &str) -> Result<(String, String), String> {
     match word.split_once('=') {
         Some((name, pattern)) if !name.is_empty() => Ok((name.to_owned(), pattern.to_owned())),

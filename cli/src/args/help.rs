@@ -99,7 +99,7 @@ Examples:
   holdover keys status
   holdover keys status --tenant acme --json";
 
-/// The commands in the order in which one needs them.
+/// The commands, in the order in which a user needs them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["run", "send", "resume", "retry", "compact", "work"]),
     ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
@@ -107,7 +107,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
 ];
 
-/// `command` with its commands shown in groups.
+/// Shows the subcommands of `command` in groups.
 pub(super) fn grouped(command: Command) -> Command {
     let mut text = String::new();
     for (title, names) in GROUPS {
@@ -131,7 +131,7 @@ mod tests {
     use super::super::Cli;
     use super::*;
 
-    /// The words of a line as a shell reads them.
+    /// Splits a line into words, as a shell does.
     fn words(line: &str) -> Vec<String> {
         let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
         for c in line.chars() {
@@ -149,7 +149,7 @@ mod tests {
         words
     }
 
-    /// Every example of a help text, without what another program does and what is said about it.
+    /// Returns every example of a help text, without the parts of other programs and without comments.
     fn examples(help: &str) -> Vec<Vec<String>> {
         let Some((_, rest)) = help.split_once("Examples:\n") else { return Vec::new() };
         let lines = rest.lines().take_while(|line| line.starts_with("  "));
@@ -190,7 +190,8 @@ mod tests {
         assert!(found > 30, "{found} examples");
     }
 
-    /// Every line of text that stops before its sentence does: a terminal of another width breaks it again.
+    /// Collects lines of text that stop before their sentence does, because a terminal of another width
+    /// breaks them again.
     fn cut_lines(command: &Command, found: &mut Vec<String>) {
         let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -213,14 +214,14 @@ mod tests {
         assert_eq!(found, Vec::<String>::new());
     }
 
-    /// What docs/command-line.md says under the heading `title`.
+    /// Returns the section of docs/command-line.md under the heading `title`.
     fn on_page(title: &str) -> Option<&'static str> {
         let page = include_str!("../../../docs/command-line.md");
         let (_, rest) = page.split_once(&format!("\n### {title}\n"))?;
         Some(rest.split_once("\n#").map_or(rest, |(part, _)| part))
     }
 
-    /// Each command without further ones, by its words, with its options and those of every command.
+    /// Collects each command without subcommands, by its words, with its own options and the global ones.
     fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Vec<String>, Vec<String>)>) {
         for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
             let path = format!("{path}{}", inner.get_name());

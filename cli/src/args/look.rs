@@ -16,7 +16,7 @@ use holdover_core::store::{EventCursor, PageCursor, SessionStatus};
 use super::branch::label;
 use super::{Fork, Handoff, Purge, When, help};
 
-/// So many sessions are listed unless it is said how many.
+/// The default number of sessions in a list.
 pub(crate) const LIST_LIMIT: usize = 100;
 
 #[derive(Debug, Subcommand)]
@@ -302,7 +302,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// A state of the machine, by its name.
+/// Parses a state of the machine, by its name.
 fn state() -> impl TypedValueParser<Value = StateKind> {
     PossibleValuesParser::new(StateKind::ALL.map(StateKind::as_str)).try_map(|name| {
         let named = |state: &StateKind| state.as_str() == name;
@@ -310,7 +310,7 @@ fn state() -> impl TypedValueParser<Value = StateKind> {
     })
 }
 
-/// One of these statuses, by its name.
+/// Parses one of these statuses, by its name.
 pub(super) fn status(
     known: impl IntoIterator<Item = SessionStatus>,
 ) -> impl TypedValueParser<Value = SessionStatus> {

@@ -35,7 +35,8 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What this process was called with; prints help, or what is wrong, and ends it otherwise.
+    /// Parses the command line of this process. Prints help or an error, and ends the process, if there is
+    /// nothing to run.
     pub(crate) fn read() -> Self {
         let matches = Self::described().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
@@ -114,7 +115,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it prints anything for programs.
+    /// Whether the command prints output for programs.
     pub(crate) fn speaks_json(&self) -> bool {
         match self {
             Self::Demo(_) | Self::Completions(_) => false,

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use holdover_core::time::Timestamp;
 
-/// What is taken for milliseconds since 1970 lies in 1973 or later.
+/// The smallest number that is read as milliseconds since 1970; it lies in 1973.
 const MS_MIN: i64 = 100_000_000_000;
 
 /// An instant, or how long ago.
@@ -17,7 +17,7 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// Which instant it is, now. None lies before 1970.
+    /// Returns the instant, given the present one. It is never before 1970.
     pub(crate) fn instant(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(at) => at,
@@ -29,7 +29,7 @@ impl When {
     }
 }
 
-/// As it is read back.
+/// Written so that it can be parsed again.
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -59,7 +59,7 @@ impl FromStr for When {
     }
 }
 
-/// RFC 3339; a date alone is its first instant, and without an offset it is UTC.
+/// Parses RFC 3339. A date alone means its first instant; without an offset, UTC is assumed.
 fn instant(text: &str) -> Option<Timestamp> {
     let (date, time) = text.split_at_checked("2024-05-01".len())?;
     let (time, offset_ms) = offset(time)?;
@@ -69,7 +69,7 @@ fn instant(text: &str) -> Option<Timestamp> {
     Some(Timestamp::from_ms(ms.checked_sub(offset_ms)?))
 }
 
-/// The time without its offset, and how many milliseconds the offset is ahead of UTC.
+/// Splits off the offset of a time. Returns the rest, and how many milliseconds the offset is ahead of UTC.
 fn offset(time: &str) -> Option<(&str, i64)> {
     if let Some(time) = time.strip_suffix(['Z', 'z']) {
         return (!time.is_empty()).then_some((time, 0));

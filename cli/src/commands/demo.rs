@@ -17,7 +17,7 @@ use crate::print::Out;
 use crate::signals::Signals;
 use crate::temporary;
 
-/// The files that the demo begins with.
+/// The files with which the demo begins.
 const FILES: [(&str, &str); 4] = [
     ("agent.toml", include_str!("../../demo/agent.toml")),
     ("script.toml", include_str!("../../demo/script.toml")),
@@ -27,10 +27,10 @@ const FILES: [(&str, &str); 4] = [
 
 const SESSION: &str = "release-1";
 
-/// Nothing in the demo takes longer.
+/// The longest time that any part of the demo may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a condition is looked at.
+/// How often a condition is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Plays the demo.
@@ -94,7 +94,7 @@ impl Stage {
         ]);
     }
 
-    /// The first process: up to the question whether it may write.
+    /// The first process: runs up to the question whether it may write.
     async fn begin(&self) -> Result<Vec<String>, Failure> {
         self.title("1. A process runs the agent");
         let ran = self
@@ -117,7 +117,7 @@ impl Stage {
         Ok(approve)
     }
 
-    /// The second process: approves, goes on, and is killed in the middle of a command. Answers when NOTES.md
+    /// The second process: approves, goes on, and is killed in the middle of a command. Returns when NOTES.md
     /// was written.
     async fn approve_and_kill(&self, approve: &[String]) -> Result<SystemTime, Failure> {
         self.title("2. A second process approves, and goes on");
@@ -179,8 +179,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Every call has exactly one result, the one that was out when the process died is in doubt, and nobody
-    /// said anything twice.
+    /// Checks that every call has exactly one result, that the call that was out when the process died is in
+    /// doubt, and that nobody said anything twice.
     async fn check_results(&self) -> Result<(), Failure> {
         let told = self.player.ask(&["sessions", "messages", SESSION, "--json"]).await?;
         let (mut calls, mut results, mut in_doubt) = (Vec::new(), Vec::new(), Vec::new());
@@ -264,7 +264,7 @@ impl Stage {
     }
 }
 
-/// Fails loudly unless `holds`.
+/// Returns an error unless `holds`.
 fn expect(what: &str, holds: bool, seen: &impl std::fmt::Debug) -> Result<(), Failure> {
     if holds { Ok(()) } else { Err(broken(what, seen)) }
 }

@@ -19,13 +19,13 @@ use crate::front::Front;
 use crate::print::{counted, inline, note};
 use crate::store::{IfMissing, Keys as Ring};
 
-/// Where nothing is drawn, it is said this often how far the walk has come.
+/// How often the progress of the walk is reported if nothing is drawn.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 
-/// How many payloads are kept in which way; none: plain.
+/// The number of payloads by encoding; none: plain.
 type Counts = BTreeMap<Option<Encoding>, u64>;
 
-/// Answers which keys are in use.
+/// Reports which keys are in use.
 pub(crate) async fn keys(common: &Common, what: &Keys) -> Result<Exit, Failure> {
     let Keys::Status = what;
     let front = Front::open(common, None, IfMissing::AsItIs).await?;
@@ -53,7 +53,7 @@ pub(crate) async fn keys(common: &Common, what: &Keys) -> Result<Exit, Failure> 
     Ok(if missing { Exit::Failed } else { Exit::Completed })
 }
 
-/// What there is to say of a key beside how often it is used.
+/// Describes the role of a key, besides its usage.
 fn place(ring: &Ring, key: u32) -> &'static str {
     match (ring.has(key), ring.writes_with(key)) {
         (_, true) => "  here, written with",
@@ -62,7 +62,7 @@ fn place(ring: &Ring, key: u32) -> &'static str {
     }
 }
 
-/// The keys that are here and under which nothing is kept.
+/// Returns the keys that are here but encrypt nothing.
 fn unused(ring: &Ring, counts: &Counts) -> Vec<u32> {
     ring.ids().filter(|key| !counts.contains_key(&Some(Encoding::Encrypted { key: *key }))).collect()
 }
@@ -88,7 +88,7 @@ fn as_json(front: &Front, counts: &Counts, sessions: u64) -> Value {
     })
 }
 
-/// A walk over all that a tenant has in a store, page by page: what is in memory is one page.
+/// A walk over all data of a tenant in a store, page by page: only one page is in memory.
 struct Walk<'a> {
     front: &'a Front,
     store: std::sync::Arc<dyn StateStore>,
@@ -127,7 +127,7 @@ impl<'a> Walk<'a> {
         *self.counts.entry(payload.encoding()).or_default() += 1;
     }
 
-    /// Says how far the walk has come.
+    /// Reports the progress of the walk.
     fn say(&mut self) {
         let payloads = self.counts.values().sum::<u64>();
         let line = format!("{}, {}", counted(self.sessions, "session"), counted(payloads, "payload"));

@@ -22,7 +22,7 @@ use crate::print::{in_time, instant, json, note};
 use crate::source::Maker;
 use crate::store::IfMissing;
 
-/// On a disk with less room than this, the next commit of a session may not fit.
+/// The least free disk space, in bytes. With less, the next commit of a session may not fit.
 const ROOM_BYTES_MIN: u64 = 64 * 1024;
 
 /// Starts a turn of an agent.
@@ -78,7 +78,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     exit
 }
 
-/// A session goes on with the agent it was created with, whatever its file has come to say.
+/// Notes that a session keeps the agent with which it was created, if the agent file has changed since.
 fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
     let instead = args.drive.model.is_some() || args.drive.base_url.is_some();
     if !instead
@@ -90,7 +90,7 @@ fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
     }
 }
 
-/// Says something to a session.
+/// Delivers a message to a session.
 pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> {
     let message = message_of(args.message.as_deref())?;
     let images = images_of(&args.briefing.images)?;
@@ -131,7 +131,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     exit
 }
 
-/// Takes a session up again.
+/// Resumes a session.
 pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> Result<Exit, Failure> {
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
@@ -148,14 +148,14 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     take_up(front, session, signal).await
 }
 
-/// Has what is old of a session summarised.
+/// Asks for a summary of the old messages of a session.
 pub(crate) async fn compact(common: &Common, args: &Compact) -> Result<Exit, Failure> {
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     take_up(front, session, SignalBody::Compact).await
 }
 
-/// Runs a session here with this signal.
+/// Runs a session in this process, with this signal.
 async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Result<Exit, Failure> {
     let key = session.key.clone();
     front.can_run(&session, "nothing was done")?;
@@ -179,18 +179,18 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     exit
 }
 
-/// How the agent is to work from this message on.
+/// Returns how the agent works from this message on.
 fn briefing_of(said: &args::Briefing) -> Briefing {
     Briefing { mode: said.mode, system_prompt: said.system_prompt.clone() }
 }
 
-/// What the command line says instead of an agent file.
+/// Returns the settings of the command line that replace those of an agent file.
 fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Instead {
     Instead { model: drive.model.clone(), base_url: drive.base_url.clone(), root }
 }
 
-/// Leaves a session to a worker; and waits `at_most` so long for how its turn ends, if that is asked for. When the
-/// time is over, nothing has changed but that it is said.
+/// Leaves a session to a worker. If `at_most` is given, waits for at most that time for the end of the turn.
+/// When the time is over, this is only reported, and nothing has changed.
 async fn leave(
     front: Front,
     key: &SessionKey,
@@ -207,7 +207,7 @@ async fn leave(
     exit
 }
 
-/// Waits `at_most` so long for how a turn ends that a worker runs, and says so.
+/// Waits for at most `at_most` for the end of a turn that a worker runs, and reports the result.
 pub(crate) async fn wait_for_worker(
     front: &Front,
     key: &SessionKey,
@@ -240,7 +240,7 @@ pub(crate) async fn wait_for_worker(
     })
 }
 
-/// Why a run that lives may be waiting for the store, if it may.
+/// Returns why a living run may be waiting for the store, if it may.
 async fn takes_no_writes(front: &Front) -> Option<String> {
     let common = &front.common;
     // What is small may still be written where a larger commit waits for room: the log of SQLite keeps what it has.
@@ -251,7 +251,7 @@ async fn takes_no_writes(front: &Front) -> Option<String> {
     Some(format!("the store takes no writes: {refused}"))
 }
 
-/// Says that something was delivered and that a worker must do the rest: whose, too.
+/// Reports that something was delivered and that a worker must do the rest, and whose worker.
 pub(crate) async fn left_to_workers(front: &Front, key: &SessionKey, delivered: &str) -> Result<(), Failure> {
     let maker = front.runtime.session(key).await?.as_ref().map_or(Maker::Own, Maker::of);
     let worker = match &maker {
@@ -269,7 +269,7 @@ fn refused(session: &SessionId, why: &str) -> Failure {
     Failure::failed(format!("session {session}: {why}"))
 }
 
-/// A session id that is short, sorts by time, and is like no other: the clock and the random part of a
+/// Returns a new session id that is short, sorts by time, and is unique: the clock and the random part of a
 /// UUID v7, 80 bits of it in 16 letters and digits.
 fn new_id() -> Result<SessionId, Failure> {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";

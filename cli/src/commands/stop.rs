@@ -15,10 +15,10 @@ use crate::front::Front;
 use crate::print::{in_time, instant, note};
 use crate::store::IfMissing;
 
-/// How often a session that another process holds is looked at.
+/// How often a session that another process holds is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// After how long it is said what is waited for: a run that lives lets go sooner.
+/// The time after which the user is told what the command waits for. A living run lets go sooner.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Stops the turn of a session, or one call of it.

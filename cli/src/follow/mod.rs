@@ -22,31 +22,31 @@ use crate::owed;
 use crate::print::{debts, human, json, note, screen};
 use crate::signals::{Signals, Told};
 
-/// How often what is drawn is drawn anew.
+/// The interval between redraws.
 pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(100);
 
-/// What is followed.
+/// A session that is followed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Following<'a> {
-    /// Which session.
+    /// The session.
     pub(crate) key: &'a SessionKey,
-    /// As what it was known before: only what came since is printed.
+    /// The session as it was known before: only newer events are printed.
     pub(crate) known: Option<&'a Session>,
-    /// Whether what it was asked for had been asked before, under the same key.
+    /// Whether the same request had been made before, under the same key.
     pub(crate) duplicate: bool,
 }
 
 impl<'a> Following<'a> {
-    /// What comes after `known`.
+    /// Follows everything after `known`.
     pub(crate) fn since(known: &'a Session) -> Self {
         Self { key: &known.key, known: Some(known), duplicate: false }
     }
 }
 
-/// Prints what happens to the session until `outcome` is there, then how the session stands and what it waits
-/// for. Ctrl-C interrupts the session; a second one leaves it where it is, as SIGTERM does.
+/// Prints the events of the session until `outcome` is known, then the state of the session and what it waits
+/// for. Ctrl-C interrupts the session. A second Ctrl-C leaves the session as it is, and so does SIGTERM.
 ///
-/// For programs the last line is always the one that says how the session stands; nothing, if it is left.
+/// With JSON output the last line always gives the state of the session; null if the session is left.
 pub(crate) async fn follow(
     front: &mut Front,
     following: Following<'_>,
@@ -66,10 +66,10 @@ pub(crate) async fn follow(
     reported
 }
 
-/// What came of reading along.
+/// The result of reading along.
 struct Read {
     outcome: RunOutcome,
-    /// What the model said last, if it was listened to for that.
+    /// The last text of the model, if only that was wanted.
     answer: Option<String>,
 }
 
@@ -120,8 +120,9 @@ async fn read_along(
     Ok(Read { outcome, answer: reader.answer })
 }
 
-/// Prints how a session stands and what it waits for, and says what that means for the process. Who asked for
-/// quiet is told the value that the turn owed, or the `answer`, alone, once the turn is completed and there is one.
+/// Prints the state of a session and what it waits for, and returns the exit of the process. With `--quiet`,
+/// once the turn is completed, prints only the value that the turn had to return, or else the `answer`, if
+/// there is one.
 pub(crate) async fn report(
     front: &Front,
     following: Following<'_>,

@@ -16,26 +16,26 @@ use crate::print::human::{self, Detail};
 use crate::print::view::{Doing, Followed};
 use crate::print::{json, screen};
 
-/// Puts what is durable and what is only said into one order.
+/// Puts durable events and provisional text into one order.
 pub(super) struct Reader<'a> {
     front: &'a Front,
     key: &'a SessionKey,
     pub(super) cursor: EventCursor,
-    /// What the model said last, where nothing else is wanted.
+    /// The last text of the model, if only that is wanted.
     pub(super) answer: Option<String>,
-    /// Said, but later than something durable that is not printed yet.
+    /// Provisional items that are later than something durable that is not printed yet.
     held: VecDeque<Live>,
     /// The newest message that is printed.
     printed: MessageSeq,
     /// Whether an answer is being shown that is not durable yet.
     showing: bool,
-    /// What was shown of it.
+    /// The part of it that was shown.
     shown: String,
     /// Whether the cursor of the terminal stands in the middle of a line.
     mid_line: bool,
-    /// When the following began.
+    /// The instant at which following began.
     began: Instant,
-    /// What is drawn beneath.
+    /// The model of the lines that are drawn beneath the output.
     view: Followed,
 }
 
@@ -116,12 +116,12 @@ impl<'a> Reader<'a> {
         self.release();
     }
 
-    /// Draws what goes on beneath what is printed.
+    /// Draws the work in progress beneath the output.
     pub(super) fn draw(&self) {
         self.front.out.draw(&self.view.lines(self.began.elapsed(), screen::columns()));
     }
 
-    /// Takes from an event what is drawn.
+    /// Updates the drawn lines from an event.
     fn look_at(&mut self, event: &Event) {
         match event {
             Event::History { rows } => {
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Shows what is said, as far as everything before it is durable and printed.
+    /// Shows provisional text, as far as everything before it is durable and printed.
     fn release(&mut self) {
         while let Some(said) = self.held.front() {
             match said {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Out, clean, counted, cut, in_time, inline, instant, shell};
 use crate::owed::{By, Debt};
 
-/// How much of one argument is shown to whoever must decide on it, in characters.
+/// The most characters of one argument that are shown to those who must decide on it.
 const SHOWN_CHARS: usize = 4_000;
 
 /// Prints what is owed, and the commands that answer it.
@@ -49,7 +49,7 @@ pub(crate) fn one(out: &Out, debt: &Debt, now: Timestamp) {
     }
 }
 
-/// Who decides, in at most four lines.
+/// Describes who decides, in at most four lines.
 fn deciders(deciders: &Deciders) -> Vec<String> {
     let Deciders { needed, approved, may, later, at_expiry } = deciders;
     let who = |names: &[String]| inline(&names.join(", "));
@@ -70,8 +70,9 @@ fn deciders(deciders: &Deciders) -> Vec<String> {
     lines
 }
 
-/// The arguments of a call, one a line; of a long one, the beginning and how much there is. Whatever the model
-/// wrote stands to the right of a name or of a bar, so that it cannot pass for a line of ours.
+/// Returns the arguments of a call, one on each line; for a long one, its beginning and its length. Text of
+/// the model always stands to the right of a name or of a bar, so that it cannot pass for a line of this
+/// program.
 fn arguments(text: &str) -> Vec<String> {
     let Ok(Value::Object(fields)) = serde_json::from_str(text) else { return barred(text) };
     let mut lines = Vec::new();
@@ -99,7 +100,7 @@ fn barred(text: &str) -> Vec<String> {
     text.lines().map(|line| format!("| {line}")).chain(rest).collect()
 }
 
-/// As much of `text` as is shown, and what is said of the rest.
+/// Returns the part of `text` that is shown, and a note on the rest.
 fn shown(text: &str) -> (String, Option<String>) {
     let cleaned = clean(text);
     match cleaned.char_indices().nth(SHOWN_CHARS) {

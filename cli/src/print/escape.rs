@@ -6,7 +6,7 @@
 
 use holdover_core::text::{is_hidden, is_joiner};
 
-/// What a style is written as until the text is [`shown`]: characters that no text has.
+/// The internal form of a style until the text is [`shown`]: characters that no text has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Dim,
@@ -17,7 +17,7 @@ pub(super) enum Mark {
 impl Mark {
     const ALL: [Self; 3] = [Self::Dim, Self::Bold, Self::End];
 
-    /// A noncharacter.
+    /// Returns the noncharacter that stands for the mark.
     pub(super) fn as_char(self) -> char {
         match self {
             Self::Dim => '\u{fdd0}',
@@ -26,7 +26,7 @@ impl Mark {
         }
     }
 
-    /// What a terminal takes it as.
+    /// Returns the terminal's code for the mark.
     fn code(self) -> &'static str {
         match self {
             Self::Dim => "\x1b[2m",
@@ -40,17 +40,18 @@ impl Mark {
     }
 }
 
-/// `text` as it is printed, with its marks as what a terminal takes them as.
+/// Returns `text` as it is printed, with its marks as codes of the terminal.
 pub(super) fn shown(text: &str) -> String {
     escaped(text, |mark, shown| shown.push_str(mark.code()))
 }
 
-/// `text` as it is printed. Marks in it are none of ours.
+/// Returns `text` as it is printed. Marks in it are not ours, and are escaped.
 pub(crate) fn clean(text: &str) -> String {
     escaped(text, |mark, shown| shown.extend(mark.as_char().escape_unicode()))
 }
 
-/// The same on one line, with line ends and tabs written out: for names and whatever else ends with its line.
+/// As [`clean`], on one line, with line ends and tabs escaped: for names, and for everything else that must
+/// stay on its line.
 pub(crate) fn inline(text: &str) -> String {
     clean(text).replace('\n', "\\n").replace('\t', "\\t")
 }
@@ -72,7 +73,8 @@ fn escaped(text: &str, mut marked: impl FnMut(Mark, &mut String)) -> String {
     shown
 }
 
-/// A line of JSON that shows whatever is in its strings: a reader of JSON reads the same as before.
+/// Returns a line of JSON in which hidden characters are escaped. A reader of JSON reads the same value as
+/// before.
 pub(crate) fn json(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for c in line.chars() {
@@ -87,7 +89,8 @@ pub(crate) fn json(line: &str) -> String {
     shown
 }
 
-/// What is logged. It may have colours, which the log's own writer makes and escapes in what it is given.
+/// Returns a text for the log. It may have colours: the log's own writer makes them, and escapes those of its
+/// input.
 pub(super) fn log(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -10,19 +10,19 @@ use holdover_core::phrases;
 
 use super::{Out, clean, counted, cut, inline, instant, summaries};
 
-/// How much of arguments and results is shown in passing, in characters.
+/// The most characters of arguments and results that are shown in passing.
 const PASSING_CHARS: usize = 120;
 
-/// How much of a message is shown.
+/// The amount of detail with which a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// What one reads in passing.
+    /// Short, for reading in passing.
     Passing,
-    /// All of it.
+    /// The whole message.
     Whole,
 }
 
-/// Prints a message. `said`: its text has been shown already.
+/// Prints a message. `said`: its text has already been shown.
 pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) {
     match message {
         Message::User(user) => {
@@ -110,7 +110,8 @@ fn status(status: ResultStatus) -> &'static str {
     }
 }
 
-/// What one notices of an event while a session runs. Messages are printed on their own.
+/// Returns the line about an event while a session runs; none if the event is not worth one. Messages are
+/// printed separately.
 pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
     match event {
         Event::RunStarted { run, found: holdover_core::store::SessionStatus::Active, .. } => {
@@ -164,7 +165,7 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
     }
 }
 
-/// An event on one line, for a list of events.
+/// Describes an event on one line, for a list of events.
 pub(crate) fn event(event: &Event) -> String {
     let line = match event {
         Event::Init { turn, .. } => format!("turn {turn} begins"),
@@ -247,7 +248,7 @@ pub(crate) fn event(event: &Event) -> String {
     inline(&line)
 }
 
-/// A piece of an answer on one line.
+/// Describes a piece of an answer on one line.
 pub(crate) fn delta(delta: &Delta) -> String {
     inline(&match delta {
         Delta::Text { text } => format!("says {text:?}"),
@@ -257,7 +258,7 @@ pub(crate) fn delta(delta: &Delta) -> String {
     })
 }
 
-/// How a session stands, in a few words.
+/// Describes the state of a session, in a few words.
 pub(crate) fn outcome(outcome: &RunOutcome) -> String {
     let kind = phrases::outcome(outcome.kind());
     let line = match outcome {
@@ -279,7 +280,7 @@ pub(crate) fn outcome(outcome: &RunOutcome) -> String {
     inline(&line)
 }
 
-/// `text` with all lines but the first set in.
+/// Returns `text` with all lines except the first indented.
 fn indented(text: &str) -> String {
     clean(text).lines().collect::<Vec<_>>().join("\n  ")
 }

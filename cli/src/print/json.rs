@@ -43,8 +43,8 @@ fn place(seq: MessageSeq, at: Timestamp, message: &Message) -> Value {
     json!({ "seq": seq, "at": at, "message": value(message) })
 }
 
-/// The last line of a command that drives a session: how it stands, nothing if it was left; and what came of its
-/// turn, if that has ended. `duplicate`: what it was asked for had been asked before.
+/// The last line of a command that drives a session: the state of the session, null if it was left, and the
+/// result of its turn, if the turn has ended. `duplicate`: the same request had been made before.
 pub(crate) fn last(
     session: &SessionId,
     outcome: Value,
@@ -63,7 +63,7 @@ pub(crate) fn last(
     Value::Object(object)
 }
 
-/// How a session stands; with the `output` that its turn gave, if it owed one.
+/// The state of a session, with the `output` of its turn, if the turn had to return one.
 pub(crate) fn outcome(outcome: &RunOutcome, output: Option<&Value>, debts: &[Debt]) -> Value {
     let mut object = Map::new();
     object.insert("kind".into(), json!(outcome.kind().as_str()));
@@ -90,7 +90,7 @@ pub(crate) fn outcome(outcome: &RunOutcome, output: Option<&Value>, debts: &[Deb
     Value::Object(object)
 }
 
-/// One thing that is owed, with the command that answers it.
+/// A debt, with the command that answers it.
 pub(crate) fn debt(debt: &Debt) -> Value {
     let arguments =
         debt.arguments.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)));
@@ -114,7 +114,7 @@ pub(crate) fn debt(debt: &Debt) -> Value {
     Value::Object(object)
 }
 
-/// A pending call in a list, with what is owed to it.
+/// A pending call in a list, with its debt.
 pub(crate) fn pending(pending: &PendingCall, owed: &Debt, answered: Option<&Answered>) -> Value {
     let mut object = debt(owed);
     if let Value::Object(fields) = &mut object {
@@ -154,7 +154,7 @@ pub(crate) fn history(of: &Move) -> Value {
     value(of)
 }
 
-/// How a session looks in short, with what its machine takes now.
+/// A short view of a session, with the inputs that its machine takes now.
 pub(crate) fn glance(of: &Glance) -> Value {
     let mut shown = value(of);
     if let Value::Object(fields) = &mut shown {

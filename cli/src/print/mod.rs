@@ -25,7 +25,7 @@ pub(crate) use self::escape::{clean, inline};
 pub(crate) use self::view::took;
 use crate::args::Common;
 
-/// Standard output. A reader that goes away (`| head`) ends the printing, never the session.
+/// Standard output. If its reader goes away (`| head`), the printing ends, but never the session.
 #[derive(Debug)]
 pub(crate) struct Out {
     json: bool,
@@ -60,34 +60,34 @@ impl Out {
         self.json
     }
 
-    /// Whether a person reads along as it is printed.
+    /// Whether a person reads along while it is printed.
     pub(crate) fn live(&self) -> bool {
         self.terminal && !self.json && !self.quiet
     }
 
-    /// Whether something is drawn beneath what is printed: on a terminal that can.
+    /// Whether something is drawn beneath the output: only on a terminal that supports it.
     pub(crate) fn draws(&self) -> bool {
         self.live() && !self.dumb
     }
 
-    /// Draws `lines` beneath what is printed, where that is done.
+    /// Draws `lines` beneath the output, if that is supported.
     pub(crate) fn draw(&self, lines: &[String]) {
         if self.draws() {
             screen::draw(lines.iter().map(|line| shown(&self.dim(line))).collect());
         }
     }
 
-    /// Whether nothing is to be said in passing.
+    /// Whether nothing is printed in passing.
     pub(crate) fn quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether nothing that is printed from now on reaches anybody.
+    /// Whether further output reaches nobody.
     pub(crate) fn closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Returns once the reader of standard output has gone away; of one that cannot tell (a file), never.
+    /// Returns once the reader of standard output has gone away; never, if that cannot be detected (a file).
     pub(crate) async fn reader_left(&self) {
         let left = async {
             // Only its readiness is looked at: whether it is a pipe, and whether it blocks, does not matter.
@@ -99,14 +99,14 @@ impl Out {
         }
     }
 
-    /// Prints a line that one reads in passing, unless there is to be quiet.
+    /// Prints a line in passing, unless `--quiet` was given.
     pub(crate) fn passing(&self, text: impl AsRef<str>) {
         if !self.quiet {
             self.line(text);
         }
     }
 
-    /// Prints a line for people; nothing when JSON was asked for.
+    /// Prints a line for people; prints nothing with `--json`.
     pub(crate) fn line(&self, text: impl AsRef<str>) {
         if !self.json {
             self.write(&format!("{}\n", text.as_ref()));
@@ -120,24 +120,24 @@ impl Out {
         }
     }
 
-    /// Prints an object as a line of JSON; nothing when JSON was not asked for.
+    /// Prints an object as a line of JSON; prints nothing without `--json`.
     pub(crate) fn object(&self, object: &Value) {
         if self.json {
             self.write(&format!("{}\n", escape::json(&object.to_string())));
         }
     }
 
-    /// Prints text as it is, whoever reads.
+    /// Prints text as it is, for people and programs.
     pub(crate) fn plain(&self, text: &str) {
         self.write(text);
     }
 
-    /// `text`, set back, where colours are shown.
+    /// Returns `text` dimmed, if colours are shown.
     pub(crate) fn dim(&self, text: &str) -> String {
         self.style(Mark::Dim, text)
     }
 
-    /// `text`, brought forward, where colours are shown.
+    /// Returns `text` in bold, if colours are shown.
     pub(crate) fn bold(&self, text: &str) -> String {
         self.style(Mark::Bold, text)
     }
@@ -164,15 +164,16 @@ impl Out {
     }
 }
 
-/// Why something that was printed did not reach its reader, who is still there.
+/// The reason why output did not reach its reader, who is still there.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Why something of standard output was lost; a full disk, for example. A reader who went away lost nothing.
+/// Returns why some standard output was lost, for example because a disk is full. If the reader went away,
+/// nothing was lost.
 pub(crate) fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
 }
 
-/// Prints a line on standard error: what is not part of the answer.
+/// Prints a line on standard error, for messages that are not part of the answer.
 pub(crate) fn note(line: &str) {
     screen::cleared(|| {
         // It fails when nobody is left to be told.
@@ -180,18 +181,18 @@ pub(crate) fn note(line: &str) {
     });
 }
 
-/// How many things of a kind: `1 call`, `2 calls`.
+/// Returns a count with its noun: `1 call`, `2 calls`.
 pub(crate) fn counted(count: impl TryInto<u64>, thing: &str) -> String {
     let count = count.try_into().unwrap_or(u64::MAX);
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
-/// `text` on one line.
+/// Returns `text` on one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The first `chars` characters of the first line of `text`.
+/// Returns the first `chars` characters of the first line of `text`.
 pub(crate) fn cut(text: &str, chars: usize) -> String {
     let text = clean(text);
     let line = text.trim().lines().next().unwrap_or_default();
@@ -202,18 +203,18 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     short
 }
 
-/// An instant to the second: `2024-05-01T12:00:00Z`.
+/// Returns an instant to the second: `2024-05-01T12:00:00Z`.
 pub(crate) fn instant(at: Timestamp) -> String {
     Timestamp::from_ms(at.as_ms().div_euclid(1000).saturating_mul(1000)).to_string()
 }
 
-/// How long it is until `at`, to the second.
+/// Returns the time until `at`, to the second.
 pub(crate) fn in_time(now: Timestamp, at: Timestamp) -> String {
     let left = Duration::from_secs(now.until(at).as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
     if left.is_zero() { "now".to_owned() } else { format!("in {}", humantime::format_duration(left)) }
 }
 
-/// Words as a shell reads them back.
+/// Returns the words quoted for a shell.
 pub(crate) fn shell(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
     quoted.join(" ")

@@ -11,10 +11,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::escape;
 
-/// For how long nothing must have been printed before something is drawn.
+/// How long nothing must have been printed before anything is drawn.
 const CALM: Duration = Duration::from_millis(250);
 
-/// How wide a terminal is that does not say so.
+/// The assumed width of a terminal that does not report one.
 const COLUMNS: usize = 80;
 
 struct Screen {
@@ -50,7 +50,7 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Does something to the terminal, with nothing drawn on it.
+/// Acts on the terminal while nothing is drawn on it.
 pub(crate) fn cleared<T>(act: impl FnOnce() -> T) -> T {
     let mut screen = screen();
     screen.clear();
@@ -58,7 +58,7 @@ pub(crate) fn cleared<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Draws `lines` instead of what was drawn, if nothing is being printed just now.
+/// Replaces the drawn lines by `lines`, if nothing is being printed just now.
 pub(crate) fn draw(lines: Vec<String>) {
     let mut screen = screen();
     let calm = screen.printed.is_none_or(|at| at.elapsed() >= CALM);
@@ -73,12 +73,12 @@ pub(crate) fn draw(lines: Vec<String>) {
     drawn.tick();
 }
 
-/// Takes away what is drawn.
+/// Removes the drawn lines.
 pub(crate) fn clear() {
     screen().clear();
 }
 
-/// How many columns the terminal has.
+/// Returns the number of columns of the terminal.
 pub(crate) fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)

@@ -5,7 +5,7 @@ use holdover_core::event::SummaryCause;
 
 use super::counted;
 
-/// What begins, for whoever reads in passing.
+/// Describes the start of a summary, in short.
 pub(super) fn begins(tokens: u64, threshold: u64, cause: SummaryCause) -> String {
     match cause {
         SummaryCause::Handoff => "what matters for the goal is extracted".to_owned(),
@@ -16,7 +16,7 @@ pub(super) fn begins(tokens: u64, threshold: u64, cause: SummaryCause) -> String
     }
 }
 
-/// The same with all its numbers.
+/// Describes the start of a summary, with all its numbers.
 pub(super) fn begins_at(tokens: u64, threshold: u64, cause: SummaryCause) -> String {
     match cause {
         SummaryCause::Handoff => {
@@ -29,7 +29,7 @@ pub(super) fn begins_at(tokens: u64, threshold: u64, cause: SummaryCause) -> Str
     }
 }
 
-/// What came of it, by how many tokens the model was shown before and is after it.
+/// Describes a finished summary, by the number of tokens that the model was shown before and after it.
 pub(super) fn made(before: u64, after: u64, cause: SummaryCause) -> String {
     match cause {
         SummaryCause::Handoff => format!("handed over: {} became {after}", counted(before, "token")),
@@ -42,7 +42,7 @@ pub(super) fn made(before: u64, after: u64, cause: SummaryCause) -> String {
     }
 }
 
-/// That there is none, and why.
+/// Describes a failed summary, and why it failed.
 pub(super) fn failed(error: &ErrorInfo, cause: SummaryCause) -> String {
     match cause {
         SummaryCause::Handoff => format!("no extract: {error}"),

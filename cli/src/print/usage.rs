@@ -5,7 +5,7 @@ use holdover_runtime_local::RunReport;
 
 use super::counted;
 
-/// All of it, in one line.
+/// Describes the whole usage in one line.
 pub(crate) fn in_words(usage: &Usage) -> String {
     let Usage { tokens, cost_microusd, estimated_tokens, model_calls, tool_calls } = usage;
     let mut words = vec![
@@ -26,7 +26,7 @@ pub(crate) fn in_words(usage: &Usage) -> String {
     words.join(", ")
 }
 
-/// What a run used, in short.
+/// Describes the usage of a run in short.
 pub(crate) fn of_run(run: &RunReport) -> String {
     match run.usage {
         None => "it is not known what it used".to_owned(),
@@ -42,7 +42,7 @@ pub(crate) fn of_run(run: &RunReport) -> String {
     }
 }
 
-/// A number of a run for a table; `+`: at least so much, for the run is open or was lost.
+/// Returns a number of a run for a table. A `+` means "at least", because the run is open or was lost.
 pub(crate) fn in_table(run: &RunReport, number: impl FnOnce(&Usage) -> String) -> String {
     match &run.usage {
         None => "–".to_owned(),
@@ -51,7 +51,7 @@ pub(crate) fn in_table(run: &RunReport, number: impl FnOnce(&Usage) -> String) -
     }
 }
 
-/// Money, exactly.
+/// Returns an exact amount of money.
 pub(crate) fn cost(microusd: u64) -> String {
     format!("${}.{:06}", microusd / 1_000_000, microusd % 1_000_000)
 }

@@ -12,62 +12,62 @@ use super::{counted, inline};
 /// The most lines beneath the first.
 const LINES_MAX: usize = 8;
 
-/// What a run does.
+/// The present work of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// It begins, or decides.
+    /// The run begins, or decides.
     Working,
-    /// It asks the model.
+    /// The run asks the model.
     Asking {
-        /// Which step.
+        /// The step.
         step: StepNumber,
-        /// Which attempt at it, from 0.
+        /// The attempt at it, from 0.
         attempt: u32,
     },
-    /// It waits until the model may be asked again.
+    /// The run waits until the model may be asked again.
     BackingOff,
-    /// It waits for an answer, or until its time has come.
+    /// The run waits for an answer, or for an instant.
     Waiting,
 }
 
-/// A session that is followed. All times are those since its following began.
+/// A session that is followed. All times are relative to the start of following.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Followed {
-    /// What its run does.
+    /// The present work of its run.
     pub(crate) doing: Doing,
-    /// Since when.
+    /// The start of that work.
     pub(crate) since: Duration,
-    /// The calls that are out, oldest first: which tool, since when.
+    /// The calls that are out, oldest first: the call, the tool, and since when.
     pub(crate) calls: Vec<(CallId, ToolName, Duration)>,
-    /// What the session has used.
+    /// The usage of the session.
     pub(crate) usage: Usage,
 }
 
 impl Followed {
-    /// A session that has used this much.
+    /// A session with this usage.
     pub(crate) fn new(usage: Usage) -> Self {
         Self { doing: Doing::Working, since: Duration::ZERO, calls: Vec::new(), usage }
     }
 
-    /// It does something else.
+    /// Sets the present work.
     pub(crate) fn does(&mut self, doing: Doing, now: Duration) {
         if self.doing != doing {
             (self.doing, self.since) = (doing, now);
         }
     }
 
-    /// A call is out.
+    /// Notes that a call is out.
     pub(crate) fn sent(&mut self, call: CallId, tool: ToolName, now: Duration) {
         self.calls.retain(|(known, ..)| *known != call);
         self.calls.push((call, tool, now));
     }
 
-    /// A call is back.
+    /// Notes that a call is back.
     pub(crate) fn back(&mut self, call: &CallId) {
         self.calls.retain(|(known, ..)| known != call);
     }
 
-    /// The lines, none of them longer than `columns`.
+    /// Returns the lines, none of them longer than `columns`.
     pub(crate) fn lines(&self, now: Duration, columns: usize) -> Vec<String> {
         let doing = match self.calls.len() {
             0 => format!("{} {}", in_words(self.doing), took(now.saturating_sub(self.since))),
@@ -92,26 +92,26 @@ impl Followed {
     }
 }
 
-/// The sessions that a worker runs. All times are those since the worker began.
+/// The sessions that a worker runs. All times are relative to the start of the worker.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Serving {
-    /// The sessions that run: what each does, by its id.
+    /// The running sessions, by id, with the present work of each.
     pub(crate) running: BTreeMap<SessionId, Followed>,
-    /// How many runs are over.
+    /// The number of finished runs.
     pub(crate) over: u64,
-    /// What models counted.
+    /// The number of tokens that models counted.
     pub(crate) tokens: u64,
 }
 
 impl Serving {
-    /// The session, which runs.
+    /// Returns the session with this id, adding it as running if necessary.
     pub(crate) fn session(&mut self, id: &SessionId, now: Duration) -> &mut Followed {
         self.running
             .entry(id.clone())
             .or_insert_with(|| Followed { since: now, ..Followed::new(Usage::default()) })
     }
 
-    /// The lines, none of them longer than `columns`.
+    /// Returns the lines, none of them longer than `columns`.
     pub(crate) fn lines(&self, now: Duration, columns: usize) -> Vec<String> {
         let mut first = vec![match self.running.len() {
             0 => "waits for work".to_owned(),
@@ -151,7 +151,7 @@ fn in_words(doing: Doing) -> String {
     }
 }
 
-/// The first line and the most of the others that are shown, each cut to the width.
+/// Returns the first line and as many of the others as are shown, each cut to the width.
 fn bounded(first: String, mut others: Vec<String>, columns: usize) -> Vec<String> {
     let left = others.len().saturating_sub(LINES_MAX);
     others.truncate(LINES_MAX);
@@ -161,7 +161,7 @@ fn bounded(first: String, mut others: Vec<String>, columns: usize) -> Vec<String
     std::iter::once(first).chain(others).map(|line| line.chars().take(columns).collect()).collect()
 }
 
-/// A time to the second: `3 s`, `2 min 5 s`, `1 h 0 min`.
+/// Returns a time to the second: `3 s`, `2 min 5 s`, `1 h 0 min`.
 pub(crate) fn took(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -175,7 +175,7 @@ fn in_tokens(tokens: u64) -> String {
     if tokens == 1 { counted(tokens, "token") } else { format!("{} tokens", short(tokens)) }
 }
 
-/// A number to three places: `999`, `1.2k`, `3.4M`.
+/// Returns a number to three places: `999`, `1.2k`, `3.4M`.
 fn short(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),

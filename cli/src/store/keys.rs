@@ -22,20 +22,21 @@ use crate::exit::Failure;
 /// The variable that names the file.
 pub(crate) const KEYS: &str = "HOLDOVER_KEYS";
 
-/// The group may read the file. It may not write it, and others may do nothing with it.
+/// The rights that the file must not grant. The group may read it but not write it, and others have no
+/// rights.
 const REFUSED_MODE: u32 = 0o027;
 
-/// How the payloads of a store are kept, and the keys for it.
+/// The codec for the payloads of a store, and the keys for it.
 #[derive(Default)]
 pub(crate) struct Keys {
-    /// Without one, payloads are what the store has.
+    /// The codec. Without one, payloads are kept as they are.
     codec: Option<Arc<dyn PayloadCodec>>,
     ids: BTreeSet<u32>,
     write: Option<u32>,
 }
 
 impl Keys {
-    /// The keys of the file that the environment names; none if it names none.
+    /// Reads the keys of the file that the environment names; none if it names none.
     pub(crate) fn from_environment() -> Result<Self, Failure> {
         match std::env::var_os(KEYS).filter(|file: &OsString| !file.is_empty()) {
             Some(file) => Self::of_file(&PathBuf::from(file)),
@@ -94,7 +95,7 @@ impl Keys {
         Ok(Self { codec: Some(codec), ids, write })
     }
 
-    /// Whether the key of this name is here.
+    /// Whether the key with this name is here.
     pub(crate) fn has(&self, key: u32) -> bool {
         self.ids.contains(&key)
     }
@@ -109,7 +110,7 @@ impl Keys {
         self.ids.iter().copied()
     }
 
-    /// Whether what is encoded so can be read here.
+    /// Whether payloads with this encoding can be read here.
     pub(crate) fn decode(&self, encoding: Encoding) -> bool {
         match encoding {
             Encoding::Compressed => self.codec.is_some(),
@@ -117,7 +118,7 @@ impl Keys {
         }
     }
 
-    /// `store` with its payloads as they are kept there.
+    /// Wraps `store` with the codec of its payloads.
     pub(crate) fn around(&self, store: Arc<dyn StateStore>) -> Arc<dyn StateStore> {
         match &self.codec {
             Some(codec) => Arc::new(Arc::clone(codec).around::<Arc<dyn StateStore>>(Arc::new(store))),

@@ -18,21 +18,21 @@ use crate::exit::Failure;
 pub(crate) use keys::{KEYS, Keys};
 pub(crate) use url::{DEFAULT_STORE, Kind, StoreUrl, VARIABLE};
 
-/// By what name a server's administrator sees this program.
+/// The name of this program for the administrators of a server.
 const APPLICATION: &str = "holdover";
 
-/// What opening may do to the store.
+/// The changes that opening may make to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfMissing {
-    /// The command puts something into it: it is made.
+    /// The command adds data: a missing store is created.
     Create,
-    /// The command changes what is in it: where there is none, none is made.
+    /// The command changes data: a missing store is not created.
     Refuse,
-    /// The command looks at what is in it: nothing may be changed, not the schema either.
+    /// The command only reads: nothing may be changed, not even the schema.
     AsItIs,
 }
 
-/// A store that is open. It is used through [`StateStore`], whatever it is, with its payloads decoded by the keys that
+/// An open store of any kind. It is used through [`StateStore`], with its payloads decoded by the keys that
 /// are here.
 pub(crate) struct OpenStore {
     backend: Backend,
@@ -40,7 +40,7 @@ pub(crate) struct OpenStore {
     decoded: Arc<dyn StateStore>,
 }
 
-/// What a store is.
+/// The kind of a store.
 enum Backend {
     /// A file.
     Sqlite(SqliteStore),
@@ -59,12 +59,12 @@ impl OpenStore {
         Ok(Self { backend, keys, decoded })
     }
 
-    /// The same store for whoever drives it.
+    /// Returns the same store for the runtime.
     pub(crate) fn shared(&self) -> Arc<dyn StateStore> {
         Arc::clone(&self.decoded)
     }
 
-    /// The store with its payloads as they are kept.
+    /// Returns the store with its payloads as they are kept.
     pub(crate) fn encoded(&self) -> Arc<dyn StateStore> {
         self.backend.shared()
     }
@@ -74,17 +74,17 @@ impl OpenStore {
         &self.keys
     }
 
-    /// Why this user cannot write it, if that is so. Changes nothing.
+    /// Returns why this user cannot write the store, if so. Changes nothing.
     pub(crate) async fn unwritable(&self, url: &StoreUrl) -> Result<Option<String>, Failure> {
         self.backend.unwritable(url).await
     }
 
-    /// How many bytes are left on its disk, if it is a file of this machine.
+    /// Returns the number of free bytes on the store's disk, if the store is a file on this machine.
     pub(crate) fn room(&self, url: &StoreUrl) -> Option<u64> {
         file_of(url).and_then(|path| holdover_store_sqlite::room(path).ok())
     }
 
-    /// Closes it in good order.
+    /// Closes the store in good order.
     pub(crate) async fn close(self) {
         let Self { backend, keys: _, decoded } = self;
         drop(decoded);
@@ -173,7 +173,7 @@ fn of_file(
     }
 }
 
-/// The file that `url` names, if it names one.
+/// Returns the file that `url` names, if it names one.
 pub(crate) fn file_of(url: &StoreUrl) -> Option<&Path> {
     match url.kind() {
         Ok(Kind::Sqlite(path)) => Some(path),
@@ -181,7 +181,8 @@ pub(crate) fn file_of(url: &StoreUrl) -> Option<&Path> {
     }
 }
 
-/// A store that does not open. What its URL asks for and cannot be is wrong use.
+/// The failure of a store that does not open. If the URL asks for something impossible, it is an error of
+/// use.
 pub(crate) fn refused(url: &StoreUrl, error: &StoreError) -> Failure {
     let line = format!("store {url}: {}", why(error));
     match error.kind {
@@ -198,7 +199,7 @@ pub(crate) fn refused(url: &StoreUrl, error: &StoreError) -> Failure {
     }
 }
 
-/// What the store says beyond its own name.
+/// Returns the error of a store without the store's own name.
 fn why(error: &StoreError) -> String {
     let line = error.to_string();
     let line = line.strip_prefix("store: open: ").unwrap_or(&line);

@@ -7,23 +7,23 @@ use serde::{Serialize, Serializer};
 
 use crate::exit::Failure;
 
-/// Where sessions are kept unless the command line says otherwise.
+/// The default store.
 pub(crate) const DEFAULT_STORE: &str = "sqlite:holdover.db";
 
 /// The variable that names the store.
 pub(crate) const VARIABLE: &str = "HOLDOVER_STORE";
 
-/// What stands for a password.
+/// The text in place of a password.
 const MASK: &str = "***";
 
 /// Parameters of a URL that hold a password.
 const SECRETS: [&str; 2] = ["password", "pass"];
 
-/// What may be written after `--store`.
+/// The forms that may follow `--store`.
 const FORMS: &str = "write sqlite:PATH, postgres://…, redis://… or redis+cluster://…, with TLS rediss://… or \
                      rediss+cluster://…";
 
-/// The URL of a store. Shown, printed and written as JSON it has no password.
+/// The URL of a store. Its display, debug and JSON forms have no password.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StoreUrl(String);
 
@@ -41,12 +41,12 @@ pub(crate) enum Kind<'a> {
 }
 
 impl StoreUrl {
-    /// As it was written, password and all: for those who connect.
+    /// Returns the URL as it was written, including the password, for connecting.
     pub(crate) fn secret(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is that of a command line that names none.
+    /// Whether the URL is the default one.
     pub(crate) fn is_default(&self) -> bool {
         self.0 == DEFAULT_STORE
     }
@@ -56,7 +56,7 @@ impl StoreUrl {
         masked(&self.0) != self.0
     }
 
-    /// Which store it names.
+    /// Returns the kind of store that the URL names.
     pub(crate) fn kind(&self) -> Result<Kind<'_>, Failure> {
         let wrong = |why: &str| Err(Failure::wrong_use(format!("store {self}: {why}")));
         let Some((scheme, rest)) = self.0.split_once(':') else { return wrong(FORMS) };
@@ -75,7 +75,7 @@ impl StoreUrl {
         }
     }
 
-    /// The same for a page that others read: a server's address is theirs to fill in.
+    /// Returns the URL for a page that others read. The address of a server is left out, for them to fill in.
     pub(crate) fn for_others(&self) -> String {
         let tls = self.0.starts_with("rediss");
         match self.kind() {
@@ -111,7 +111,7 @@ impl Serialize for StoreUrl {
     }
 }
 
-/// `url` without its password. It need not be a URL that anybody understands: rather too much is masked.
+/// Returns `url` without its password. It may be no valid URL: if in doubt, more is masked.
 fn masked(url: &str) -> String {
     if url.starts_with("sqlite:") {
         return url.to_owned();
@@ -130,7 +130,7 @@ fn masked(url: &str) -> String {
     }
 }
 
-/// `place` with its parameters, but for passwords.
+/// Returns `place` with its parameters, except passwords.
 fn without_secrets(place: &str) -> String {
     let Some((place, query)) = place.split_once('?') else { return place.to_owned() };
     let shown = query.split('&').map(|pair| match pair.split_once('=') {

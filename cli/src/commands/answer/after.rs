@@ -8,8 +8,8 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::one_line;
 
-/// Why a call was not run though it was approved, if the policy denied it when it was asked again: an approval satisfies
-/// a policy that asks for one, and lifts no denial.
+/// Returns why an approved call was not run, if the policy denied it when it was asked again. An approval
+/// satisfies a policy that asks for one, but it lifts no denial.
 pub(super) async fn denied_all_the_same(front: &Front, asked: &Asked) -> Result<Option<String>, Failure> {
     for entry in front.runtime.messages(&asked.session.key).await?.into_iter().rev() {
         match entry.message {

@@ -11,15 +11,15 @@ use crate::front::Front;
 use crate::owed::all_pending;
 use crate::print::{instant, one_line};
 
-/// How a call that takes no answer any more came to that.
+/// The reason why a call takes no answer any more.
 pub(super) enum Before {
-    /// By this very answer.
+    /// It was answered with this same answer.
     Same,
-    /// In another way, in these words.
+    /// It was closed in another way, which the text describes.
     Otherwise(String),
 }
 
-/// How a call that takes no answer any more came to that.
+/// Finds out why a call takes no answer any more.
 pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -> Result<Before, Failure> {
     let (key, call) = (&asked.session.key, asked.call.as_str());
     let open = all_pending(front, Some(&key.id)).await?;
@@ -69,7 +69,7 @@ pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -
     })
 }
 
-/// Why a call without a result takes no answer.
+/// Describes why a call without a result takes no answer.
 fn expired(asking: Option<&PendingCall>) -> String {
     match asking.and_then(|asking| asking.deadline) {
         Some(at) => format!("is not pending: its deadline passed at {}", instant(at)),
@@ -77,7 +77,7 @@ fn expired(asking: Option<&PendingCall>) -> String {
     }
 }
 
-/// An answer that lies in the inbox and has not been read yet.
+/// Looks for an answer in the inbox that has not been read yet.
 async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Option<Before>, Failure> {
     let key = &asking.key;
     let mut after = Some(InboxSeq(0));

@@ -23,7 +23,7 @@ use crate::owed::all_pending;
 use crate::print::note;
 use crate::store::IfMissing;
 
-/// Lets calls run.
+/// Approves calls, so that they run.
 pub(crate) async fn approve(common: &Common, args: &Approve) -> Result<Exit, Failure> {
     let Approve { decide, edit, always, only } = args;
     let arguments = edit.as_deref().map(arguments).transpose()?;
@@ -44,7 +44,7 @@ pub(crate) async fn deny(common: &Common, args: &Deny) -> Result<Exit, Failure> 
     give_all(common, decide, &word).await
 }
 
-/// Hands in the result of a call.
+/// Delivers the result of a call.
 pub(crate) async fn answer(common: &Common, args: &Answer) -> Result<Exit, Failure> {
     let (call, text) = args.call_and_text();
     let (content, images) = (text_of(text)?, images_of(&args.images)?);
@@ -57,7 +57,7 @@ async fn give_all(common: &Common, decide: &Decide, word: &Word) -> Result<Exit,
     give(common, &decide.which, word, decide.detach, &decide.drive).await
 }
 
-/// The arguments to run with instead, as the engine will read them.
+/// Reads the arguments to run with instead, as the engine will read them.
 fn arguments(word: &str) -> Result<String, Failure> {
     let text = text_or_file(word)?;
     if text.trim().is_empty() {
@@ -67,7 +67,7 @@ fn arguments(word: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What is said about a call.
+/// A decision on a call, or an answer to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Word {
     Approve(Approval),
@@ -91,7 +91,7 @@ impl Word {
         }
     }
 
-    /// Whether it can be said about several calls alike.
+    /// Whether the same word can be given for several calls.
     fn fits_several(&self) -> bool {
         match self {
             Self::Approve(approval) => approval.arguments.is_none(),
@@ -100,7 +100,7 @@ impl Word {
         }
     }
 
-    /// Whether a decision that was taken says the same: then nothing that is said now would be lost.
+    /// Whether an earlier decision has the same content, so that nothing of this one would be lost.
     fn agrees_with(&self, decision: &Decision) -> bool {
         let is_kept = |reason: &Option<String>| reason.is_none() || *reason == decision.reason;
         match self {
@@ -116,9 +116,9 @@ impl Word {
     }
 }
 
-/// Says `word` about all that `which` names, then goes on with the sessions of those calls, one after the
-/// other. The answer is that of the first that did not complete; it is a failure if all did and a call that was
-/// approved was not run.
+/// Gives `word` for all calls that `which` names, then goes on with their sessions, one after the other.
+/// Returns the exit of the first session that did not complete. If all completed and an approved call was not
+/// run, that is a failure.
 async fn give(
     common: &Common,
     which: &[String],
@@ -181,7 +181,7 @@ async fn give(
     Ok(exit)
 }
 
-/// Refuses a call that would not take `word`, before anything is said about any.
+/// Refuses a call that would not accept `word`, before any word is given.
 async fn check(front: &Front, asked: &Asked, word: &Word) -> Result<(), Failure> {
     let open = all_pending(front, Some(&asked.session.key.id)).await?;
     let waits = |pending: &PendingCall| {
@@ -200,7 +200,7 @@ async fn check(front: &Front, asked: &Asked, word: &Word) -> Result<(), Failure>
     }
 }
 
-/// Whether a word was taken now, or had been said before.
+/// Whether a word was accepted now, or had been given before.
 enum Said {
     Now,
     Before,

@@ -8,21 +8,22 @@ use crate::exit::Failure;
 use crate::front::{Front, check_decoded};
 use crate::owed::{all_pending, reads_like_an_asking};
 
-/// A call of a session that is answered.
+/// A call of a session that is to be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked {
-    /// The session, as it was before.
+    /// The session, as it was before the answer.
     pub(super) session: Session,
     /// The call.
     pub(super) call: String,
-    /// The asking that is answered. None: nobody is asked about the call, and which asking was meant is not said.
+    /// The pending call that is answered. None: the call has no open pending call, and the command line names
+    /// none.
     pub(super) pending: Option<PendingId>,
 }
 
-/// What `which` names, each once: a session and calls of it (the one that waits, if none is named), or askings of
-/// any sessions by their ids, open or closed. What reads like the id of an asking names no session, so that no
-/// session can be given the name of an asking. All of them, or why one of them is nothing: then nothing was
-/// done yet.
+/// Returns the calls that `which` names, each once: a session and calls of it (the waiting one, if none is
+/// named), or pending calls of any sessions by their ids, open or closed. A word that looks like the id of a
+/// pending call names no session, so that no session can be given such a name. Returns all of them or an
+/// error; in either case nothing was done yet.
 pub(super) async fn asked(front: &Front, which: &[String], kind: PendingKind) -> Result<Vec<Asked>, Failure> {
     let Some((first, calls)) = which.split_first() else { return Ok(Vec::new()) };
     let named = match existing(front, first).await? {
@@ -81,7 +82,7 @@ async fn of_session(
     Ok(calls.iter().map(named).collect())
 }
 
-/// The call of `session` that the asking is about; none if it is about another session.
+/// Returns the call to which the pending call belongs; none if it belongs to another session.
 fn life_and_call(id: &PendingId, session: &Session) -> Option<CallId> {
     id.parts().filter(|(life, _)| *life == session.incarnation).map(|(_, call)| call)
 }
@@ -97,7 +98,7 @@ async fn of_any_session(front: &Front, which: &[String]) -> Result<Vec<Asked>, F
     Ok(asked)
 }
 
-/// Why `word` names nothing.
+/// Describes why `word` names nothing.
 async fn nothing(front: &Front, word: &str) -> Failure {
     let no_asking = "no pending call has this id";
     if !reads_like_an_asking(word) {
@@ -115,7 +116,8 @@ async fn nothing(front: &Front, word: &str) -> Failure {
     Failure::failed(format!("pending call {word}: {no_asking}{hint}"))
 }
 
-/// The asking of this id, open or over, if its session is still there: the id says which life that has.
+/// Returns the pending call of this id, open or closed, if its session still exists: the id names the
+/// session's life.
 async fn asking(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
     let Ok(id) = PendingId::new(word) else { return Ok(None) };
     let Some((life, call)) = id.parts() else { return Ok(None) };
@@ -123,7 +125,7 @@ async fn asking(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
     Ok(session.map(|session| Asked { session, call: call.to_string(), pending: Some(id) }))
 }
 
-/// The session of our tenant that lives this life.
+/// Returns the session of the tenant with this life.
 async fn session_of(front: &Front, life: Incarnation) -> Result<Option<Session>, Failure> {
     let mut query = SessionQuery { life: Some(life), ..SessionQuery::all(front.tenant().clone()) };
     loop {
@@ -138,7 +140,7 @@ async fn session_of(front: &Front, life: Incarnation) -> Result<Option<Session>,
     }
 }
 
-/// The one call that waits for such an answer.
+/// Returns the only call that waits for such an answer.
 fn only_call<'a>(
     session: &Session,
     open: &'a [PendingCall],

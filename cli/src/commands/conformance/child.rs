@@ -11,11 +11,11 @@ use holdover_store_sqlite::conformance::SqliteHarness;
 use crate::exit::{Exit, Failure};
 use crate::store::{Kind, StoreUrl, VARIABLE};
 
-/// Names the data that this process is to write into until it is killed.
+/// The variable that names the data into which this process writes until it is killed.
 const PLACE: &str = "HOLDOVER_CONFORMANCE_CHILD";
 
-/// This program, as a child on `place`. The environment is no other user's to read, as arguments are: they may
-/// hold a password.
+/// Returns the command that starts this program as a child on `place`. The URL is passed in the environment,
+/// because it may hold a password: other users can read arguments, but not the environment.
 pub(super) fn program(url: &str, place: impl AsRef<OsStr>) -> Command {
     // A program that cannot be found fails the cases that start it, and says so.
     let mut command = Command::new(std::env::current_exe().unwrap_or_default());
@@ -23,7 +23,7 @@ pub(super) fn program(url: &str, place: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Writes until it is killed, if that is what this process was started for.
+/// Writes until it is killed, if this process was started for that.
 pub(super) async fn serve(url: &StoreUrl) -> Option<Result<Exit, Failure>> {
     let place = std::env::var_os(PLACE)?;
     let text = place.to_string_lossy();

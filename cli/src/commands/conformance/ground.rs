@@ -46,8 +46,8 @@ pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure
     }
 }
 
-/// Finds out first, in one line instead of once for each case, whether stores can be made on the server; and
-/// removes what is left, however it ended.
+/// Runs the suite on a server. First checks that stores can be made there, so that an error is one line
+/// instead of one for each case. At the end removes everything that is left, whatever the result.
 async fn on_server(
     url: &StoreUrl,
     tried: impl Future<Output = Result<(), StoreError>>,
@@ -61,7 +61,7 @@ async fn on_server(
     removed.map(|()| report)
 }
 
-/// In a temporary folder beside the file at `path`, or in the folder there.
+/// Runs the suite in a temporary folder beside the file at `path`, or in the folder at `path`.
 async fn in_files(url: &StoreUrl, path: &Path, run: Run<'_>) -> Result<Report, Failure> {
     SqliteOptions::from_url(url.secret()).map_err(|error| refused(url, &error))?;
     let folder = folder_beside(url, path)?;

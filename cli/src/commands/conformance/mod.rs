@@ -16,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::print::{Out, counted};
 use crate::signals::Signals;
 
-/// Runs the suite, prints and writes its reports.
+/// Runs the suite, then prints and writes its reports.
 pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<Exit, Failure> {
     if let Some(served) = child::serve(&common.store).await {
         return served;
@@ -35,12 +35,12 @@ pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<E
     Ok(exit_of(report.verdict()))
 }
 
-/// What a verdict means for the process: only one is a success.
+/// Returns the exit code for a verdict: only one verdict is a success.
 fn exit_of(verdict: Verdict) -> Exit {
     if verdict == Verdict::Passed { Exit::Completed } else { Exit::Failed }
 }
 
-/// Where a report goes.
+/// The destination of a report.
 enum Place<'a> {
     Output,
     /// Standard output, on one line, as `--json` promises.
@@ -48,7 +48,7 @@ enum Place<'a> {
     File(&'a Path),
 }
 
-/// The reports that are asked for, each with its place.
+/// Returns the requested reports, each with its destination.
 fn places<'a>(common: &Common, args: &'a Conformance) -> Result<Vec<(Form, Place<'a>)>, Failure> {
     match (args.report.as_slice(), args.out.as_slice()) {
         ([], []) if common.json => Ok(vec![(Form::Json, Place::Line)]),
@@ -68,7 +68,7 @@ fn places<'a>(common: &Common, args: &'a Conformance) -> Result<Vec<(Form, Place
     }
 }
 
-/// Refuses a file whose folder is not there, before anything is run.
+/// Refuses a file whose folder does not exist, before anything is run.
 fn writable(file: &Path) -> Result<&Path, Failure> {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
@@ -78,7 +78,7 @@ fn writable(file: &Path) -> Result<&Path, Failure> {
     }
 }
 
-/// Whether a report goes to standard output, so that nothing else may.
+/// Whether a report goes to standard output, so that nothing else may be printed there.
 fn takes_output(places: &[(Form, Place<'_>)]) -> bool {
     places.iter().any(|(_, place)| match place {
         Place::Output | Place::Line => true,
@@ -112,8 +112,8 @@ fn show(report: &Report, places: &[(Form, Place<'_>)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same JSON without its line ends, but for the last. They stand between its words only: within a string they
-/// are written out.
+/// Returns the same JSON without line ends, except the last one. Line ends stand only between its tokens,
+/// because within a string they are escaped.
 fn one_line_of_json(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     format!("{}\n", lines.concat())

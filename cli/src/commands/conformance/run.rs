@@ -11,18 +11,18 @@ use crate::exit::Failure;
 use crate::print::{Out, counted, note};
 use crate::signals::Signals;
 
-/// What a run is asked for.
+/// A requested run of the suite.
 pub(super) struct Run<'a> {
     pub(super) common: &'a Common,
     pub(super) args: &'a Conformance,
-    /// Whether standard output is a report's.
+    /// Whether standard output is used by a report.
     pub(super) output_taken: bool,
     pub(super) signals: &'a mut Signals,
 }
 
 impl Run<'_> {
-    /// Runs the suite on the harnesses that `make` makes, or until told to stop: then what runs comes to its end,
-    /// unless told again.
+    /// Runs the suite on the harnesses that `make` makes, until its end or until it is told to stop. Running
+    /// cases then end first, unless it is told to stop again.
     pub(super) async fn on<H: StoreHarness>(
         self,
         make: impl Fn() -> H + Send + Sync + 'static,
@@ -50,7 +50,7 @@ impl Run<'_> {
         })
     }
 
-    /// The suite, set as the command line says.
+    /// Configures the suite as the command line says.
     fn asked<H: StoreHarness>(&self, suite: Suite<H>) -> Suite<H> {
         let Self { common, args, .. } = self;
         let mut suite = suite

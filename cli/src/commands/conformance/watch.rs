@@ -15,16 +15,16 @@ use tokio::time::MissedTickBehavior;
 use crate::follow::REDRAW_EVERY;
 use crate::print::Out;
 
-/// How often it is asked whether a case still runs.
+/// How often to check whether a case still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What is known of the suite while it runs.
+/// The state of the suite while it runs.
 pub(super) struct Watch {
     began: Instant,
     made: AtomicUsize,
     running: AtomicUsize,
     stopped: AtomicBool,
-    /// What was told last.
+    /// The last line that was shown.
     told: Mutex<String>,
 }
 
@@ -41,7 +41,8 @@ impl Watch {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }
 
-    /// A harness for the next case. Never returns once the suite is stopped: its threads end with the process.
+    /// Makes a harness for the next case. Never returns once the suite is stopped: its threads end with the
+    /// process.
     pub(super) fn harness<H>(self: &Arc<Self>, make: impl FnOnce() -> H) -> Watched<H> {
         self.running.fetch_add(1, Ordering::SeqCst);
         if self.stopped.load(Ordering::SeqCst) {
@@ -54,13 +55,13 @@ impl Watch {
         Watched { harness: make(), watch: Arc::clone(self) }
     }
 
-    /// How many cases have begun, those that are run again counted again. The first harness is asked what it
-    /// tests, and runs none.
+    /// Returns the number of cases that have begun; repeated cases count again. The first harness is only
+    /// asked what it tests, and runs no case.
     pub(super) fn begun(&self) -> usize {
         self.made.load(Ordering::SeqCst).saturating_sub(1)
     }
 
-    /// Lets no case begin any more, and returns once those that run have ended.
+    /// Stops the suite: no case begins any more. Returns once the running cases have ended.
     pub(super) async fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         while self.running.load(Ordering::SeqCst) > 0 {
@@ -68,7 +69,7 @@ impl Watch {
         }
     }
 
-    /// Draws how far it is, for ever.
+    /// Draws the progress, for ever.
     pub(super) async fn draw(&self, out: &Out) -> Infallible {
         let mut redraw = tokio::time::interval(REDRAW_EVERY);
         redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -81,7 +82,7 @@ impl Watch {
     }
 }
 
-/// A harness that is counted while it lives: as long as its case runs.
+/// A harness that is counted while it lives, that is, as long as its case runs.
 pub(super) struct Watched<H> {
     harness: H,
     watch: Arc<Watch>,

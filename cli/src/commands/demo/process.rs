@@ -12,13 +12,13 @@ use super::LOOK_EVERY;
 use crate::exit::Failure;
 use crate::print::{Out, shell};
 
-/// How processes of the demo are started.
+/// The settings for starting processes of the demo.
 pub(super) struct Player {
     program: PathBuf,
     folder: PathBuf,
 }
 
-/// How a process ended.
+/// The end of a process, and its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ended {
     pub(super) code: Option<i32>,
@@ -28,7 +28,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// The words of the command that was printed under `name`.
+    /// Returns the words of the command that was printed under `name`.
     pub(super) fn command(&self, name: &str) -> Option<Vec<String>> {
         let line =
             self.output.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(' '))?;
@@ -50,12 +50,12 @@ impl Player {
         self.spawn(words)
     }
 
-    /// Runs a process to its end and shows what it prints.
+    /// Runs a process to its end and shows its output.
     pub(super) async fn run(&self, words: &[&str], out: &Out) -> Result<Ended, Failure> {
         self.start(words, out)?.end(out).await
     }
 
-    /// Runs a process to its end, unseen. It must succeed.
+    /// Runs a process to its end without showing its output. It must succeed.
     pub(super) async fn ask(&self, words: &[&str]) -> Result<Ended, Failure> {
         let mut running = self.spawn(words)?;
         let mut output = String::new();
@@ -93,7 +93,7 @@ impl Player {
     }
 }
 
-/// A process that runs. Dropping it kills it.
+/// A running process. Dropping it kills it.
 pub(super) struct Running {
     child: Child,
     id: u32,
@@ -103,7 +103,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Its process id, and the id of its group.
+    /// The id of the process, which is also the id of its group.
     pub(super) fn id(&self) -> u32 {
         self.id
     }
@@ -118,7 +118,7 @@ impl Running {
         self.output.push('\n');
     }
 
-    /// Shows what it prints until `holds` of it.
+    /// Shows the output until `holds` is true for it.
     pub(super) async fn until(
         &mut self,
         what: &str,
@@ -147,7 +147,7 @@ impl Running {
         Ok(())
     }
 
-    /// Shows what it prints until it has ended.
+    /// Shows the output until the process has ended.
     pub(super) async fn end(mut self, out: &Out) -> Result<Ended, Failure> {
         while let Some(line) = self.line().await? {
             self.show(&line, out);

@@ -60,29 +60,29 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
     Ok(if found.is_healthy() { Exit::Completed } else { Exit::Failed })
 }
 
-/// What was found in a store.
+/// The findings about a store.
 struct Found {
     capabilities: Capabilities,
-    /// Why this user cannot write it, if that is so.
+    /// Why this user cannot write the store, if so.
     unwritable: Option<String>,
     counts: BTreeMap<SessionStatus, u64>,
-    /// How many sessions nothing here decodes, by why.
+    /// The number of sessions that cannot be decoded here, by encoding.
     unread: BTreeMap<Encoding, u64>,
     stuck: Vec<StuckSession>,
 }
 
-/// A session that is stuck, and why.
+/// A session that is stuck, and the reason.
 struct StuckSession {
     key: SessionKey,
     queue: QueueLabel,
     why: Stuck,
 }
 
-/// What is known of a session. Nothing: nothing is wrong with it, or it was deleted meanwhile.
+/// The findings about a session. Empty: nothing is wrong with it, or it was deleted meanwhile.
 #[derive(Default)]
 struct Examined {
     stuck: Option<StuckSession>,
-    /// Nothing here decodes it: only what is kept in plain was looked at.
+    /// The encoding that cannot be decoded here. Then only the plain parts were examined.
     unread: Option<Encoding>,
 }
 
@@ -92,7 +92,7 @@ impl Found {
     }
 }
 
-/// What can be said of a store that does not open.
+/// Reports on a store that does not open.
 fn tell_of_closed(common: &Common, failure: &Failure) {
     let out = Out::new(common);
     let file = file_of(&common.store).and_then(|path| std::fs::metadata(path).ok());
@@ -106,7 +106,7 @@ fn tell_of_closed(common: &Common, failure: &Failure) {
     }
 }
 
-/// Every session of our tenant.
+/// Returns every session of the tenant.
 async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus)>, Failure> {
     let mut query = SessionQuery::all(front.common.tenant.clone());
     query.page.limit = std::num::NonZeroU32::new(PAGE_ROWS_MAX);
@@ -121,7 +121,7 @@ async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus)>, Failure
     }
 }
 
-/// Looks at a session.
+/// Examines a session.
 async fn examine(
     front: &Front,
     key: &SessionKey,
@@ -165,7 +165,7 @@ async fn examine(
     Ok(Examined { stuck: found(why), unread })
 }
 
-/// The commands that help, as they are typed here.
+/// Returns the commands that help, as they are typed here.
 fn commands(front: &Front, stuck: &StuckSession) -> Vec<Vec<String>> {
     let said = |word: &&'static str| match *word {
         stuck::SESSION => stuck.key.id.as_str(),

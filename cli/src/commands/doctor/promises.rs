@@ -3,7 +3,7 @@
 use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
 use holdover_core::tool::EffectClass;
 
-/// What the store promises, a sentence each.
+/// The promises of the store, one sentence each.
 pub(super) fn in_words(capabilities: &Capabilities) -> Vec<String> {
     let survives = match capabilities.commit_survives {
         CommitSurvives::Nothing => match capabilities.shared_by {
@@ -47,8 +47,8 @@ fn can(does: bool, what: &str) -> String {
     format!("it {} {what}", if does { "can" } else { "cannot" })
 }
 
-/// The effect classes, and the flag, that the engine accepts on such a store. What is sent at most once needs
-/// a start mark that survives the death of its process.
+/// The effect classes, and the flag, that the engine accepts on such a store. An at-most-once call needs a
+/// start mark that survives the death of its process.
 pub(super) fn effects(capabilities: &Capabilities) -> Vec<&'static str> {
     let mut classes = vec![EffectClass::ReadOnly.as_str(), EffectClass::Idempotent.as_str()];
     if capabilities.commit_survives >= CommitSurvives::ProcessKill {

@@ -13,9 +13,9 @@ use holdover_runtime_local::outcome_of;
 use crate::print::{instant, one_line};
 use crate::source::Maker;
 
-/// Stands for the session's id in a command that helps.
+/// The placeholder for the session's id in a command that helps.
 pub(super) const SESSION: &str = "SESSION";
-/// Stands for its queue.
+/// The placeholder for the session's queue.
 pub(super) const QUEUE: &str = "QUEUE";
 
 /// A session that is stuck.
@@ -29,17 +29,17 @@ pub(super) struct Stuck {
     pub(super) help: Vec<Help>,
 }
 
-/// A session and what is known about it.
+/// A session and the known facts about it.
 pub(super) struct Case<'a> {
     /// The session.
     pub(super) session: &'a Session,
-    /// What it waits for, if it is suspended.
+    /// The pending calls of the session, if it is suspended.
     pub(super) pending: &'a [PendingCall],
-    /// Who made it, and has its agent.
+    /// The program that made the session, and has its agent.
     pub(super) maker: &'a Maker,
     /// Now, by the store's clock.
     pub(super) now: Timestamp,
-    /// What was due before this instant is overdue.
+    /// Anything that was due before this instant is overdue.
     pub(super) patient: Timestamp,
 }
 
@@ -70,21 +70,22 @@ const INTERRUPT: Help = Help::of(&["interrupt", SESSION]);
 const FORK: Help = Help::of(&["sessions", "fork", SESSION]);
 const DELETE: Help = Help::of(&["sessions", "delete", SESSION]).with(&["--force"]);
 
-/// No run asks for a lease so long.
+/// Longer than any lease that a run asks for.
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is due later than this is due by mistake.
+/// An alarm that lies further ahead than this is a mistake.
 const DUE_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 impl Stuck {
-    /// What is stored of it cannot be read.
+    /// The stored data of the session cannot be read.
     pub(super) fn unreadable(error: &dyn Display) -> Self {
         let detail = format!("it cannot be read: {}", one_line(&error.to_string()));
         Self { reason: "unreadable", detail, help: Vec::new() }
     }
 }
 
-/// What is wrong with a session, the nearest reason first. None: it rests, runs, or waits as it should.
+/// Returns why a session is stuck; of several reasons, the most immediate one. None: it rests, runs, or waits
+/// as it should.
 pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     let Case { session, .. } = case;
     if let Some(newer) = newer(case) {
@@ -103,8 +104,8 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     })
 }
 
-/// The same of a session whose state nothing here decodes, by what is kept in plain. No command that goes on with it
-/// can work here.
+/// As [`examine`], for a session whose state cannot be decoded here: uses only the plain parts. No command
+/// that goes on with the session can work here.
 pub(super) fn examine_encoded(case: &Case<'_>, encoding: Encoding) -> Option<Stuck> {
     let found = newer(case)
         .or_else(|| poisoned(case))
@@ -113,7 +114,7 @@ pub(super) fn examine_encoded(case: &Case<'_>, encoding: Encoding) -> Option<Stu
     Some(Stuck { detail: format!("{} ({encoding})", found.detail), help: Vec::new(), ..found })
 }
 
-/// This program is too old for it.
+/// This program is too old for the session.
 fn newer(case: &Case<'_>) -> Option<Stuck> {
     let format = case.session.format;
     let detail =
@@ -121,14 +122,14 @@ fn newer(case: &Case<'_>) -> Option<Stuck> {
     (format > STATE_FORMAT).then(|| Stuck { reason: "newer_format", detail, help: Vec::new() })
 }
 
-/// Its runs die. The next one that can read it ends its turn.
+/// The session's runs die. The next run that can read it ends its turn.
 fn poisoned(case: &Case<'_>) -> Option<Stuck> {
     let attempts = case.session.attempts;
     let detail = format!("it kills its runs: {attempts} died in a row without any progress");
     (attempts >= ATTEMPTS_MAX).then(|| Stuck { reason: "poisoned", detail, help: Vec::new() })
 }
 
-/// Something was to happen to it and has not, or is to happen far too late.
+/// The session is overdue for something, or due far too late.
 fn late(case: &Case<'_>) -> Option<Stuck> {
     interrupt(case).or_else(|| held_too_long(case)).or_else(|| due_too_late(case)).or_else(|| {
         match case.session.status {
@@ -140,7 +141,7 @@ fn late(case: &Case<'_>) -> Option<Stuck> {
     })
 }
 
-/// Somebody asked for a stop and it has not come.
+/// Somebody asked for a stop, and it has not happened.
 fn interrupt(case: &Case<'_>) -> Option<Stuck> {
     let asked = case.session.interrupt.as_ref().filter(|asked| asked.at <= case.patient)?;
     let (kind, since) = (asked.kind.as_str(), instant(asked.at));
@@ -157,7 +158,8 @@ fn interrupt(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "interrupt_waits", detail, help: vec![INTERRUPT, WORK] })
 }
 
-/// A lease ends so late that the store's clock was wrong when it was granted. Nobody can take the session over before.
+/// The lease ends so late that the store's clock was wrong when it was granted. Nobody can take the session
+/// over before.
 fn held_too_long(case: &Case<'_>) -> Option<Stuck> {
     let lease = case.session.lease.as_ref().filter(|lease| case.now.until(lease.ends) > LEASE_MAX)?;
     let (epoch, worker, ends) = (case.session.epoch, &lease.worker, instant(lease.ends));
@@ -168,7 +170,7 @@ fn held_too_long(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "lease_too_long", detail, help: vec![FORK, DELETE] })
 }
 
-/// It is due so late, or was written so far in the future, that the store's clock was wrong.
+/// The session is due so late, or was written so far in the future, that the store's clock was wrong.
 fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
     let Case { session, now, .. } = case;
     // A run holds it: then its alarm is the end of the lease.
@@ -198,7 +200,7 @@ fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "due_too_late", detail, help })
 }
 
-/// Its run died and nobody has taken it over.
+/// The session's run died, and nobody has taken the session over.
 fn abandoned(case: &Case<'_>) -> Option<Stuck> {
     let lease = case.session.lease.as_ref().filter(|lease| lease.ends <= case.patient)?;
     let (epoch, worker, ended) = (case.session.epoch, &lease.worker, instant(lease.ends));
@@ -209,7 +211,7 @@ fn abandoned(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "lease_ended", detail, help: taken_up(case.maker) })
 }
 
-/// A call it waits for can take no answer any more, and nobody ended it.
+/// A call that the session waits for can take no answer any more, and nobody ended it.
 fn expired(case: &Case<'_>) -> Option<Stuck> {
     let late = |pending: &&PendingCall| {
         pending.answered < pending.needed && pending.deadline.is_some_and(|at| at <= case.patient)
@@ -224,7 +226,7 @@ fn expired(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "deadline_passed", detail, help: taken_up(case.maker) })
 }
 
-/// It wants a worker and none takes it.
+/// The session wants a worker, and none takes it.
 fn overdue(case: &Case<'_>) -> Option<Stuck> {
     let alarm = case.session.alarm.filter(|alarm| *alarm <= case.patient)?;
     let at = instant(alarm);
@@ -236,7 +238,7 @@ fn overdue(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "due", detail, help })
 }
 
-/// What is asked of whoever has the agent, for a session that nobody takes.
+/// The question for the operator of the program that has the agent, about a session that nobody takes.
 fn is_running(maker: &Maker) -> String {
     match maker {
         Maker::Own => "is a worker running?".to_owned(),
@@ -248,7 +250,8 @@ fn is_running(maker: &Maker) -> String {
     }
 }
 
-/// The commands that let a session go on that nobody takes. Of another program's none does: it is only shown.
+/// The commands that let a session go on that nobody takes. For another program's session none does, so it is
+/// only shown.
 fn taken_up(maker: &Maker) -> Vec<Help> {
     match maker {
         Maker::Own => vec![WORK, RESUME],
@@ -257,7 +260,7 @@ fn taken_up(maker: &Maker) -> Vec<Help> {
     }
 }
 
-/// It waits, and nothing will ever wake it by itself although nobody owes it anything.
+/// The session waits, and nothing will ever wake it, although nobody owes it anything.
 fn forgotten(case: &Case<'_>, outcome: &Option<RunOutcome>) -> Option<Stuck> {
     if case.session.alarm.is_some() || !case.pending.is_empty() {
         return None;

@@ -2,7 +2,7 @@
 
 use holdover_core::store::Capabilities;
 
-/// A setting, the value that weakens, what that means, and what would not.
+/// A setting, its weak value, the consequence, and a better value.
 struct Weak {
     name: &'static str,
     value: &'static str,
@@ -40,7 +40,7 @@ const WEAK: [Weak; 13] = [
     weak("no-appendfsync-on-rewrite", "yes", "nothing is synced while the log is rewritten", "no"),
 ];
 
-/// The settings that weaken the store, a sentence each.
+/// The settings that weaken the store, one sentence each.
 pub(super) fn weakened(capabilities: &Capabilities) -> Vec<String> {
     let settings = capabilities.settings.iter();
     settings

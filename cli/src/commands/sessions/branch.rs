@@ -44,7 +44,7 @@ fn show(front: &Front, entry: &CheckpointEntry) {
     }));
 }
 
-/// Begins a session as another one was.
+/// Begins a session from a checkpoint of another one.
 pub(super) async fn fork(front: &Front, args: &Fork) -> Result<(), Failure> {
     let mut how = args.at.map_or_else(holdover_runtime_local::Fork::newest, holdover_runtime_local::Fork::at);
     if let Some(to) = &args.to {
@@ -67,7 +67,7 @@ pub(super) async fn fork(front: &Front, args: &Fork) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Removes sessions, or checkpoints, that nobody needs any more.
+/// Removes old sessions, or old checkpoints.
 pub(super) async fn purge(front: &Front, args: &Purge) -> Result<(), Failure> {
     let retention = Retention {
         tenant: Some(front.tenant().clone()),

@@ -10,7 +10,7 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::{counted, escape, inline, instant, json};
 
-/// Prints every move of a session's machine, or what it was after one of them.
+/// Prints every move of a session's machine, or the machine as it was after one of them.
 pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure> {
     let session = front.session(&args.session).await?;
     if let Some(number) = args.after {
@@ -34,7 +34,7 @@ pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure
     Ok(())
 }
 
-/// What an input refers to, in a few words.
+/// Describes the things that an input refers to, in a few words.
 fn references(input: &Input) -> String {
     match input {
         Input::Briefed { mode, prompt, said: _ } => {

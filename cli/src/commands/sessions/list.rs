@@ -17,10 +17,10 @@ use crate::front::Front;
 use crate::owed::command;
 use crate::print::{inline, instant, json, note, shell};
 
-/// How many sessions are asked at a time what they wait for.
+/// The number of sessions whose waiting calls are read at the same time.
 const ASKED_AT_ONCE: usize = 16;
 
-/// What is asked for.
+/// Builds the query of the command line.
 fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
     let mut labels = Labels::default();
     let agent = args.agent.iter().map(|name| (Labels::AGENT.to_owned(), name.clone()));
@@ -59,7 +59,8 @@ fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
     Ok(SessionQuery { page, ..query })
 }
 
-/// The command that goes on where a list ended: whatever the clock says then, it asks for the same.
+/// Returns the command that goes on where a list ended. It asks for the same sessions whatever the clock says
+/// then.
 fn on_from(front: &Front, args: &List, query: &SessionQuery, next: &PageCursor) -> String {
     let mut words = command(front, &["sessions", "list"]);
     let mut say = |flag: &str, value: String| words.push(format!("--{flag}={value}"));
@@ -132,7 +133,8 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The statuses of these sessions, in words, in their order: of those that wait, for what.
+/// Returns the statuses of these sessions in words, in their order, and for waiting sessions what they wait
+/// for.
 async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>, StoreError> {
     let status = async |session: &SessionSummary| {
         if session.status == SessionStatus::Suspended {
@@ -144,7 +146,7 @@ async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>
     stream::iter(found).map(status).buffered(ASKED_AT_ONCE).try_collect().await
 }
 
-/// What a suspended session waits for.
+/// Describes what a suspended session waits for.
 async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreError> {
     if session.alarm.is_some_and(|at| at <= front.runtime.now()) {
         return Ok(phrases::suspended(&[], None));
@@ -173,7 +175,7 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
     }
 }
 
-/// How its agent is called.
+/// Returns the name of the session's agent.
 fn called(session: &SessionSummary) -> String {
     agent_label(&session.queue, &session.labels)
 }

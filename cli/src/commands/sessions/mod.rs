@@ -22,7 +22,7 @@ use crate::print;
 use crate::print::human::{self, Detail};
 use crate::store::IfMissing;
 
-/// Looks at sessions, forks or deletes them.
+/// Shows, forks, hands over or deletes sessions.
 pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, Failure> {
     let if_missing = match what {
         Sessions::List(_)

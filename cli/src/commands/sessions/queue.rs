@@ -22,7 +22,7 @@ pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes a message back that waits.
+/// Withdraws a waiting message.
 pub(super) async fn withdraw(front: &Front, args: &Withdraw) -> Result<(), Failure> {
     front.session(&args.session).await?;
     front.runtime.withdraw(&front.key(&args.session), args.item).await?;
@@ -31,7 +31,7 @@ pub(super) async fn withdraw(front: &Front, args: &Withdraw) -> Result<(), Failu
     Ok(())
 }
 
-/// Lets a message that waits say something else.
+/// Replaces the text of a waiting message.
 pub(super) async fn replace(front: &Front, args: &Replace) -> Result<(), Failure> {
     front.session(&args.session).await?;
     front.runtime.replace(&front.key(&args.session), args.item, &*args.text).await?;

@@ -48,7 +48,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Every run of `key`, oldest first, what it was begun for and what it used.
+/// Returns every run of `key`, oldest first, with its purpose and its usage.
 pub(super) async fn all_runs(
     front: &Front,
     key: &SessionKey,

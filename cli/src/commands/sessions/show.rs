@@ -18,10 +18,10 @@ use crate::print::{counted, debts, human, in_time, inline, instant, json as prin
 use crate::signals::Signals;
 use crate::source::{Blueprint, Maker};
 
-/// How many runs are shown: `sessions runs` shows all.
+/// The number of runs that are shown; `sessions runs` shows all.
 const RUNS_SHOWN: usize = 5;
 
-/// Shows how one session stands, and what it waits for.
+/// Shows the state of one session, and what it waits for.
 pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     if args.follow {
         return follow(front, args).await;
@@ -108,7 +108,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the machine in short, and again whenever that has changed.
+/// Prints a short view of the machine, and prints it again whenever it has changed.
 async fn follow(front: &Front, args: &Show) -> Result<(), Failure> {
     let session = front.session(&args.session).await?;
     let mut signals = Signals::listen()?;
@@ -129,7 +129,7 @@ async fn follow(front: &Front, args: &Show) -> Result<(), Failure> {
     }
 }
 
-/// What the machine of a session does, in a few words.
+/// Describes what the machine of a session does, in a few words.
 fn state(glance: &Glance) -> String {
     let mut words = vec![format!("{} ({})", glance.state.as_str(), glance.classic.as_str())];
     if glance.turn.0 > 0 {

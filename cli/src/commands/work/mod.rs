@@ -74,12 +74,12 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     Ok(exit)
 }
 
-/// Tells in passing what is worked on; where something is drawn, only what is over, and the rest is drawn.
+/// Reports the work in progress. Where progress is drawn, only finished runs are printed.
 struct Teller {
     out: Out,
     began: Instant,
     serving: Mutex<Serving>,
-    /// How the runs that are over came to their end, by the kind of the outcome.
+    /// The number of finished runs, by the kind of their outcome.
     ended: Mutex<BTreeMap<OutcomeKind, u64>>,
 }
 
@@ -88,7 +88,7 @@ impl Teller {
         Self { out, began: Instant::now(), serving: Mutex::default(), ended: Mutex::default() }
     }
 
-    /// How the runs that are over came to their end.
+    /// Returns the number of finished runs, by the kind of their outcome.
     fn ended(&self) -> MutexGuard<'_, BTreeMap<OutcomeKind, u64>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -103,7 +103,7 @@ impl Teller {
         }
     }
 
-    /// Draws what is worked on, for ever.
+    /// Draws the work in progress, for ever.
     async fn draw(&self) -> Infallible {
         let mut redraw = tokio::time::interval(REDRAW_EVERY);
         redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);

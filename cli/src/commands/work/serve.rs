@@ -13,7 +13,7 @@ use crate::front::Front;
 use crate::print::note;
 use crate::signals::{Signals, Told};
 
-/// How often it is asked whether anything is left to do.
+/// How often to check whether anything is left to do.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How the work ended.
@@ -21,16 +21,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(super) enum Ended {
     /// There is nothing left to do.
     Idle,
-    /// What ran when the stop was asked for has been left.
+    /// The runs that were active at the stop have left their sessions.
     Stopped,
-    /// Not all of it has within the time for that.
+    /// Some of those runs have not left their sessions in time.
     Late { told: Told, left: usize },
-    /// Told to stop for the second time.
+    /// The process was told to stop for the second time.
     AtOnce(Told),
 }
 
-/// Works until told to stop or, if that is asked for, until there is nothing left to do. Whatever the worker has
-/// claimed by then is left to others, or to another look, so that no session is left held by nobody.
+/// Works until it is told to stop or, if requested, until there is nothing left to do. Sessions that the
+/// worker has claimed by then are left to others, or checked once more, so that no session stays held by
+/// nobody.
 pub(super) async fn serve(
     worker: &Worker,
     until_idle: Option<impl AsyncFn() -> Result<bool, Failure>>,
@@ -79,7 +80,7 @@ fn say_that_it_stops() {
     note("stopping once running calls have returned; a second signal stops at once");
 }
 
-/// Returns once it is idle; never, if nobody asks.
+/// Returns once nothing is left to do; never, if this was not requested.
 async fn idle(is_idle: Option<&impl AsyncFn() -> Result<bool, Failure>>) -> Result<(), Failure> {
     let Some(is_idle) = is_idle else { return std::future::pending().await };
     while !is_idle().await? {
@@ -88,9 +89,10 @@ async fn idle(is_idle: Option<&impl AsyncFn() -> Result<bool, Failure>>) -> Resu
     Ok(())
 }
 
-/// Whether nothing is left to do here: of the sessions that are served none is held and none is due. What waits for a
-/// later instant, or for somebody, does not count. Both are asked of one row at one instant: a claim between two reads
-/// would make a session neither. A page shows one instant; a claim between two pages may be missed.
+/// Whether nothing is left to do here: no session that is served is held or due. Sessions that wait for a
+/// later instant or for somebody do not count. Both facts are read from one row at one instant, because a
+/// claim between two reads would make a session appear neither held nor due. A page shows one instant; a
+/// claim between two pages may be missed.
 pub(super) async fn is_idle(front: &Front) -> Result<bool, Failure> {
     let mut query = SessionQuery::all(front.common.tenant.clone());
     query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);
@@ -124,7 +126,8 @@ mod tests {
 
     use super::*;
 
-    /// A look that was overtaken: what it saw was idle, and by the time it says so a session is held.
+    /// A check that is overtaken: it saw that nothing was left to do, but a session is held by the time it
+    /// says so.
     #[tokio::test]
     async fn a_look_that_is_overtaken_by_a_claim_leaves_no_session_held() {
         let folder = tempfile::tempdir().unwrap();

@@ -68,7 +68,7 @@ fn pending(deadline: Timestamp) -> PendingCall {
     }
 }
 
-/// The reason, and the first words of the commands that help.
+/// Returns the reason, and the first words of the commands that help.
 fn reason(session: &Session, pending: &[PendingCall]) -> Option<(&'static str, Vec<&'static str>)> {
     reason_of(session, pending, &Maker::Own)
 }
