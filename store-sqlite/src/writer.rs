@@ -10,8 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use holdover_store::Retry;
-use holdover_store::StoreError;
+use holdover_store::{Retry, StoreError};
 use holdover_store::hints::{Change, Named, Waiters};
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{Verdict, Write};

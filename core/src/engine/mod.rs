@@ -33,16 +33,16 @@ mod mind;
 mod model;
 mod progress;
 mod reply;
-mod rest;
 mod start;
 mod steering;
 mod stuck;
+mod turn;
 mod writes;
 
 pub use crate::words::run::{RunDetail, RunKind, RunOutcome};
 pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
 pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, ShortenedInVain, Summarised};
-pub use rest::draining::Drain;
+pub use turn::draining::Drain;
 
 /// The format of the state bytes that this version writes, and the newest it reads.
 pub const STATE_FORMAT: StateFormat = StateFormat(1);
@@ -188,7 +188,7 @@ impl StepIterator {
                     self.cx.inbox().on_read(id, result);
                 }
             }
-            Reply::Provisioned { id, result } => self.cx.rest().on_provisioned(id, result),
+            Reply::Provisioned { id, result } => self.cx.turn().on_provisioned(id, result),
             Reply::ModelAnswered { id, result } => self.cx.model().on_model(id, result),
             Reply::ModelStopped { of, said, used } => self.cx.model().on_model_stopped(of, said, used),
             Reply::Summarised { id, result, shorter } => {
@@ -208,7 +208,7 @@ impl StepIterator {
             Reply::Slept { id } => {
                 self.cx.out.sleep.take_if(|sleep| *sleep == id);
             }
-            Reply::TornDown { id, result } => self.cx.rest().on_torn_down(id, result),
+            Reply::TornDown { id, result } => self.cx.turn().on_torn_down(id, result),
             Reply::News(receipt) => self.cx.hear(&receipt),
             Reply::TimePassed => {}
             // Taken in `apply`.

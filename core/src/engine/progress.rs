@@ -42,23 +42,23 @@ impl StepIterator {
         let kind = self.cx.mind.machine.state.kind();
         if matches!(kind, StateKind::Idle | StateKind::Done) {
             // A summary that somebody asked for at rest was stopped: what it used is still to be counted.
-            return !self.cx.out.model.is_stopped() && self.cx.rest().rest();
+            return !self.cx.out.model.is_stopped() && self.cx.turn().at_rest_or_leave();
         }
         if self.cx.inbox().take_interrupt() {
             return true;
         }
-        if self.cx.rest().hands_over() {
-            return self.cx.rest().hand_over();
+        if self.cx.turn().hands_over() {
+            return self.cx.turn().hand_over();
         }
         if kind == StateKind::TearingDown {
             return self.cx.inbox().heed_messages() || self.tear_down();
         }
         if self.cx.run.agent.is_none() {
-            self.cx.rest().pass_on();
+            self.cx.turn().pass_on();
             return true;
         }
         if self.cx.inbox().heed_messages()
-            || self.cx.rest().cut_short()
+            || self.cx.turn().cut_short()
             || self.send_marked()
             || self.cx.calls().stop_one()
         {
@@ -66,7 +66,7 @@ impl StepIterator {
         }
         match &self.cx.mind.machine.state {
             AgentState::Provisioning { .. } => self.provision(),
-            AgentState::Thinking { .. } => self.is_settled() && self.cx.model().think(),
+            AgentState::Thinking { .. } => self.commit_first() && self.cx.model().think(),
             AgentState::Streaming { .. } => self.commit_if_due(),
             AgentState::Executing { .. } => self.execute(),
             AgentState::Confirming { .. } => self.confirm(),
@@ -187,14 +187,14 @@ impl StepIterator {
         let deadline = suspension.until;
         let (kind, owed) = (suspension.kind, suspension.owed.clone());
         self.cx.mind.emit(Event::Suspended { kind, until: deadline, owed });
-        self.cx.rest().park(RunOutcome::Suspended(suspension), deadline);
+        self.cx.turn().park(RunOutcome::Suspended(suspension), deadline);
         true
     }
 
     // States that wait until what was decided before is on its way
 
     fn steer(&mut self, from: SteeringFrom) -> bool {
-        if !self.cx.is_up_to_date() || (self.cx.steering().waits_for_hooks(from) && !self.is_settled()) {
+        if !self.cx.is_up_to_date() || (self.cx.steering().waits_for_hooks(from) && !self.commit_first()) {
             return false;
         }
         self.cx.steering().steer(from)
@@ -209,7 +209,7 @@ impl StepIterator {
         }
         // What is made ready must be known to be freed: the turn is durable first.
         if self.cx.mind.provision_due && !self.commit_if_due() && self.writes.writing.is_none() {
-            self.cx.rest().make_ready();
+            self.cx.turn().make_ready();
         }
         false
     }
@@ -230,7 +230,7 @@ impl StepIterator {
         if self.cx.mind.draft.is_due() {
             self.hold_for_commit(Vec::new());
         } else if self.writes.writing.is_none() && self.cx.out.surroundings == SurroundingsOut::Still {
-            self.cx.rest().free(left);
+            self.cx.turn().free(left);
         }
         false
     }
@@ -240,13 +240,13 @@ impl StepIterator {
         if !self.cx.mind.machine.turn.open
             && let Some(error) = self.cx.run.doom.clone()
         {
-            return self.cx.compaction().give_up(error);
+            return self.cx.compaction().give_up_summary(error);
         }
-        self.is_settled() && self.cx.compaction().ask()
+        self.commit_first() && self.cx.compaction().ask()
     }
 
     /// Makes sure that everything due is on its way. Returns whether the run may go on meanwhile.
-    fn is_settled(&mut self) -> bool {
+    fn commit_first(&mut self) -> bool {
         self.commit_if_due();
         !(self.is_held() || self.cx.run.is_sync() && self.writes.writing.is_some())
     }
@@ -265,7 +265,7 @@ impl StepIterator {
         if self.cx.is_short(until) {
             return self.sleep(until);
         }
-        self.cx.rest().park(RunOutcome::BackingOff { until, error }, Some(until));
+        self.cx.turn().park(RunOutcome::BackingOff { until, error }, Some(until));
         true
     }
 

@@ -1,7 +1,7 @@
 //! The replies by which a runtime reports the results of its actions.
 
 use crate::engine::action::ActionId;
-use crate::engine::rest::draining::Drain;
+use crate::engine::turn::draining::Drain;
 use crate::store::{CommitOutcome, Interrupt, Receipt, StageOutcome, StoredItem, StoredMessage};
 use crate::words::ending::Ending;
 use crate::words::error::ErrorInfo;

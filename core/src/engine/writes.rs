@@ -108,6 +108,7 @@ impl StepIterator {
 
     /// Puts all decisions into one commit and sends it.
     pub(super) fn commit(&mut self, release: Option<Release>, marks: Vec<CallId>) {
+        debug_assert!(self.cx.mind.draft.fault.is_none(), "what cannot be stored is heeded before a commit");
         let commit = match self.build(release) {
             Ok(commit) => commit,
             Err(error) => return self.cx.give_up(ErrorInfo::new("engine.encode", error.to_string())),
@@ -318,7 +319,8 @@ impl StepIterator {
             return self.fail_from_durable(error);
         };
         self.cx.mind = before;
-        self.cx.end.leaving = None;
+        self.cx.end.stay();
+        self.cx.output.irrevocable = false;
         self.writes.wanted = None;
         self.cx.out.sleep = None;
         for reply in replies.into_iter().rev() {
@@ -336,7 +338,8 @@ impl StepIterator {
         self.cx.mind.draft = Draft { decided: true, ..Draft::default() };
         (self.cx.mind.inbox.interrupt, self.cx.mind.inbox.interrupt_told) = interrupt;
         self.writes.wanted = None;
-        self.cx.end.leaving = None;
+        self.cx.end.stay();
+        self.cx.output.irrevocable = false;
         self.writes.before = None;
         self.cx.out.to_send.clear();
         // A read that is out begins after items that are unread again.

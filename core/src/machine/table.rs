@@ -170,7 +170,7 @@ pub const BOUNDS: &[Bound] = &[
     Bound { state: S::Steering, by: "limits.max_steps" },
     Bound {
         state: S::BackingOff,
-        by: "the waits of the agent's retries, at most retry::RETRIES_MAX; a circuit is looked at again until turn.held_until",
+        by: "the waits of the agent's retries, at most retries::RETRIES_MAX; a circuit is looked at again until turn.held_until",
     },
     Bound {
         state: S::Compacting,

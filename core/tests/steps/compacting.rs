@@ -4,7 +4,7 @@
 
 use holdover_core::agent::Compaction;
 use holdover_core::compaction::{CLEARED, SUMMARY_MARKER};
-use holdover_core::engine::{ATTEMPTS_MAX, StepIterator};
+use holdover_core::engine::{ATTEMPTS_MAX, Action, Reply, StepIterator};
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::{Event, SummaryCause};
 use holdover_core::machine::{AgentState, DoneReason};
@@ -393,4 +393,23 @@ fn b10_an_edit_that_comes_while_a_summary_is_made_at_rest_is_not_hidden_behind_i
     assert_eq!(seen.iter().map(said).collect::<Vec<_>>(), ["one", "assistant", "deux"]);
     run.model(text("trois"));
     check::at_rest(&bench);
+}
+
+#[test]
+fn an_answer_under_the_name_of_a_summary_is_no_summary_and_changes_nothing() {
+    let bench = bench();
+    bench.say("the task");
+    let mut run = bench.run();
+    for number in 1..=5 {
+        step(&mut run, number, 400);
+    }
+    assert!(matches!(run.steps.machine().state, AgentState::Compacting { .. }));
+    let asked = run.take("summarise");
+    let Action::Summarise { id, .. } = &asked else { unreachable!() };
+    let before = run.steps.machine().clone();
+    for result in [Ok(text("an answer")), Err(ModelError::new(ModelErrorKind::Provider, "down"))] {
+        run.apply(Reply::ModelAnswered { id: *id, result });
+        assert_eq!(*run.steps.machine(), before);
+        assert!(!run.is_out("summarise"), "it is asked for once");
+    }
 }

@@ -1,6 +1,7 @@
 //! Errors of the runtime for its callers. Each fits one line and names the session, call or field.
 
 mod agent;
+mod kind;
 
 pub use agent::AgentError;
 use holdover_core::engine::{RunOutcome, StartError};
@@ -13,10 +14,9 @@ use holdover_core::ids::{
 };
 use holdover_core::message::SignalBody;
 use holdover_core::phrases;
-use holdover_core::store::{
-    CommitSurvives, OutcomeKind, PendingKind, SessionStatus, StoreError, StoreErrorKind,
-};
+use holdover_core::store::{CommitSurvives, OutcomeKind, PendingKind, SessionStatus, StoreError};
 use holdover_core::time::Timestamp;
+pub use kind::RuntimeErrorKind;
 
 /// An error of the runtime, for its callers.
 #[derive(Debug, thiserror::Error)]
@@ -332,93 +332,7 @@ pub enum RuntimeError {
     Store(#[from] StoreError),
 }
 
-/// The kind of an error: a small closed set, for a front end that must answer something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RuntimeErrorKind {
-    /// The named thing does not exist.
-    NotFound,
-    /// The named thing existed and was deleted.
-    Gone,
-    /// The named thing exists, but its state does not allow the request, or somebody was faster.
-    Conflict,
-    /// The given value has no meaning.
-    Invalid,
-    /// The given value is larger than the store or the engine accepts.
-    TooLarge,
-    /// The same request may succeed later.
-    Unavailable,
-    /// A fault of the program, its settings, or its store. The caller cannot help it.
-    Fault,
-}
-
-impl RuntimeErrorKind {
-    /// The HTTP status for this kind.
-    pub fn http_status(self) -> u16 {
-        match self {
-            Self::NotFound => 404,
-            Self::Conflict => 409,
-            Self::Gone => 410,
-            Self::TooLarge => 413,
-            Self::Invalid => 422,
-            Self::Fault => 500,
-            Self::Unavailable => 503,
-        }
-    }
-}
-
 impl RuntimeError {
-    /// The kind of the error.
-    pub fn kind(&self) -> RuntimeErrorKind {
-        match self {
-            Self::NotFound { .. }
-            | Self::NoCheckpoint { .. }
-            | Self::NotAsked { .. }
-            | Self::NotQueued { .. }
-            | Self::NotOpen { .. } => RuntimeErrorKind::NotFound,
-            Self::Gone { .. } => RuntimeErrorKind::Gone,
-            Self::Aborted { .. }
-            | Self::Held { .. }
-            | Self::Busy { .. }
-            | Self::NotEditable { .. }
-            | Self::KeyConflict { .. }
-            | Self::NotFirst { .. }
-            | Self::OtherAgent { .. }
-            | Self::NotServed { .. }
-            | Self::NotResumable { .. }
-            | Self::Exists { .. }
-            | Self::OtherAnswer { .. }
-            | Self::AlreadyAnswered { .. }
-            | Self::NotPending { .. }
-            | Self::NotApprover { .. }
-            | Self::Unanswered { .. }
-            | Self::Running { .. }
-            | Self::Fork(_) => RuntimeErrorKind::Conflict,
-            Self::Id(_) | Self::Unfit { .. } | Self::Goal { why: InvalidGoal::Empty, .. } => {
-                RuntimeErrorKind::Invalid
-            }
-            Self::TooLong { .. } | Self::Goal { why: InvalidGoal::TooLong { .. }, .. } => {
-                RuntimeErrorKind::TooLarge
-            }
-            Self::Contended { .. } => RuntimeErrorKind::Unavailable,
-            Self::AgentUnknown { .. }
-            | Self::EffectsRefused { .. }
-            | Self::Unreadable { .. }
-            | Self::Start(_)
-            | Self::Panicked { .. } => RuntimeErrorKind::Fault,
-            Self::Store(error) => match error.kind {
-                StoreErrorKind::NotFound => RuntimeErrorKind::NotFound,
-                StoreErrorKind::InvalidArgument => RuntimeErrorKind::Invalid,
-                StoreErrorKind::TooLarge => RuntimeErrorKind::TooLarge,
-                StoreErrorKind::Unavailable | StoreErrorKind::Full => RuntimeErrorKind::Unavailable,
-                StoreErrorKind::Unsupported
-                | StoreErrorKind::Corrupt
-                | StoreErrorKind::KeyMissing
-                | StoreErrorKind::Newer
-                | StoreErrorKind::Backend => RuntimeErrorKind::Fault,
-            },
-        }
-    }
-
     /// A turn that came to `outcome` has no answer.
     pub(crate) fn unanswered(key: &SessionKey, outcome: &RunOutcome) -> Self {
         let (step, error) = match outcome {

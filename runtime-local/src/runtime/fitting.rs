@@ -9,7 +9,8 @@ use holdover_core::payload::Digest;
 use holdover_core::store::{PendingKind, Session};
 
 use super::Runtime;
-use super::deliver::{Approval, EDIT_BYTES_MAX};
+use super::answering::Approval;
+use super::deliver::EDIT_BYTES_MAX;
 use super::pending::{Bound, PendingEntry};
 use super::standing::machine_of;
 use crate::agent::Definition;

@@ -1,6 +1,7 @@
 //! The interface for an embedding service: execute, deliver, resume, stop, follow, wait.
 
 mod answered;
+mod answering;
 mod custom;
 mod deciders;
 mod deliver;
@@ -27,6 +28,7 @@ mod runs;
 mod sessions;
 mod snapshot;
 mod standing;
+mod start;
 mod stop;
 mod tail;
 mod upgrade;
@@ -41,10 +43,11 @@ use holdover_core::time::Timestamp;
 use holdover_core::tool::{EffectClass, RunsOn};
 
 pub use answered::Answered;
+pub use answering::{Approval, Denial};
 pub use deciders::{Deciders, Later};
-pub use deliver::{Approval, Deliver, Delivered, Denial, EDIT_BYTES_MAX};
+pub use deliver::{Deliver, Delivered, EDIT_BYTES_MAX};
 pub use events::{DeltaEntry, EventEntry, Follow, Shown};
-pub use execute::{Execute, Started};
+pub use execute::Execute;
 pub use fork::{CheckpointEntry, Fork, Forked};
 pub use glance::glance_of;
 pub use handle::RunHandle;
@@ -60,6 +63,7 @@ pub use retention::Retention;
 pub use runs::RunReport;
 pub use snapshot::Snapshot;
 pub use standing::{Standing, machine_of, outcome_of};
+pub use start::Started;
 pub use upgrade::{Breaking, Breaks};
 
 use crate::agent::Agent;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::engine::calls::CallsHandler;
 use crate::engine::calls::results::result;
+use crate::engine::context::telling::in_short;
 use crate::engine::mind::Mind;
 use crate::machine::Call;
 use crate::words::event::Event;
@@ -24,6 +25,15 @@ pub(crate) struct NotRun {
 }
 
 impl CallsHandler<'_> {
+    /// Reports a circuit that the newest broken call opened.
+    pub(crate) fn note_broken(&mut self, before: u32, why: &str) {
+        let broken = self.cx.mind.machine.turn.broken;
+        let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.retries.broken_calls_max);
+        if broken > before && broken == most {
+            self.cx.mind.emit(Event::CircuitOpened { calls: broken, why: in_short(why) });
+        }
+    }
+
     /// Returns the input that follows from a call that could not be run. `stopping`: the call was told to
     /// stop, so nothing is wrong with it.
     pub(crate) fn not_run(&mut self, call: &Call, broken: NotRun, stopping: bool) -> CallInput {

@@ -28,6 +28,7 @@ pub(crate) mod recovery;
 pub(crate) mod results;
 pub(crate) mod staging;
 pub(crate) mod stopping;
+pub(crate) mod unsent;
 
 /// The calls of a step.
 pub(crate) struct CallsHandler<'a> {

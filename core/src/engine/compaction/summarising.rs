@@ -73,7 +73,7 @@ impl CompactionHandler<'_> {
 
     /// Gives up a summary that somebody asked for at rest. The session rests as before; messages that came
     /// meanwhile are for the next run.
-    pub(crate) fn give_up(&mut self, error: ErrorInfo) -> bool {
+    pub(crate) fn give_up_summary(&mut self, error: ErrorInfo) -> bool {
         let (tokens, usage) = (self.cx.mind.tokens(), Usage::default());
         self.cx.mind.emit(Event::CompactionEnded {
             before: tokens,
@@ -84,7 +84,7 @@ impl CompactionHandler<'_> {
         });
         self.cx.mind.draft.decided = true;
         self.cx.feed(not_compacted(Some(error), usage, After::default()));
-        self.cx.rest().leave_as_it_was();
+        self.cx.turn().leave_as_it_was();
         true
     }
 
@@ -95,7 +95,7 @@ impl CompactionHandler<'_> {
         shorter: Option<Shorter>,
     ) {
         let AgentState::Compacting { why, attempt, .. } = &self.cx.mind.machine.state else { return };
-        if !self.cx.out.model.answered(id) {
+        if !self.cx.out.model.summarised(id) {
             return;
         }
         let (cause, attempt) = (cause_of(why), *attempt);

@@ -1,7 +1,7 @@
 //! The end of a run.
 
 use crate::engine::RunOutcome;
-use crate::engine::rest::draining::Drain;
+use crate::engine::turn::draining::Drain;
 use crate::store::Release;
 
 /// Whether a run is about to end, and how.
@@ -20,6 +20,12 @@ pub(crate) struct End {
 }
 
 impl End {
+    /// The run stays after all.
+    pub(crate) fn stay(&mut self) {
+        self.leaving = None;
+        self.release = None;
+    }
+
     /// Makes the run leave the session with its next commit.
     pub(crate) fn leave(&mut self, outcome: RunOutcome, release: Release) {
         self.leaving = Some(outcome);

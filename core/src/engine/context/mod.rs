@@ -13,8 +13,8 @@ use crate::engine::gate::GateHandler;
 use crate::engine::inbox::InboxHandler;
 use crate::engine::mind::Mind;
 use crate::engine::model::ModelHandler;
-use crate::engine::rest::RestHandler;
 use crate::engine::steering::SteeringHandler;
+use crate::engine::turn::TurnHandler;
 use crate::store::MessageRange;
 use crate::words::ids::InboxSeq;
 
@@ -64,8 +64,8 @@ impl Context {
         SteeringHandler { cx: self }
     }
 
-    pub(crate) fn rest(&mut self) -> RestHandler<'_> {
-        RestHandler { cx: self }
+    pub(crate) fn turn(&mut self) -> TurnHandler<'_> {
+        TurnHandler { cx: self }
     }
 
     pub(crate) fn read(&mut self, messages: Vec<MessageRange>, after: InboxSeq, interrupt: bool) -> ActionId {

@@ -50,9 +50,18 @@ pub(crate) enum ModelOut {
 }
 
 impl ModelOut {
-    /// Takes the answer to this action. False: nothing waits for it.
+    /// Takes the answer to a step. False: nothing waits for it.
     pub(crate) fn answered(&mut self, id: ActionId) -> bool {
-        let waits = *self == Self::Answering(id) || *self == Self::Summarising(id);
+        self.ends(Self::Answering(id))
+    }
+
+    /// Takes a summary. False: nothing waits for it.
+    pub(crate) fn summarised(&mut self, id: ActionId) -> bool {
+        self.ends(Self::Summarising(id))
+    }
+
+    fn ends(&mut self, awaited: Self) -> bool {
+        let waits = *self == awaited;
         if waits {
             *self = Self::Silent;
         }
@@ -151,5 +160,45 @@ impl News {
             Self::Reading { id, awaited: true, .. } => Some(id),
             Self::Reading { .. } | Self::Read | Self::Due => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: ActionId = ActionId(1);
+    const TWO: ActionId = ActionId(2);
+
+    #[test]
+    fn a_model_that_answers_brings_no_summary_and_one_that_summarises_no_answer() {
+        let mut model = ModelOut::Answering(ONE);
+        assert!(!model.summarised(ONE) && !model.answered(TWO));
+        assert!(model.answered(ONE) && model == ModelOut::Silent);
+        let mut model = ModelOut::Summarising(ONE);
+        assert!(!model.answered(ONE) && !model.summarised(TWO));
+        assert!(model.summarised(ONE) && model == ModelOut::Silent);
+    }
+
+    #[test]
+    fn a_model_that_was_stopped_is_waited_for_once() {
+        let mut model = ModelOut::Summarising(ONE);
+        assert_eq!((model.stop(), model.stop()), (Some(ONE), None));
+        assert!(!model.summarised(ONE), "its answer is wanted no more");
+        assert_eq!((model.stopped(TWO), model.stopped(ONE), model.stopped(ONE)), (None, Some(true), None));
+        assert_eq!(ModelOut::Silent.stop(), None);
+    }
+
+    #[test]
+    fn what_is_heard_during_a_read_is_due_after_it() {
+        let mut news = News::Read;
+        news.read_by(ONE, true);
+        assert_eq!(news.awaited(), Some(ONE));
+        news.hear();
+        assert!(!news.came(TWO) && news.came(ONE));
+        assert_eq!((news, news.awaited()), (News::Due, None));
+        news.read_by(TWO, false);
+        assert_eq!(news.awaited(), None);
+        assert!(news.came(TWO) && news == News::Read);
     }
 }

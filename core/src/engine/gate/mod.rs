@@ -20,6 +20,7 @@ use crate::words::tool::{RunsOn, ToolSpec};
 
 pub(crate) mod asking;
 pub(crate) mod decisions;
+pub(crate) mod more;
 pub(crate) mod rewriting;
 
 /// Whether the model is told of this tool in this step.

@@ -19,8 +19,8 @@ use crate::words::payload::Digest;
 
 pub(crate) mod briefing;
 pub(crate) mod news;
+pub(crate) mod signals;
 pub(crate) mod undo;
-pub(crate) mod words;
 
 /// Beyond this many bytes, further messages wait for the next commit.
 const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -10,7 +10,6 @@ use crate::words::message::{Message, Notice, UserMessage};
 
 pub(crate) mod correcting;
 pub(crate) mod hooks;
-pub(crate) mod more;
 
 /// The handler of steering: decides whether the turn goes on.
 pub(crate) struct SteeringHandler<'a> {

@@ -12,14 +12,14 @@
 //! and a turn that it ended.
 
 mod told;
-mod words;
+mod verdicts;
 
 use std::time::Duration;
 
 pub use crate::words::agent::{HookPoint, OnFailure};
 use async_trait::async_trait;
 pub use told::{ModelAsked, Moved, StepEnded, ToolEnded, TurnBegins, TurnEnds};
-pub use words::{AfterStep, AfterTool, BeforeModel, BeforeTool, HookError, StopIf};
+pub use verdicts::{AfterStep, AfterTool, BeforeModel, BeforeTool, HookError, StopIf};
 
 use crate::words::gate::GateQuestion;
 use crate::words::ids::ToolName;

@@ -199,7 +199,7 @@ impl StepIterator {
     fn begin(&mut self) {
         self.cx.run.begun = true;
         if self.cx.run.agent.is_none() && self.cx.mind.inbox.interrupt.is_none() {
-            return self.cx.rest().pass_on();
+            return self.cx.turn().pass_on();
         }
         self.cx.mind.emit(Event::RunStarted {
             run: self.cx.run.fence.epoch,
@@ -215,7 +215,7 @@ impl StepIterator {
         // other commit counts towards the fifth.
         let takeover = self.cx.run.found == SessionStatus::Active;
         self.cx.feed(Input::Claimed { takeover });
-        self.cx.rest().fail_if_doomed();
+        self.cx.turn().fail_if_doomed();
     }
 
     /// Returns the places of the messages that hooks are told of after a step. A run that took over in

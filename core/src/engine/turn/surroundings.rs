@@ -3,13 +3,13 @@
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::SurroundingsOut;
-use crate::engine::rest::RestHandler;
+use crate::engine::turn::TurnHandler;
 use crate::machine::{AgentState, Teardown};
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::history::Input;
 
-impl RestHandler<'_> {
+impl TurnHandler<'_> {
     /// Prepares the surroundings of the turn.
     pub(crate) fn make_ready(&mut self) {
         self.cx.mind.provision_due = false;

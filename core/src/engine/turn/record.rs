@@ -2,12 +2,12 @@
 
 use crate::engine::RunKind;
 use crate::engine::context::run::Run;
-use crate::engine::rest::RestHandler;
+use crate::engine::turn::TurnHandler;
 use crate::words::event::Event;
 use crate::words::history::TurnRequest;
 use crate::words::message::SignalBody;
 
-impl RestHandler<'_> {
+impl TurnHandler<'_> {
     /// Records what begins a turn, unless the previous run died and this one recovers it.
     pub(crate) fn note_request(&mut self, request: TurnRequest) {
         let asked = match request {

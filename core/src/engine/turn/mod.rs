@@ -13,18 +13,18 @@ use crate::words::history::{Input, TurnRequest};
 use crate::words::mailbox;
 use crate::words::message::SignalBody;
 
-pub(crate) mod cutting;
 pub(crate) mod draining;
+pub(crate) mod limits;
 pub(crate) mod record;
 pub(crate) mod surroundings;
 
 /// The handler of a session at rest: how a turn begins and ends.
-pub(crate) struct RestHandler<'a> {
+pub(crate) struct TurnHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
 
-impl RestHandler<'_> {
-    pub(crate) fn rest(&mut self) -> bool {
+impl TurnHandler<'_> {
+    pub(crate) fn at_rest_or_leave(&mut self) -> bool {
         let turn_ended_here =
             self.cx.mind.draft.events.iter().any(|event| matches!(event, Event::Done { .. }));
         let AgentState::Done { ending, .. } = &self.cx.mind.machine.state else { return self.at_rest() };

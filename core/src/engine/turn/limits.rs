@@ -3,20 +3,17 @@
 
 use std::time::Duration;
 
-use crate::engine::calls::CallsHandler;
 use crate::engine::context::Context;
-use crate::engine::context::telling::in_short;
 use crate::engine::mind::Mind;
-use crate::engine::rest::RestHandler;
+use crate::engine::turn::TurnHandler;
 use crate::machine::AgentState;
 use crate::time::Timestamp;
 use crate::words::agent::OnTrip;
 use crate::words::agent::retries::circuit_open;
 use crate::words::ending::{DoneReason, Ending};
-use crate::words::event::Event;
 use crate::words::history::Input;
 
-impl RestHandler<'_> {
+impl TurnHandler<'_> {
     /// Ends the turn if its time is up or its circuit is open. False: it goes on.
     pub(crate) fn cut_short(&mut self) -> bool {
         if let Some(broken) = self.opened() {
@@ -83,17 +80,6 @@ impl Mind {
             | AgentState::TearingDown { .. }
             | AgentState::Idle
             | AgentState::Done { .. } => false,
-        }
-    }
-}
-
-impl CallsHandler<'_> {
-    /// Reports a circuit that the newest broken call opened.
-    pub(crate) fn note_broken(&mut self, before: u32, why: &str) {
-        let broken = self.cx.mind.machine.turn.broken;
-        let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.retries.broken_calls_max);
-        if broken > before && broken == most {
-            self.cx.mind.emit(Event::CircuitOpened { calls: broken, why: in_short(why) });
         }
     }
 }

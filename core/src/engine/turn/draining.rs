@@ -5,19 +5,15 @@
 //! whose run died.
 
 use crate::engine::RunOutcome;
-use crate::engine::calls::CallsHandler;
 use crate::engine::context::Context;
 use crate::engine::context::out::SurroundingsOut;
-use crate::engine::rest::RestHandler;
 use crate::engine::steering::hooks::StepHooks;
-use crate::machine::{AgentState, CallState, SteeringFrom};
+use crate::engine::turn::TurnHandler;
+use crate::machine::{AgentState, SteeringFrom};
 use crate::store::OutcomeKind;
 use crate::words::event::Event;
-use crate::words::history::{CallInput, Input};
 use crate::words::hook::HookPoint;
-use crate::words::ids::CallId;
 use crate::words::suspension::Suspension;
-use crate::words::tool::ToolError;
 
 /// How far a run goes on once it is told to leave its session to another run. It never begins another turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -41,7 +37,7 @@ impl Context {
     }
 }
 
-impl RestHandler<'_> {
+impl TurnHandler<'_> {
     /// Whether the next decision is for another run, and nothing is out that this run waits for.
     pub(crate) fn hands_over(&self) -> bool {
         let Some(drain) =
@@ -93,38 +89,5 @@ impl RestHandler<'_> {
         }
         self.park(RunOutcome::Suspended(Suspension { kind, until, owed: Vec::new() }), until);
         true
-    }
-}
-
-impl CallsHandler<'_> {
-    /// Takes start marks back: these calls were not sent, and the next run sends them.
-    pub(crate) fn take_marks_back(&mut self, calls: &[CallId]) {
-        for call in calls
-            .iter()
-            .filter(|call| self.cx.mind.call_is(call, &CallState::Preparing))
-            .cloned()
-            .collect::<Vec<_>>()
-        {
-            self.take_back(call);
-        }
-    }
-
-    /// Handles a call that was not sent because nothing starts any more: the next run sends it. If the turn
-    /// is ending meanwhile, the call counts as not run.
-    pub(crate) fn on_call_unsent(&mut self, call: CallId) {
-        self.cx.out.calls.remove(&call);
-        let goes_on = self.cx.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_none());
-        if goes_on && self.cx.end.starts_nothing() && self.cx.mind.call_is(&call, &CallState::Executing) {
-            self.take_back(call);
-        } else {
-            let unsent = ToolError::NotRun(String::from("the run was told to stop before it was sent"));
-            self.on_call_ended(&call, Err(unsent), 0);
-        }
-    }
-
-    fn take_back(&mut self, call: CallId) {
-        self.cx.mind.untell_start(&call);
-        self.cx.feed(Input::Call { call, input: CallInput::Again });
-        self.cx.mind.draft.decided = true;
     }
 }

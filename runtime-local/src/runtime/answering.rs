@@ -1,0 +1,236 @@
+//! Answers to calls that wait: approvals and denials of people, results of clients.
+
+use holdover_core::gate::ArgumentPatterns;
+use holdover_core::ids::{Incarnation, PendingId, SessionKey};
+use holdover_core::message::{ClientAnswer, Decision};
+use holdover_core::payload::Digest;
+use holdover_core::store::PendingKind;
+
+use super::Runtime;
+use super::deliver::{Deliver, Delivered, What};
+use super::keys::Same;
+use super::pending::Bound;
+use crate::error::RuntimeError;
+
+/// An approval of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Approval {
+    /// The person who approves; not empty. Where a call needs several approvals, this name tells people
+    /// apart.
+    pub by: Option<String>,
+    /// The reason.
+    pub reason: Option<String>,
+    /// Arguments to run with instead, as JSON text. Schema and policy check them again.
+    pub arguments: Option<String>,
+    /// Whether later calls of this tool in this session need no approval any more.
+    pub always: bool,
+    /// With `always`: only calls whose arguments match these patterns.
+    pub only: ArgumentPatterns,
+}
+
+impl Approval {
+    /// A yes of this person, to the call as it was shown.
+    ///
+    /// ```
+    /// use holdover_runtime_local::Approval;
+    ///
+    /// let yes = Approval::by("ann").because("she called us");
+    /// let less = Approval::by("ann").because("half of it came back").editing(r#"{"cents":600}"#);
+    /// let all = Approval::by("ann").always();
+    /// # let _ = (yes, less, all);
+    /// ```
+    pub fn by(name: impl Into<String>) -> Self {
+        Self { by: Some(name.into()), ..Self::default() }
+    }
+
+    /// Adds a reason.
+    #[must_use]
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
+
+    /// Runs the call with these arguments instead, as JSON text. Schema and policy check them again.
+    #[must_use]
+    pub fn editing(self, arguments: impl Into<String>) -> Self {
+        Self { arguments: Some(arguments.into()), ..self }
+    }
+
+    /// Approves later calls of this tool in this session, too.
+    #[must_use]
+    pub fn always(self) -> Self {
+        Self { always: true, ..self }
+    }
+
+    /// Approves later calls of this tool in this session, too, where their arguments match.
+    #[must_use]
+    pub fn always_where(self, only: ArgumentPatterns) -> Self {
+        Self { always: true, only, ..self }
+    }
+
+    /// This approval by whoever saw what has this digest.
+    pub(super) fn decision(self, saw: Digest) -> Decision {
+        let Self { by, reason, arguments, always, only } = self;
+        Decision { approve: true, saw, arguments, always, only, reason, by }
+    }
+}
+
+/// A denial of a call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Denial {
+    /// The person who denies; not empty.
+    pub by: Option<String>,
+    /// The reason; the model is told.
+    pub reason: Option<String>,
+}
+
+impl Denial {
+    /// A no of this person.
+    ///
+    /// ```
+    /// use holdover_runtime_local::Denial;
+    ///
+    /// let no = Denial::by("ann").because("it was refunded last week");
+    /// assert_eq!(no.by.as_deref(), Some("ann"));
+    /// ```
+    pub fn by(name: impl Into<String>) -> Self {
+        Self { by: Some(name.into()), ..Self::default() }
+    }
+
+    /// Adds a reason; the model is told.
+    #[must_use]
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: Some(reason.into()), ..self }
+    }
+}
+
+impl Runtime {
+    /// Approves a call that waits for a person, or adds one of several approvals that it needs; each name
+    /// counts once.
+    ///
+    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide;
+    /// or the approval certainly could not be carried out as [given](RuntimeError::Unfit).
+    ///
+    /// `pending` names the call as it was shown, with these bytes in this life of the session. Anything else
+    /// that waits there now has another id, and is not approved. A caller that repeats an approval gets
+    /// [`Duplicate`](Delivered::Duplicate), also when the call is long over.
+    pub async fn approve(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        approval: Approval,
+    ) -> Result<Delivered, RuntimeError> {
+        self.decide(key, pending, |saw| approval.decision(saw)).await
+    }
+
+    /// Denies a call that waits for a person; `pending` as in [`approve`](Self::approve).
+    pub async fn deny(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        denial: Denial,
+    ) -> Result<Delivered, RuntimeError> {
+        let Denial { by, reason } = denial;
+        let decide = |saw| Decision {
+            approve: false,
+            saw,
+            arguments: None,
+            always: false,
+            only: ArgumentPatterns::default(),
+            reason,
+            by,
+        };
+        self.decide(key, pending, decide).await
+    }
+
+    /// Delivers the result of a call that a client runs; `pending` as in [`approve`](Self::approve).
+    pub async fn answer(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        answer: ClientAnswer,
+    ) -> Result<Delivered, RuntimeError> {
+        let Bound { life, .. } = self.bound_to(key, pending, PendingKind::ClientTool).await?;
+        let said =
+            serde_json::to_vec(&answer).map_err(|error| RuntimeError::unreadable(key, "answer", error))?;
+        let what = What::ClientAnswer { pending: pending.clone(), answer };
+        self.say(key, pending, life, Same::Words(Digest::of(&said)), what).await
+    }
+
+    async fn decide(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        decide: impl FnOnce(Digest) -> Decision,
+    ) -> Result<Delivered, RuntimeError> {
+        let Bound { life, saw, asked } = self.bound_to(key, pending, PendingKind::Approval).await?;
+        let decision = decide(saw);
+        self.refuse_unfit(asked.as_deref(), &decision).await?;
+        let plain = decision.approve && decision.arguments.is_none();
+        let voter = decision.by.clone().filter(|_| plain);
+        let panel = asked.as_ref().and_then(|asked| asked.body.panel.as_deref());
+        if let Some(panel) = panel {
+            if let Some(voter) = voter.filter(|_| !panel.terms.is_anyone()) {
+                if panel.has_vote_of(&voter) {
+                    return Ok(Delivered::Duplicate);
+                }
+                let what = What::Decision { pending: pending.clone(), decision };
+                return self.say(key, pending, life, Same::Voter(voter), what).await;
+            }
+            return self.decide_by_words(key, pending, life, decision).await;
+        }
+        let again = voter.map(|by| (Same::Voter(by), decision.clone()));
+        match (self.decide_by_words(key, pending, life, decision).await, again) {
+            // The asking is over. Whoever was one of several says it again, perhaps.
+            (
+                Err(over @ (RuntimeError::NotPending { .. } | RuntimeError::AlreadyAnswered { .. })),
+                Some(again),
+            ) => {
+                let (same, decision) = again;
+                let what = What::Decision { pending: pending.clone(), decision };
+                self.say(key, pending, life, same, what).await.map_err(|_| over)
+            }
+            (delivered, _) => delivered,
+        }
+    }
+
+    async fn decide_by_words(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        life: Incarnation,
+        decision: Decision,
+    ) -> Result<Delivered, RuntimeError> {
+        // The words alone: what was seen is not known any more once the asking is over.
+        let words = Decision { saw: Digest::of(b""), ..decision.clone() };
+        let said =
+            serde_json::to_vec(&words).map_err(|error| RuntimeError::unreadable(key, "decision", error))?;
+        let what = What::Decision { pending: pending.clone(), decision };
+        self.say(key, pending, life, Same::Words(Digest::of(&said)), what).await
+    }
+
+    /// Delivers an answer, unless it was delivered before.
+    async fn say(
+        &self,
+        key: &SessionKey,
+        pending: &PendingId,
+        life: Incarnation,
+        same: Same,
+        what: What,
+    ) -> Result<Delivered, RuntimeError> {
+        let mut refused = None;
+        for once in same.answer(&*self.host.store(), &key.tenant, pending)? {
+            let deliver = Deliver { once, incarnation: Some(life), what: what.clone() };
+            match self.deliver(key, deliver).await {
+                // The same words under the same asking: they differ only in what is not known any more.
+                Err(RuntimeError::KeyConflict { .. }) => return Ok(Delivered::Duplicate),
+                // Unless it was said before, under a key of an older form.
+                Err(over @ (RuntimeError::NotPending { .. } | RuntimeError::AlreadyAnswered { .. })) => {
+                    refused.get_or_insert(over);
+                }
+                delivered => return delivered,
+            }
+        }
+        Err(refused
+            .unwrap_or_else(|| RuntimeError::NotPending { key: key.clone(), pending: pending.clone() }))
+    }
+}
