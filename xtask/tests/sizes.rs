@@ -8,6 +8,9 @@ use xtask::tree::Tree;
 const LINES_MAX: usize = 400;
 /// The files that are longer today, and how long each may be.
 const ALLOWED: &str = "xtask/allowed/long-files.txt";
+/// The most fields of a struct of the engine.
+const FIELDS_MAX: usize = 12;
+const ENGINE: &str = "core/src/engine/";
 /// The longest line of a doc comment, in characters.
 const CHARS_MAX: usize = 130;
 
@@ -19,6 +22,11 @@ fn no_file_is_too_long() {
 #[test]
 fn no_line_of_a_doc_comment_is_too_long() {
     fault::none(long_comments(&Tree::here()));
+}
+
+#[test]
+fn no_struct_of_the_engine_has_too_many_fields() {
+    fault::none(wide_structs(&Tree::here()));
 }
 
 fn long_files(tree: &Tree) -> Vec<Fault> {
@@ -66,6 +74,45 @@ fn long_comments(tree: &Tree) -> Vec<Fault> {
         }
     }
     faults
+}
+
+/// Structs as `rustfmt` writes them: a field a line, four spaces in.
+fn wide_structs(tree: &Tree) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for path in tree.ending(".rs").filter(|path| path.starts_with(ENGINE)) {
+        let mut open: Option<(usize, &str, usize)> = None;
+        for (at, line) in tree.read(path).lines().enumerate() {
+            let words = line.strip_prefix("pub(crate) ").or(line.strip_prefix("pub ")).unwrap_or(line);
+            if let Some(name) = words.strip_prefix("struct ").filter(|_| line.ends_with('{')) {
+                open = Some((at + 1, name.trim_end_matches(" {"), 0));
+            } else if let Some((begins, name, fields)) = open.as_mut() {
+                if line == "}" {
+                    if *fields > FIELDS_MAX {
+                        let what = format!(
+                            "{name} has {fields} fields, at most {FIELDS_MAX} may be: give some of them a struct"
+                        );
+                        faults.push(Fault::at(path, *begins, what));
+                    }
+                    open = None;
+                } else if line.starts_with("    ") && line.ends_with(',') && !line.starts_with("     ") {
+                    *fields += usize::from(line.contains(": ") && !line.contains("//"));
+                }
+            }
+        }
+    }
+    faults
+}
+
+#[test]
+fn a_struct_with_too_many_fields_is_found() {
+    let text = |fields: usize| {
+        let fields: String = (0..fields)
+            .map(|at| format!("    /// One, more: or less,\n    pub(crate) f{at}: u8,\n"))
+            .collect();
+        format!("pub(crate) struct Wide<'a> {{\n{fields}}}\n\nfn f() {{}}\n")
+    };
+    let faults = |fields| wide_structs(&Tree::of(&[("core/src/engine/a.rs", &text(fields))])).len();
+    assert_eq!((faults(FIELDS_MAX), faults(FIELDS_MAX + 1)), (0, 1));
 }
 
 fn is_test(path: &str) -> bool {
