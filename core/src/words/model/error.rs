@@ -113,7 +113,7 @@ pub struct ModelError {
     /// None: no circuit holds it.
     pub held_for: Option<Duration>,
     /// The usage of the call when it broke off; none: no answer had begun. A runtime fills it in from the
-    /// [events](ModelEvent) that it received before.
+    /// [events](super::ModelEvent) that it received before.
     pub used: Option<PartialUse>,
 }
 
