@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use holdover_store::{Retry, StoreError};
 use holdover_store::hints::{Change, Named, Waiters};
 use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::rows::{Verdict, Write};
 use holdover_store::time::Clock;
+use holdover_store::{Retry, StoreError};
 use rusqlite::Connection;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
