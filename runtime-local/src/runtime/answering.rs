@@ -218,7 +218,7 @@ impl Runtime {
         what: What,
     ) -> Result<Delivered, RuntimeError> {
         let mut refused = None;
-        for once in same.answer(&*self.host.store(), &key.tenant, pending)? {
+        for once in same.answer(&**self.host.store(), &key.tenant, pending)? {
             let deliver = Deliver { once, incarnation: Some(life), what: what.clone() };
             match self.deliver(key, deliver).await {
                 // The same words under the same asking: they differ only in what is not known any more.
