@@ -1,25 +1,97 @@
-//! Writes what the rules of the repository check. See [`trace`](xtask::trace).
+//! Writes what the rules of the repository check, and runs the tests that take long. See [`trace`] and [`long`].
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
+use xtask::long::{self, PARTS, Part, Row};
 use xtask::trace::{PAGE, SECTIONS, Trace};
 use xtask::tree::Tree;
+
+const USAGE: &str = "usage: cargo xtask trace --write    writes the counts of docs/requirements.md
+       cargo xtask long [NAME...]   runs tests with large counts, and writes docs/long-run.md
+                                    without a name: the parts that did not pass at this commit
+
+cargo test -p xtask checks the rules";
 
 #[allow(clippy::print_stderr, clippy::print_stdout, reason = "a command talks")]
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args().skip(1).collect();
-    if words != ["trace", "--write"] {
-        eprintln!(
-            "usage: cargo xtask trace --write    writes the counts of {PAGE}\n\ncargo test -p xtask checks the rules"
-        );
-        return ExitCode::from(2);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["trace", "--write"] => write_trace(),
+        ["long", ref names @ ..] => run_long(names, &mut |line| println!("{line}")),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
     }
+}
+
+fn write_trace() -> Result<String, String> {
     let tree = Tree::here();
     let trace = Trace::read(&tree, SECTIONS);
-    if let Err(error) = tree.write(PAGE, &trace.page) {
-        eprintln!("{PAGE}: {error}");
-        return ExitCode::FAILURE;
+    tree.write(PAGE, &trace.page).map_err(|error| format!("{PAGE}: {error}"))?;
+    Ok(trace.head)
+}
+
+/// Runs the parts with these names; without any, those that did not pass at this commit. The page is written after each.
+fn run_long(names: &[&str], tell: &mut dyn FnMut(&str)) -> Result<String, String> {
+    if let Some(name) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
+        let known: Vec<_> = PARTS.iter().map(|part| part.name).collect();
+        return Err(format!("long: there is no part {name}: name one of {}", known.join(", ")));
     }
-    println!("{}", trace.head);
-    ExitCode::SUCCESS
+    let changed = say("git", &["status", "--porcelain", "--", ".", &format!(":!{}", long::PAGE)])?;
+    if !changed.is_empty() {
+        return Err("long: commit first: the page names the commit that passed".into());
+    }
+    let commit = say("git", &["rev-parse", "--short", "HEAD"])?;
+    let tree = Tree::here();
+    let mut rows = long::rows(tree.read(long::PAGE));
+    for (at, part) in PARTS.iter().enumerate() {
+        let is_wanted = match names {
+            [] => !rows[at].commit().is_some_and(is_this_tree),
+            names => names.contains(&part.name),
+        };
+        if is_wanted {
+            tell(&format!("\n== {}: {}", part.name, part.what));
+            rows[at] = run_part(part, &commit)?;
+            tree.write(long::PAGE, &long::page(&rows)).map_err(|error| format!("{}: {error}", long::PAGE))?;
+        }
+    }
+    Ok(format!("wrote {}", long::PAGE))
+}
+
+fn run_part(part: &Part, commit: &str) -> Result<Row, String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let machine = format!("{}, {cores} cores", say("uname", &["-srm"])?);
+    let seconds = part.run()?;
+    Ok(Row::passed(part, commit, &say("date", &["-u", "+%F"])?, seconds, &machine))
+}
+
+/// Whether nothing changed since a commit but the page itself.
+fn is_this_tree(commit: &str) -> bool {
+    say("git", &["diff", "--quiet", commit, "HEAD", "--", ".", &format!(":!{}", long::PAGE)]).is_ok()
+}
+
+/// The output of a program, without white space at its ends.
+fn say(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|error| format!("{program}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!(
+            "{program} {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

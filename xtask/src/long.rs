@@ -1,0 +1,214 @@
+//! `docs/long-run.md`: the tests that are run again with large counts, a part at a time.
+//!
+//! A part takes at most an hour. When it passes, its row says how often, at which commit, when, and how long it took, so
+//! a run that is interrupted goes on with the parts that are left.
+
+use std::process::Command;
+use std::time::Instant;
+
+/// The page.
+pub const PAGE: &str = "docs/long-run.md";
+/// A cell of a part that was never run.
+const NOT_RUN: &str = "not run";
+
+/// Tests that are run with a large count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// The name of the part on the command line.
+    pub name: &'static str,
+    /// What is counted.
+    pub what: &'static str,
+    /// The environment variables that hold the count, and the count.
+    pub counts: &'static [(&'static str, u64)],
+    /// The arguments of `cargo`.
+    pub cargo: &'static [&'static str],
+}
+
+const fn part(
+    name: &'static str,
+    what: &'static str,
+    counts: &'static [(&'static str, u64)],
+    cargo: &'static [&'static str],
+) -> Part {
+    Part { name, what, counts, cargo }
+}
+
+/// The counts of a suite that runs against one store.
+const SUITE: &[(&str, u64)] = &[("HOLDOVER_SUITE_SCRIPTS", 320), ("HOLDOVER_SUITE_KILLS", 500)];
+
+/// Every part, in the order in which they are run.
+pub const PARTS: &[Part] = &[
+    part(
+        "stories",
+        "random stories of the step iterator",
+        &[("HOLDOVER_CASES", 1_000_000)],
+        &["test", "--release", "-p", "holdover-core", "--test", "steps", "--", "random::"],
+    ),
+    part(
+        "storms",
+        "storms of dying workers",
+        &[("HOLDOVER_SEEDS", 3_000)],
+        &["test", "-p", "holdover-runtime-local", "--test", "it", "--", "storms::"],
+    ),
+    part(
+        "kills",
+        "workers killed at random moments",
+        &[("HOLDOVER_KILLS", 500)],
+        &["test", "-p", "holdover-cli", "--test", "kills"],
+    ),
+    part(
+        "kills-postgres",
+        "Postgres servers killed under load",
+        &[("HOLDOVER_SERVER_KILLS", 50)],
+        &["test", "-p", "holdover-store-postgres", "--test", "kills"],
+    ),
+    part(
+        "kills-redis",
+        "Redis servers killed under load",
+        &[("HOLDOVER_SERVER_KILLS", 50)],
+        &["test", "-p", "holdover-store-redis", "--test", "kills"],
+    ),
+    part(
+        "suite-memory",
+        "random scripts, and processes killed by each case that kills: memory",
+        SUITE,
+        &["test", "-p", "holdover-store-memory", "--test", "conformance"],
+    ),
+    part(
+        "suite-sqlite",
+        "the same on SQLite",
+        SUITE,
+        &["test", "-p", "holdover-store-sqlite", "--test", "conformance"],
+    ),
+    part(
+        "suite-postgres",
+        "the same on Postgres",
+        SUITE,
+        &["test", "-p", "holdover-store-postgres", "--test", "conformance"],
+    ),
+    part(
+        "suite-redis",
+        "the same on Redis",
+        SUITE,
+        &["test", "-p", "holdover-store-redis", "--test", "conformance"],
+    ),
+    part(
+        "suite-redis-cluster",
+        "the same on Redis Cluster",
+        SUITE,
+        &["test", "-p", "holdover-store-redis", "--test", "conformance_cluster"],
+    ),
+    part(
+        "decisions",
+        "decisions of 64 people on each store",
+        &[("HOLDOVER_DECISIONS", 200)],
+        &["test", "-p", "holdover", "--test", "decisions", "--", "stores::"],
+    ),
+    part(
+        "pending",
+        "calls that wait for people at once",
+        &[("HOLDOVER_PENDING", 100_000)],
+        &["test", "-p", "holdover-runtime-local", "--test", "it", "--", "many::"],
+    ),
+];
+
+/// A row of the page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    name: String,
+    /// What it says behind the count: the commit, the day, the time, the machine.
+    ran: [String; 4],
+}
+
+impl Row {
+    /// The row of a part that passed.
+    pub fn passed(part: &Part, commit: &str, day: &str, seconds: u64, machine: &str) -> Self {
+        let ran = [commit.to_owned(), day.to_owned(), format!("{seconds} s"), machine.to_owned()];
+        Self { name: part.name.to_owned(), ran }
+    }
+
+    /// The commit at which the part passed, if it ever did.
+    pub fn commit(&self) -> Option<&str> {
+        Some(self.ran[0].as_str()).filter(|commit| *commit != NOT_RUN)
+    }
+}
+
+/// The rows of a page. A part that has none was never run.
+pub fn rows(page: &str) -> Vec<Row> {
+    let row_of = |part: &Part| {
+        let mut lines =
+            page.lines().map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>());
+        let ran = lines.find_map(|cells| match cells[..] {
+            [name, _, counts, commit, day, took, machine] if name == part.name && counts == part.count() => {
+                Some([commit, day, took, machine].map(str::to_owned))
+            }
+            _ => None,
+        });
+        Row {
+            name: part.name.to_owned(),
+            ran: ran.unwrap_or_else(|| [NOT_RUN, "", "", ""].map(str::to_owned)),
+        }
+    };
+    PARTS.iter().map(row_of).collect()
+}
+
+/// The page with these rows.
+pub fn page(rows: &[Row]) -> String {
+    let mut page = "# The long run\n\n\
+        Written by `./check --long`: the tests that are run again with large counts. Each part takes at most an hour, and its row \
+        says at which commit it passed last. `./check --long` runs the parts that did not pass at this commit, one after the \
+        other, and may be interrupted between them; `./check --long NAME` runs one.\n\n\
+        | part | what is counted | count | commit | day | time | machine |\n|---|---|---|---|---|---|---|\n"
+        .to_owned();
+    for (part, row) in PARTS.iter().zip(rows) {
+        let [commit, day, took, machine] = &row.ran;
+        page += &format!(
+            "| {} | {} | {} | {commit} | {day} | {took} | {machine} |\n",
+            part.name,
+            part.what,
+            part.count()
+        );
+    }
+    page
+}
+
+impl Part {
+    fn count(&self) -> String {
+        self.counts.iter().map(|(_, count)| count.to_string()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Runs the part. Answers how many seconds it took.
+    ///
+    /// # Errors
+    ///
+    /// In one line: it cannot be started, or a test failed.
+    pub fn run(&self) -> Result<u64, String> {
+        let counts = self.counts.iter().map(|(name, count)| (name, count.to_string()));
+        let began = Instant::now();
+        let status = Command::new("cargo").args(self.cargo).envs(counts).status();
+        let status = status.map_err(|error| format!("{}: cargo cannot be started: {error}", self.name))?;
+        status.success().then(|| began.elapsed().as_secs()).ok_or_else(|| format!("{}: failed", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_read_as_it_is_written() {
+        let mut rows = rows("");
+        assert!(rows.iter().all(|row| row.commit().is_none()));
+        rows[2] = Row::passed(&PARTS[2], "abc1234", "2026-01-31", 90, "Linux, 2 cores");
+        assert_eq!(super::rows(&page(&rows)), rows);
+        assert_eq!(rows[2].commit(), Some("abc1234"));
+    }
+
+    #[test]
+    fn a_part_with_another_count_was_not_run() {
+        let mut rows = rows("");
+        rows[0] = Row::passed(&PARTS[0], "abc1234", "2026-01-31", 90, "Linux, 2 cores");
+        let page = page(&rows).replace("| 1000000 |", "| 7 |");
+        assert_eq!(super::rows(&page)[0].commit(), None);
+    }
+}
