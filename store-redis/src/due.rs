@@ -1,9 +1,9 @@
 //! Finds due sessions: which are chosen, and what is read of them.
 //!
-//! First the candidates are collected from the indexes of all partitions, members only: the soonest of all
-//! and, if more are due than are asked for, the soonest of the tenants whose turn is next. [`find_due`]
-//! chooses among them as in every store. Then the rows of the chosen sessions are read. A session that is not
-//! due any more, or cannot be read, takes no place: it is left out, and another is chosen.
+//! First the candidates are collected from the indexes of all partitions, members only and in one look: the
+//! soonest of all and, if more are due than are asked for, the soonest of the tenants whose turn is next.
+//! [`find_due`] chooses among them as in every store. Then the rows of the chosen sessions are read. A session
+//! that is not due any more, or cannot be read, takes no place: it is left out, and another is chosen.
 
 mod soonest;
 mod turns;
@@ -51,15 +51,15 @@ impl Shared {
         if query.limit == 0 {
             return Ok(Due { found: Vec::new(), after: query.after.clone() });
         }
-        let mut soonest = self.look_for_due(query).await?;
+        let (mut soonest, mut turns) = self.look_for_due(query).await?;
         let (mut rows, mut rounds, mut ahead) = (Rows::default(), 0, 0);
         loop {
             let count = query.limit.saturating_add(ahead);
             self.look_further(&mut soonest, count, &rows.gone).await?;
-            let turns = if query.tenant.is_none() && soonest.is_more_than(query.limit, &rows.gone) {
-                self.look_for_turns(query, &soonest, &rows.gone).await?
-            } else {
-                Turns::default()
+            let turns = match turns.take() {
+                _ if query.tenant.is_some() || !soonest.is_more_than(query.limit, &rows.gone) => Turns::default(),
+                Some(turns) => turns,
+                None => self.look_for_turns(query, &soonest, &rows.gone).await?,
             };
             let chosen = choose(&soonest, turns, query, &rows.gone);
             let mut places: BTreeSet<DuePlace> = chosen.found.iter().cloned().collect();

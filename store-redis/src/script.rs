@@ -65,14 +65,14 @@ impl Script {
         Self::new(Does::Writes, &[source])
     }
 
-    fn shared(clock: ClockSource, does: Does, own: &str) -> Self {
+    fn shared(clock: ClockSource, does: Does, own: &[&str]) -> Self {
         let wire = include_str!("../scripts/prelude/wire.lua");
-        Self::new(does, &[wire, clock.source(), STORE, own])
+        Self::new(does, &[&[wire, clock.source(), STORE], own].concat())
     }
 }
 
 macro_rules! scripts {
-    ($($name:ident $does:ident $source:literal,)*) => {
+    ($($name:ident $does:ident $($source:literal)+,)*) => {
         /// Every script of a store.
         #[derive(Debug)]
         pub(crate) struct Scripts {
@@ -85,7 +85,7 @@ macro_rules! scripts {
                     $($name: Script::shared(
                         clock,
                         Does::$does,
-                        include_str!(concat!("../scripts/", $source, ".lua")),
+                        &[$(include_str!(concat!("../scripts/", $source, ".lua"))),+],
                     ),)*
                 }
             }
@@ -96,8 +96,8 @@ macro_rules! scripts {
 scripts! {
     read Reads "read",
     walk Reads "walk",
-    due Reads "due",
-    turns Reads "turns",
+    due Reads "prelude/turn" "due",
+    turns Reads "prelude/turn" "turns",
     look Reads "look",
     graves Reads "graves",
     apply Writes "apply",

@@ -7,6 +7,7 @@ use holdover_store::Queues;
 use holdover_store::rows::{DuePlace, DueQuery};
 use holdover_store::time::Timestamp;
 
+use super::turns::{self, Turns, TurnsOfGroup, VISITS_MAX, VISITS_OF_GROUP};
 use crate::args::Args;
 use crate::error::Fault;
 use crate::merge::share;
@@ -63,12 +64,17 @@ impl Index {
 }
 
 impl Shared {
-    /// The first look: one exchange with each server.
-    pub(super) async fn look_for_due(&self, query: &DueQuery) -> Result<Soonest, Fault> {
+    /// The first look: one exchange with each server. Also finds whose turn it is, if more may be due than are asked for.
+    pub(super) async fn look_for_due(&self, query: &DueQuery) -> Result<(Soonest, Option<Turns>), Fault> {
         let index = if query.tenant.is_some() { Index::Turns } else { Index::Due };
-        let most = share(query.limit, self.keys.partitions().len());
+        let partitions = self.keys.partitions().len();
+        let most = share(query.limit, partitions);
         let tenant = query.tenant.as_ref().map_or("", |tenant| tenant.as_str());
+        let after = query.after.as_ref().map_or("", |after| after.as_str());
+        let [visits_least, visits_most] = VISITS_OF_GROUP;
         let mut args = self.args().text(tenant).number(query.newest_format.0).size(most);
+        args = args.size(query.limit).text(after).size(partitions);
+        args = args.size(VISITS_MAX).size(visits_least).size(visits_most);
         match &query.queues {
             Queues::All => args.push_size(0),
             Queues::Named(queues) => {
@@ -79,16 +85,20 @@ impl Shared {
             }
         }
         let each: Vec<_> = self.keys.partitions().map(|partition| (partition, Args::default())).collect();
-        let looked = self.over(&self.scripts.due, args, &each, groups).await?;
+        let looked = self.over(&self.scripts.due, args, &each, looked).await?;
         let mut soonest = Soonest { index, places: BTreeSet::new(), groups: Vec::new() };
-        for ((partition, _), (now, groups)) in each.into_iter().zip(looked) {
-            for (head, members) in groups {
+        let mut turns = Vec::new();
+        for ((partition, _), (now, looked)) in each.into_iter().zip(looked) {
+            for (head, members) in looked.groups {
                 let ends = ends(&head, tenant, now);
                 soonest.groups.push(Group { partition, head, ends, last: None });
                 soonest.take(soonest.groups.len() - 1, members, most);
             }
+            turns.extend(looked.turns);
         }
-        Ok(soonest)
+        let has_turns = !turns.is_empty() && turns.len() == soonest.groups.len();
+        let turns = has_turns.then(|| Turns::of(turns, after.as_bytes(), &BTreeSet::new()));
+        Ok((soonest, turns))
     }
 
     /// Looks on until more than so many are known, or all, bar those that are `gone`.
@@ -165,14 +175,22 @@ fn ends(head: &[u8], tenant: &str, now: Timestamp) -> Vec<u8> {
     [b"(", head, &of_tenant, next.as_bytes()].concat()
 }
 
-/// The groups of one partition, each with its members.
-fn groups(reply: &mut Reply) -> Result<Vec<(Bytes, Vec<Bytes>)>, Fault> {
-    let mut list = reply.list()?;
+/// What the first look found in one partition.
+struct Looked {
+    /// The groups, each with its members.
+    groups: Vec<(Bytes, Vec<Bytes>)>,
+    /// The turns of each group; empty if they were not looked for.
+    turns: Vec<TurnsOfGroup>,
+}
+
+fn looked(reply: &mut Reply) -> Result<Looked, Fault> {
+    let mut looked = reply.list()?;
+    let mut list = looked.list()?;
     let mut groups = Vec::with_capacity(list.left() / 2);
     while list.left() > 0 {
         groups.push((list.bytes()?, list.list()?.texts()?));
     }
-    Ok(groups)
+    Ok(Looked { groups, turns: turns::of_groups(&mut looked)? })
 }
 
 #[cfg(test)]

@@ -13,10 +13,10 @@ use crate::reply::Reply;
 use crate::store::Shared;
 
 /// So many tenants are looked at at most, over all partitions.
-const VISITS_MAX: usize = 2_048;
+pub(super) const VISITS_MAX: usize = 2_048;
 
 /// So many of them in one group of a partition, at least and at most.
-const VISITS_OF_GROUP: [usize; 2] = [8, 128];
+pub(super) const VISITS_OF_GROUP: [usize; 2] = [8, 128];
 
 /// So many sessions of a tenant are looked at at most, where the first of them cannot be claimed.
 const EACH_MAX: usize = 512;
@@ -27,8 +27,8 @@ pub(super) struct Turns {
     pub(super) tenants: BTreeMap<Vec<u8>, BTreeSet<DuePlace>>,
 }
 
-/// What was found in one group of a partition.
-struct Looked {
+/// Whose turn it is in one group of a partition.
+pub(super) struct TurnsOfGroup {
     is_cut: bool,
     tenants: Vec<(Bytes, Vec<Bytes>)>,
 }
@@ -58,18 +58,18 @@ impl Shared {
             let args = Args::default().size(heads.len());
             (partition, heads.into_iter().fold(args, |args, head| args.bytes(head.as_ref())))
         });
-        let looked = self.over(&self.scripts.turns, args, &of_each.collect::<Vec<_>>(), groups).await?;
-        let looked: Vec<Looked> = looked.into_iter().flat_map(|(_, groups)| groups).collect();
+        let looked = self.over(&self.scripts.turns, args, &of_each.collect::<Vec<_>>(), of_groups).await?;
+        let looked: Vec<TurnsOfGroup> = looked.into_iter().flat_map(|(_, groups)| groups).collect();
         Ok(Turns::of(looked, after.as_bytes(), gone))
     }
 }
 
 impl Turns {
     /// Those up to the first end of a look that was cut: behind it, another may come before those that were found.
-    fn of(looked: Vec<Looked>, after: &[u8], gone: &BTreeSet<DuePlace>) -> Self {
+    pub(super) fn of(looked: Vec<TurnsOfGroup>, after: &[u8], gone: &BTreeSet<DuePlace>) -> Self {
         let turn = |tenant: &Bytes| (!after.is_empty() && tenant.as_ref() <= after, tenant.clone());
         let end =
-            |looked: &Looked| looked.tenants.last().filter(|_| looked.is_cut).map(|(tenant, _)| turn(tenant));
+            |looked: &TurnsOfGroup| looked.tenants.last().filter(|_| looked.is_cut).map(|(tenant, _)| turn(tenant));
         let known = looked.iter().filter_map(end).min();
         let mut tenants: BTreeMap<Vec<u8>, BTreeSet<DuePlace>> = BTreeMap::new();
         for (tenant, members) in looked.into_iter().flat_map(|looked| looked.tenants) {
@@ -85,7 +85,8 @@ impl Turns {
     }
 }
 
-fn groups(reply: &mut Reply) -> Result<Vec<Looked>, Fault> {
+/// The turns of the groups of one partition.
+pub(super) fn of_groups(reply: &mut Reply) -> Result<Vec<TurnsOfGroup>, Fault> {
     let mut list = reply.list()?;
     let mut groups = Vec::with_capacity(list.left());
     while list.left() > 0 {
@@ -96,7 +97,7 @@ fn groups(reply: &mut Reply) -> Result<Vec<Looked>, Fault> {
         while found.left() > 0 {
             tenants.push((found.bytes()?, found.list()?.texts()?));
         }
-        groups.push(Looked { is_cut, tenants });
+        groups.push(TurnsOfGroup { is_cut, tenants });
     }
     Ok(groups)
 }
@@ -105,12 +106,12 @@ fn groups(reply: &mut Reply) -> Result<Vec<Looked>, Fault> {
 mod tests {
     use super::*;
 
-    fn looked(is_cut: bool, tenants: &[&'static str]) -> Looked {
+    fn looked(is_cut: bool, tenants: &[&'static str]) -> TurnsOfGroup {
         let tenants = tenants.iter().map(|tenant| (Bytes::from(*tenant), Vec::new()));
-        Looked { is_cut, tenants: tenants.collect() }
+        TurnsOfGroup { is_cut, tenants: tenants.collect() }
     }
 
-    fn known(after: &str, looked: Vec<Looked>) -> Vec<String> {
+    fn known(after: &str, looked: Vec<TurnsOfGroup>) -> Vec<String> {
         let turns = Turns::of(looked, after.as_bytes(), &BTreeSet::new());
         turns.tenants.into_keys().map(|tenant| String::from_utf8(tenant).unwrap()).collect()
     }
