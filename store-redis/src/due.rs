@@ -57,7 +57,9 @@ impl Shared {
             let count = query.limit.saturating_add(ahead);
             self.look_further(&mut soonest, count, &rows.gone).await?;
             let turns = match turns.take() {
-                _ if query.tenant.is_some() || !soonest.is_more_than(query.limit, &rows.gone) => Turns::default(),
+                _ if query.tenant.is_some() || !soonest.is_more_than(query.limit, &rows.gone) => {
+                    Turns::default()
+                }
                 Some(turns) => turns,
                 None => self.look_for_turns(query, &soonest, &rows.gone).await?,
             };

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use chrono::{DateTime, Datelike, Utc};
 use serde::{Deserialize, Serialize};
 
 /// An instant on the store's clock: whole milliseconds since 1970-01-01T00:00:00Z.
@@ -33,6 +34,11 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// The same instant as users of the engine read it. See [`From`] for what lies beyond its range.
+    pub fn to_utc(self) -> DateTime<Utc> {
+        self.into()
+    }
+
     /// The time from `self` until `later`; zero if `later` has passed.
     pub fn until(self, later: Self) -> Duration {
         let ms = later.0.saturating_sub(self.0);
@@ -40,38 +46,30 @@ impl Timestamp {
     }
 }
 
-const MS_A_DAY: i64 = 24 * 60 * 60 * 1000;
-
-/// Year, month and day of the day that comes `days` after 1970-01-01, by the Gregorian calendar. Years are counted from
-/// March on: then the day that leap years add is the last one of a year.
-fn date(days: i64) -> (i64, i64, i64) {
-    const DAYS_IN_400_YEARS: i64 = 146_097;
-    // From 0000-03-01.
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(DAYS_IN_400_YEARS), days.rem_euclid(DAYS_IN_400_YEARS));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + next, month, day)
-}
-
-/// As RFC 3339 has it: `2024-05-01T12:00:00Z`, with milliseconds if there are any. An instant after the year 9999 is shown
+/// RFC 3339: `2024-05-01T12:00:00Z`, with milliseconds if there are any. An instant outside of the years 0 to 9999 is shown
 /// in milliseconds.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (days, ms) = (self.0.div_euclid(MS_A_DAY), self.0.rem_euclid(MS_A_DAY));
-        let (year, month, day) = date(days);
-        if !(0..=9999).contains(&year) {
-            return write!(f, "{} ms", self.0);
+        match DateTime::from_timestamp_millis(self.0).filter(|at| (0..=9999).contains(&at.year())) {
+            Some(at) if self.0.rem_euclid(1_000) == 0 => at.format("%Y-%m-%dT%H:%M:%SZ").fmt(f),
+            Some(at) => at.format("%Y-%m-%dT%H:%M:%S%.3fZ").fmt(f),
+            None => write!(f, "{} ms", self.0),
         }
-        let (hours, minutes, seconds, ms) = (ms / 3_600_000, ms / 60_000 % 60, ms / 1000 % 60, ms % 1000);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}")?;
-        if ms > 0 {
-            write!(f, ".{ms:03}")?;
-        }
-        f.write_str("Z")
+    }
+}
+
+/// The millisecond that the instant lies in.
+impl From<DateTime<Utc>> for Timestamp {
+    fn from(at: DateTime<Utc>) -> Self {
+        Self(at.timestamp_millis())
+    }
+}
+
+/// The same instant. One that `chrono` does not reach, which is some 262,000 years away, becomes its first or its last.
+impl From<Timestamp> for DateTime<Utc> {
+    fn from(at: Timestamp) -> Self {
+        let beyond = if at.0 < 0 { Self::MIN_UTC } else { Self::MAX_UTC };
+        Self::from_timestamp_millis(at.0).unwrap_or(beyond)
     }
 }
 
@@ -114,5 +112,17 @@ mod tests {
         ] {
             assert_eq!(Timestamp::from_ms(ms).to_string(), shown);
         }
+    }
+
+    #[test]
+    fn an_instant_becomes_a_date_and_back_as_far_as_dates_go() {
+        for ms in [0, 1_795_470_120_997, -1, -62_135_596_800_000, 1 << 50] {
+            let at = Timestamp::from_ms(ms);
+            assert_eq!(Timestamp::from(at.to_utc()), at);
+        }
+        let half = DateTime::from_timestamp_nanos(-1_500_000);
+        assert_eq!(Timestamp::from(half), Timestamp::from_ms(-2), "the millisecond that it lies in");
+        assert_eq!(Timestamp::from_ms(i64::MAX).to_utc(), DateTime::<Utc>::MAX_UTC);
+        assert_eq!(Timestamp::from_ms(i64::MIN).to_utc(), DateTime::<Utc>::MIN_UTC);
     }
 }

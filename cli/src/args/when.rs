@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use holdover_core::time::Timestamp;
 
 /// The smallest number that is read as milliseconds since 1970; it lies in 1973.
@@ -35,10 +36,7 @@ impl fmt::Display for When {
         match self {
             Self::Ago(ago) => humantime::format_duration(*ago).fmt(f),
             Self::At(at) if at.as_ms() >= MS_MIN => at.as_ms().fmt(f),
-            Self::At(at) => {
-                let since = Duration::from_millis(u64::try_from(at.as_ms()).unwrap_or_default());
-                humantime::format_rfc3339_millis(UNIX_EPOCH + since).fmt(f)
-            }
+            Self::At(at) => at.fmt(f),
         }
     }
 }
@@ -59,30 +57,18 @@ impl FromStr for When {
     }
 }
 
-/// Parses RFC 3339. A date alone means its first instant; without an offset, UTC is assumed.
+/// Parses RFC 3339. A date alone means its first instant; without an offset, UTC is assumed. None is before 1970.
 fn instant(text: &str) -> Option<Timestamp> {
-    let (date, time) = text.split_at_checked("2024-05-01".len())?;
-    let (time, offset_ms) = offset(time)?;
-    let time = if time.is_empty() { "T00:00:00" } else { time };
-    let at = humantime::parse_rfc3339_weak(&format!("{date}{}Z", time.replace('t', "T"))).ok()?;
-    let ms = i64::try_from(at.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
-    Some(Timestamp::from_ms(ms.checked_sub(offset_ms)?))
-}
-
-/// Splits off the offset of a time. Returns the rest, and how many milliseconds the offset is ahead of UTC.
-fn offset(time: &str) -> Option<(&str, i64)> {
-    if let Some(time) = time.strip_suffix(['Z', 'z']) {
-        return (!time.is_empty()).then_some((time, 0));
-    }
-    let Some(at) = time.rfind(['+', '-']) else { return Some((time, 0)) };
-    let (time, offset) = time.split_at_checked(at)?;
-    let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    let number = |text: &str, most: i64| {
-        let digits = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse().ok().filter(|number: &i64| digits && *number <= most)
+    let without_offset = || {
+        let times = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];
+        let date = || text.parse::<NaiveDate>().ok().map(|date| date.and_time(NaiveTime::MIN));
+        times.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok()).or_else(date)
     };
-    let ms = (number(hours, 23)? * 60 + number(minutes, 59)?) * 60_000;
-    (!time.is_empty()).then_some((time, if offset.starts_with('-') { -ms } else { ms }))
+    let at = match DateTime::parse_from_rfc3339(text) {
+        Ok(at) => at.to_utc(),
+        Err(_) => without_offset()?.and_utc(),
+    };
+    Some(Timestamp::from(at)).filter(|at| *at >= Timestamp::EPOCH)
 }
 
 #[cfg(test)]
@@ -139,6 +125,9 @@ mod tests {
             "2024-05-01T12:00:00+02",
             "2024-05-01T12:00:00+24:00",
             "2024-05-01T12",
+            "2024-05-01T12:00",
+            "24-05-01",
+            "1969-12-31T23:59:59Z",
             "20240501",
             "é024-05-01T12:00:00Z",
         ] {

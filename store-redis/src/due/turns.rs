@@ -68,8 +68,9 @@ impl Turns {
     /// Those up to the first end of a look that was cut: behind it, another may come before those that were found.
     pub(super) fn of(looked: Vec<TurnsOfGroup>, after: &[u8], gone: &BTreeSet<DuePlace>) -> Self {
         let turn = |tenant: &Bytes| (!after.is_empty() && tenant.as_ref() <= after, tenant.clone());
-        let end =
-            |looked: &TurnsOfGroup| looked.tenants.last().filter(|_| looked.is_cut).map(|(tenant, _)| turn(tenant));
+        let end = |looked: &TurnsOfGroup| {
+            looked.tenants.last().filter(|_| looked.is_cut).map(|(tenant, _)| turn(tenant))
+        };
         let known = looked.iter().filter_map(end).min();
         let mut tenants: BTreeMap<Vec<u8>, BTreeSet<DuePlace>> = BTreeMap::new();
         for (tenant, members) in looked.into_iter().flat_map(|looked| looked.tenants) {
