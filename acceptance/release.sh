@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Makes the release of this machine with the build that the tests use, and tries its archive as somebody who downloads it.
+# It also packs every crate that is published, without compiling it anew.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+built=${CARGO_TARGET_DIR:-target} folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+packaging/release.sh --profile dev
+for archive in "$built"/release-files/holdover-*-unknown-linux-gnu.tar.gz; do
+    name=$(basename "$archive" .tar.gz)
+    cp "$archive" "$archive.sha256" "$folder/"
+    (cd "$folder" && sha256sum --check --quiet "$name.tar.gz.sha256" && tar -xzf "$name.tar.gz")
+    for file in holdover README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE; do
+        [ -s "$folder/$name/$file" ] || { echo "$name.tar.gz: has no $file" >&2; exit 1; }
+    done
+    case "$name" in
+        *-"$(uname -m)"-*) "$folder/$name/holdover" --version ;;
+    esac
+    # A file that was changed on its way is found.
+    printf 'x' >>"$folder/$name.tar.gz"
+    if (cd "$folder" && sha256sum --check --status "$name.tar.gz.sha256"); then
+        echo "$name.tar.gz.sha256: takes what was changed for what it names" >&2
+        exit 1
+    fi
+done
+cargo package --quiet --workspace --no-verify --allow-dirty
+for crate in "$built"/package/*.crate; do
+    tar -tzf "$crate" | grep -q '/README.md$' || { echo "$crate: has no README.md" >&2; exit 1; }
+done
+echo "packed $(ls "$built"/package/*.crate | wc -l) crates"
