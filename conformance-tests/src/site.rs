@@ -7,7 +7,7 @@ use holdover_store::StoreError;
 
 use crate::bench::Handle;
 use crate::place::{OpenResult, Place};
-use crate::record::{History, Recorded};
+use crate::record::{History, recorded};
 
 /// A place that nobody has opened. What is asked of its handles is kept in the history of the case.
 pub(crate) struct Site {
@@ -33,6 +33,6 @@ impl Site {
 
     fn handle(&self, opened: OpenResult) -> Result<Handle, StoreError> {
         let number = self.handles.fetch_add(1, Ordering::Relaxed);
-        Ok(Recorded::new(opened?, number, self.history.clone()))
+        Ok(recorded(opened?, number, self.history.clone()))
     }
 }
