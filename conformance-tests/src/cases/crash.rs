@@ -4,18 +4,12 @@
 
 use std::time::Duration;
 
-use holdover_store::{ClaimOutcome, Delivery, SessionStatus, StateStore};
-
-use crate::bench::{Bench, Handle, nobody};
-use crate::case::cases;
+use super::prelude::*;
 use crate::difference::differences;
-use crate::failure::{CaseResult, Failure, ensure_eq, want};
-use crate::fixture::{commit, message};
 use crate::ops::{Op, Stage};
 use crate::pause::Pauses;
 use crate::poll::PollAtMost;
 use crate::scene::{Ask, Scene};
-use crate::snapshot::load;
 
 cases! {
     crash.cancel_sweep_every_mutating_op: Core Crash,

@@ -2,20 +2,13 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{EventSeq, ItemKey};
-use holdover_store::payload::Payload;
-use holdover_store::{
-    Commit, CommitOutcome, Delivery, EventCursor, EventPage, NewSession, PAGE_ROWS_MAX, StateStore,
-    StoreErrorKind, StoredEvent, Wake, Watch,
-};
+use holdover_store::ids::ItemKey;
+use holdover_store::{StoredEvent, Watch};
 
-use crate::bench::{Bench, Handle, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{bytes, commit, events, fresh_id, message_that, new_session, promote, texts};
+use super::prelude::*;
 use crate::pause::Pauses;
 use crate::reader::up_to;
-use crate::snapshot::{all_events, load};
+use crate::snapshot::all_events;
 
 cases! {
     events.append_offsets_strictly_increase: Core Sequential,

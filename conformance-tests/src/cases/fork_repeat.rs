@@ -2,20 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{CheckpointId, SessionKey, Version};
-use holdover_store::{
-    Claim, Commit, CommitOutcome, Deletion, ForkOutcome, NewFork, NewMessage, SessionStatus, StateStore,
-};
-
-use crate::bench::{Bench, Handle, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{
-    bytes, checkpoint, commit, fresh_id, fresh_incarnation, inline, key, message, new_fork,
-};
+use super::prelude::*;
 use crate::pause::Pauses;
 use crate::poll::PollAtMost;
-use crate::snapshot::{Snapshot, snapshot};
 
 cases! {
     fork.repeat_answers_the_same_and_changes_nothing: Core Sequential needs Forks,

@@ -4,20 +4,10 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use holdover_store::ids::SessionKey;
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession,
-    PageRequest, Retry, Start, StateStore, StoreError, StoreErrorKind,
-};
 
-use crate::bench::{Bench, Handle};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{checkpoint, events, fresh_id, inline, key, message, new_session, range, texts};
+use super::prelude::*;
 use crate::place::Tampering;
 use crate::poll::PollAtMost;
-use crate::snapshot::{Snapshot, snapshot};
 
 cases! {
     schema.init_twice_is_idempotent: Durable Sequential needs RawData,

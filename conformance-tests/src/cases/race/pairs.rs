@@ -2,11 +2,9 @@
 //! other.
 
 use futures::future::join_all;
-use holdover_store::StateStore;
 
-use crate::bench::{Bench, Handle, nobody, race};
+use crate::cases::prelude::*;
 use crate::difference::differences;
-use crate::failure::{CaseResult, Failure};
 use crate::ops::{Op, Stage};
 use crate::random::drawn;
 use crate::scene::{Ask, Scene};

@@ -1,12 +1,10 @@
 //! Operations that are cut off, and their allowed results.
 
-use holdover_store::{Retry, StateStore, StoreErrorKind};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::bench::{Bench, Handle};
 use crate::cases::crash::{SETTLE_MAX, settles};
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq};
+use crate::cases::prelude::*;
 use crate::ops::Op;
 use crate::pause::Pauses;
 use crate::proxy::{Cut, Proxy, Seen};
