@@ -16,7 +16,6 @@ mod gap;
 mod harness;
 mod latency;
 mod linear;
-mod list;
 mod macros;
 mod model;
 mod ops;
@@ -55,9 +54,7 @@ pub use latency::OperationReport;
 pub use place::{OpenResult, Place, Tampering};
 pub use proxy::Proxy;
 pub use report::{CaseFailure, CaseReport, LevelReport, Report, SUITE_VERSION, Verdict};
-#[doc(hidden)]
-pub use runner::check_claims;
-pub use runner::{TestPlace, check, run};
+pub use runner::{StoreTests, run};
 pub use settings::Settings;
 pub use status::Status;
 pub use suite::{Progress, Suite};
