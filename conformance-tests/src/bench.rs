@@ -22,10 +22,10 @@ use crate::clock::ClockControl;
 use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
 use crate::proxy::Proxy;
+use crate::raw_data::RecordedPlace;
 use crate::record::{History, Recorded, recorded};
 use crate::script::Powers;
 use crate::settings::Settings;
-use crate::site::Site;
 use crate::snapshot::{PAGES_MAX, endless};
 use crate::world::World;
 
@@ -113,11 +113,11 @@ impl Bench {
     }
 
     /// A place that nobody has opened.
-    pub(crate) async fn site(&self) -> CaseResult<Site> {
+    pub(crate) async fn place(&self) -> CaseResult<RecordedPlace> {
         let place = self.world.place().await;
         let place =
             place.ok_or_else(|| Failure::not_run("the harness has no place that nobody has opened"))?;
-        Ok(Site::new(place, self.history.clone()))
+        Ok(RecordedPlace::new(place, self.history.clone()))
     }
 
     /// `count` handles on the same data: each another peer, unless the harness cannot have so many.

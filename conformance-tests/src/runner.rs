@@ -76,7 +76,7 @@ impl StoreTests {
 fn check<H: StoreHarness>(case: &'static Case, harness: H, again: &str) -> Result<(), Failed> {
     let settings = Settings::from_environment()?;
     let (id, info, time_max) = (case.id, harness.info(), harness.case_time_max());
-    let attempt = Attempt::apart(case, move || harness, settings, time_max);
+    let attempt = Attempt::isolated(case, move || harness, settings, time_max);
     let again = format!("{}{again}", settings.as_variables());
     let report = attempt.report(case, attempt.status(), settings, again);
     let reason = report.skipped.as_deref().unwrap_or_default();

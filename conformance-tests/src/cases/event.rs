@@ -6,7 +6,7 @@ use holdover_store::ids::ItemKey;
 use holdover_store::{StoredEvent, Watch};
 
 use super::prelude::*;
-use crate::pause::Pauses;
+use crate::backoff::Backoff;
 use crate::reader::up_to;
 use crate::snapshot::all_events;
 
@@ -288,7 +288,7 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
         let began = tokio::time::Instant::now();
         let watched = watch.clone();
         let waiting = tokio::spawn(async move { waiter.wait_for_change(watched, AT_MOST).await });
-        let mut pauses = Pauses::new();
+        let mut pauses = Backoff::new();
         // The first change may come before the waiter waits; one of those after it is heard.
         while !waiting.is_finished() {
             let name: ItemKey = fresh_id("m");

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::prelude::*;
-use crate::pause::Pauses;
-use crate::poll::PollAtMost;
+use crate::backoff::Backoff;
+use crate::cancel::PollAtMost;
 
 cases! {
     fork.repeat_answers_the_same_and_changes_nothing: Core Sequential needs Forks,
@@ -106,7 +106,7 @@ const SETTLE_MAX: Duration = Duration::from_secs(20);
 async fn none_or_whole(peer: &Handle, whole: &Snapshot) -> CaseResult<bool> {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
     let key = key("fork");
-    let mut pauses = Pauses::new();
+    let mut pauses = Backoff::new();
     loop {
         match snapshot(peer, &key).await {
             Ok(found) if found.session.is_none() => return Ok(false),

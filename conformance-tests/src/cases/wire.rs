@@ -54,13 +54,13 @@ async fn killed_connection_surfaces_unavailable_or_retries(t: Bench) -> CaseResu
         let killed = async {
             let story = wire.story(op).await?;
             let read = Request::Load(nobody());
-            wire.repeat(&story.scene, &read).await?;
+            wire.repeat(&story.scenario, &read).await?;
             wire.kill().await?;
-            let answered = story.scene.try_ask(&wire.through, &story.request).await?;
+            let answered = story.scenario.try_ask(&wire.through, &story.request).await?;
             wire.judge(&story, answered, Known::Nothing).await?;
             wire.kill().await?;
             // A read fares no worse.
-            wire.repeat(&story.scene, &read).await.map(drop)
+            wire.repeat(&story.scenario, &read).await.map(drop)
         };
         killed.await.map_err(|failure: Failure| failure.within(format!("{op:?}")))?;
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::cancel::ByHand;
 use crate::cases::prelude::*;
-use crate::poll::ByHand;
 
 /// How long a peer may take to see whether a session is claimed: it may have to wait for who stands still.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(1);
