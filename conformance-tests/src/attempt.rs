@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use holdover_store::{Capabilities, CommitSurvives};
 
-use crate::apart::{Ended, apart};
 use crate::bench::{Bench, Terms};
 use crate::case::{Case, Level};
 use crate::failure::{CaseResult, Failure, Kind};
 use crate::harness::StoreHarness;
+use crate::isolation::{Ended, isolated};
 use crate::record::History;
 use crate::report::{CaseFailure, CaseReport};
 use crate::settings::Settings;
@@ -42,8 +42,8 @@ impl Attempt {
         Self { result, out_of_time: false, history, capabilities, took: began.elapsed() }
     }
 
-    /// Runs one case once, apart from everything else. A case that draws more than usual has more time.
-    pub(crate) fn apart<H: StoreHarness>(
+    /// Runs one case once, isolated from everything else. A case that draws more than usual has more time.
+    pub(crate) fn isolated<H: StoreHarness>(
         case: &'static Case,
         make: impl FnOnce() -> H + Send + 'static,
         settings: Settings,
@@ -55,7 +55,7 @@ impl Attempt {
         let (kept, mut no_end) = (history.clone(), None);
         let late = || no_end = Some(history.close(time_max / HANGS_SHARE));
         let ended =
-            apart(
+            isolated(
                 make,
                 time_max,
                 late,

@@ -22,10 +22,10 @@ use crate::clock::ClockControl;
 use crate::failure::{CaseResult, Failure, want};
 use crate::fixture::{self, fresh_id, id, key, new_session, release_to};
 use crate::proxy::Proxy;
-use crate::record::{History, Recorded};
+use crate::raw_data::RecordedPlace;
+use crate::record::{History, Recorded, recorded};
 use crate::script::Powers;
 use crate::settings::Settings;
-use crate::site::Site;
 use crate::snapshot::{PAGES_MAX, endless};
 use crate::world::World;
 
@@ -36,7 +36,7 @@ const VIRTUAL_STALL: Duration = Duration::from_millis(300);
 const PEERS_MIN: usize = 2;
 
 /// A handle on the store under test. It keeps what was asked and answered.
-pub(crate) type Handle = Recorded<Arc<dyn StateStore>>;
+pub(crate) type Handle = Recorded;
 
 /// What a case works with: a fresh store, its peers, its clock.
 pub(crate) struct Bench {
@@ -65,7 +65,7 @@ pub(crate) enum Restart {
 
 impl Bench {
     pub(crate) fn new(world: Box<dyn World>, clock: ClockControl, history: History, terms: Terms) -> Self {
-        let store = Recorded::new(world.store(), 0, history.clone());
+        let store = recorded(world.store(), 0, history.clone());
         Self { store, world, clock, history, handles: AtomicU32::new(1), terms }
     }
 
@@ -95,7 +95,7 @@ impl Bench {
     /// A second handle on the same data.
     pub(crate) async fn peer(&self) -> Handle {
         let number = self.handles.fetch_add(1, Ordering::Relaxed);
-        Recorded::new(self.world.peer().await, number, self.history.clone())
+        recorded(self.world.peer().await, number, self.history.clone())
     }
 
     /// A second handle on the same data, which reaches it through `proxy` alone.
@@ -104,7 +104,7 @@ impl Bench {
             return Err(Failure::not_run("the harness has no peer that goes through a proxy"));
         };
         let number = self.handles.fetch_add(1, Ordering::Relaxed);
-        Ok(Recorded::new(peer, number, self.history.clone()))
+        Ok(recorded(peer, number, self.history.clone()))
     }
 
     /// A program that opens the same data, to be killed.
@@ -113,11 +113,11 @@ impl Bench {
     }
 
     /// A place that nobody has opened.
-    pub(crate) async fn site(&self) -> CaseResult<Site> {
+    pub(crate) async fn place(&self) -> CaseResult<RecordedPlace> {
         let place = self.world.place().await;
         let place =
             place.ok_or_else(|| Failure::not_run("the harness has no place that nobody has opened"))?;
-        Ok(Site::new(place, self.history.clone()))
+        Ok(RecordedPlace::new(place, self.history.clone()))
     }
 
     /// `count` handles on the same data: each another peer, unless the harness cannot have so many.

@@ -29,6 +29,7 @@ mod names;
 mod owner;
 mod page;
 mod pending;
+mod prelude;
 mod prop;
 mod race;
 mod retention;

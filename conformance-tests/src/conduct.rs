@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use holdover_store::Capabilities;
 
-use crate::apart::{Ended, apart};
 use crate::attempt::Attempt;
 use crate::case::{Case, Level};
 use crate::cases;
 use crate::gap::{Claim, Gap};
 use crate::harness::StoreHarness;
+use crate::isolation::{Ended, isolated};
 use crate::latency::Latencies;
 use crate::report::{CaseReport, Report, Run};
 use crate::status::Status;
@@ -62,7 +62,7 @@ fn probe<H: StoreHarness>(suite: &Suite<H>, time_max: Duration) -> Result<(), St
     let make = Arc::clone(&suite.make);
     let step = Arc::new(Mutex::new("fresh"));
     let at = Arc::clone(&step);
-    let tried = apart(
+    let tried = isolated(
         move || make(),
         time_max,
         || {},
@@ -120,7 +120,7 @@ fn run_case<H: StoreHarness>(
 ) -> (CaseReport, Attempt) {
     let attempt = || {
         let make = Arc::clone(&suite.make);
-        Attempt::apart(case, move || make(), suite.settings, time_max)
+        Attempt::isolated(case, move || make(), suite.settings, time_max)
     };
     let first = attempt();
     // The only way to know whether it fails always. What had no end would take as long again.

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::ClockControl;
 use crate::gap::Gap;
-use crate::place::Place;
 use crate::proxy::Proxy;
+use crate::raw_data::Place;
 
 /// How the suite gets at a store. One harness serves one case at a time, in the tokio runtime of that case;
 /// several harnesses are at work at once.

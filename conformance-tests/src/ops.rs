@@ -89,7 +89,7 @@ impl Op {
     }
 }
 
-/// What is there before an operation. Always the same ids, so that two scenes can be compared.
+/// What is there before an operation. Always the same ids, so that two scenarios can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Nothing.

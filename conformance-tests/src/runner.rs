@@ -1,6 +1,9 @@
-//! Runs one case, for tests.
+//! Runs one case, and all of them as tests.
 
 use std::collections::BTreeSet;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::attempt::Attempt;
 use crate::case::Case;
@@ -12,23 +15,6 @@ use crate::settings::Settings;
 use crate::status::Status;
 use crate::world::Worlds;
 
-/// Where a case runs as a test, to say how to run it again.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct TestPlace {
-    /// The package.
-    pub package: &'static str,
-    /// The test target.
-    pub target: &'static str,
-}
-
-impl TestPlace {
-    /// A test target of a package.
-    pub fn new(package: &'static str, target: &'static str) -> Self {
-        Self { package, target }
-    }
-}
-
 /// Runs one case once, in the tokio runtime of the caller: without a time limit, and panicking with the store.
 pub async fn run<H: StoreHarness>(case: &Case, harness: H, settings: Settings) -> CaseReport {
     let worlds = Worlds::new(harness);
@@ -38,55 +24,94 @@ pub async fn run<H: StoreHarness>(case: &Case, harness: H, settings: Settings) -
     attempt.report(case, attempt.status(), settings, again)
 }
 
-/// Runs the case `id` as a test: panics unless it passes, or has nothing to find out about this store. What
-/// [`conformance_tests!`](crate::conformance_tests) expands to. [`Settings`] are those of the variables
+/// The tests of a target: what [`conformance_tests!`](crate::conformance_tests) expands to.
+#[derive(Debug)]
+pub struct StoreTests {
+    package: &'static str,
+    target: &'static str,
+    tests: Vec<Trial>,
+}
+
+impl StoreTests {
+    /// Those of a target of a package, which say how to run them again. None yet.
+    pub fn of(package: &'static str, target: &'static str) -> Self {
+        Self { package, target, tests: Vec::new() }
+    }
+
+    /// One more test for each case, on the stores that `make` makes a harness of. If there is a name, it comes before
+    /// those of the tests.
+    #[must_use]
+    pub fn store<H: StoreHarness>(
+        mut self,
+        name: &str,
+        make: impl Fn() -> H + Clone + Send + 'static,
+        claims: &'static [&'static str],
+    ) -> Self {
+        let prefix = if name.is_empty() { String::new() } else { format!("{name}::") };
+        for case in cases::all() {
+            let test = format!("{prefix}{}", case.id.replace('.', "::"));
+            let (package, target) = (self.package, self.target);
+            let again =
+                format!("cargo test -p {package} --test {target} -- --include-ignored --exact {test}");
+            let (make, claim) = (make.clone(), case.claim().to_string());
+            let trial = Trial::test(test, move || check(case, make(), &again));
+            self.tests.push(match claims.contains(&claim.as_str()) {
+                true => trial,
+                false => trial.with_kind(format!("{claim} is not claimed")).with_ignored_flag(true),
+            });
+        }
+        let compared = move || check_claims(&make(), claims);
+        self.tests.push(Trial::test(format!("{prefix}claims::are_everything_but_the_gaps"), compared));
+        self
+    }
+
+    /// Runs those that the arguments of this process choose.
+    pub fn run(self) -> ExitCode {
+        libtest_mimic::run(&Arguments::from_args(), self.tests).exit_code()
+    }
+}
+
+/// Fails unless the case passes, or has nothing to find out about this store. [`Settings`] are those of the variables
 /// `HOLDOVER_SUITE_SEED`, `HOLDOVER_SUITE_SCRIPTS` and `HOLDOVER_SUITE_KILLS`.
-pub fn check<H: StoreHarness>(id: &str, harness: H, place: TestPlace) {
-    let Some(case) = cases::all().find(|case| case.id == id) else {
-        panic!("the suite has no case {id}");
-    };
-    let settings = match Settings::from_environment() {
-        Ok(settings) => settings,
-        Err(error) => panic!("{error}"),
-    };
-    let (info, time_max) = (harness.info(), harness.case_time_max());
-    let attempt = Attempt::apart(case, move || harness, settings, time_max);
-    let TestPlace { package, target } = place;
-    let test = id.replace('.', "::");
-    let again = format!(
-        "{}cargo test -p {package} --test {target} -- --include-ignored --exact {test}",
-        settings.as_variables()
-    );
+fn check<H: StoreHarness>(case: &'static Case, harness: H, again: &str) -> Result<(), Failed> {
+    let settings = Settings::from_environment()?;
+    let (id, info, time_max) = (case.id, harness.info(), harness.case_time_max());
+    let attempt = Attempt::isolated(case, move || harness, settings, time_max);
+    let again = format!("{}{again}", settings.as_variables());
     let report = attempt.report(case, attempt.status(), settings, again);
-    match (report.status, &report.skipped) {
-        (Status::Passed, _) => {}
-        (Status::Skipped, reason) if !report.missed => {
+    let reason = report.skipped.as_deref().unwrap_or_default();
+    match report.status {
+        Status::Passed => Ok(()),
+        Status::Skipped if !report.missed => {
             // Tests have no other way to say that they were not run.
             #[allow(clippy::print_stdout, reason = "for whoever runs the test")]
             {
-                println!("{id}: {}: {}", report.status, reason.as_deref().unwrap_or_default());
+                println!("{id}: {}: {reason}", report.status);
             }
+            Ok(())
         }
-        (Status::Skipped, reason) => panic!("{id}: not run: {}", reason.as_deref().unwrap_or_default()),
-        (Status::Failed | Status::Flaky | Status::NotImplemented, _) => {
-            panic!("on {} {}: {}", info.name, info.version, report.in_full())
+        Status::Skipped => Err(format!("{id}: not run: {reason}").into()),
+        Status::Failed | Status::Flaky | Status::NotImplemented => {
+            Err(format!("on {} {}: {}", info.name, info.version, report.in_full()).into())
         }
     }
 }
 
-/// Panics unless these are the claims of the harness: everything but its gaps. Those of
-/// [`conformance_tests!`](crate::conformance_tests) are named before anything runs, and a case that no claim
-/// stands for is ignored without a word.
-pub fn check_claims<H: StoreHarness>(harness: &H, claims: &[&str]) {
+/// Fails unless these are the claims of the harness: everything but its gaps. Claims are named before anything runs,
+/// and a case that no claim stands for is ignored.
+fn check_claims<H: StoreHarness>(harness: &H, claims: &[&str]) -> Result<(), Failed> {
     let gaps = harness.gaps();
     let left = Claim::all().filter(|claim| !gaps.iter().any(|gap| gap.claim == *claim));
     let left: BTreeSet<String> = left.map(|claim| claim.to_string()).collect();
     let named: BTreeSet<String> = claims.iter().map(|claim| (*claim).to_owned()).collect();
+    if left == named {
+        return Ok(());
+    }
     let missing: Vec<_> = left.difference(&named).collect();
     let surplus: Vec<_> = named.difference(&left).collect();
-    assert!(
-        missing.is_empty() && surplus.is_empty(),
+    Err(format!(
         "the claims are not everything but the gaps of the harness: neither claimed nor a gap are {missing:?}, \
          claimed and a gap are {surplus:?}"
-    );
+    )
+    .into())
 }

@@ -10,8 +10,8 @@ use holdover_store::StateStore;
 use crate::case::Capability;
 use crate::gap::Claim;
 use crate::harness::{Instance, StoreHarness};
-use crate::place::Place;
 use crate::proxy::Proxy;
+use crate::raw_data::Place;
 
 /// How long the harness may take to end with one instance, however long a case may take.
 const DISPOSE_TIME_MAX: Duration = Duration::from_secs(30);

@@ -1,6 +1,7 @@
 //! A sound store whose pages are as short as the contract allows: it passes every case.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,7 +15,9 @@ use holdover_store_memory::{Limits, MemoryStore};
 
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
-conformance_tests!(Short::default(), claims: [core, distributed, change_hints, forks, retention]);
+fn main() -> ExitCode {
+    conformance_tests!(Short::default(), claims: [core, distributed, change_hints, forks, retention])
+}
 
 #[derive(Default)]
 struct Short {

@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use holdover_conformance_tests::reference::MemoryHarness;
@@ -46,58 +47,21 @@ fn sqlite() -> SqliteHarness {
     SqliteHarness::in_folder(std::env::temp_dir())
 }
 
-mod faulty_without_faults {
-    use super::*;
-    conformance_tests!(
-        Wrapped::new(memory(), faulty),
-        claims: [core, distributed, change_hints, forks, retention, due_order],
-    );
-}
-
-mod recorded {
-    use super::*;
-    conformance_tests!(
-        Wrapped::new(memory(), recording),
-        claims: [core, distributed, change_hints, forks, retention, due_order],
-    );
-}
-
-mod compressed_in_memory {
-    use super::*;
-    conformance_tests!(
-        Wrapped::new(memory(), compressed),
-        claims: [core, distributed, change_hints, forks, retention, due_order],
-    );
-}
-
-mod encrypted_in_memory {
-    use super::*;
-    conformance_tests!(
-        Wrapped::new(memory(), encrypted),
-        claims: [core, distributed, change_hints, forks, retention, due_order],
-    );
-}
-
-mod both_in_memory {
-    use super::*;
-    conformance_tests!(
-        Wrapped::new(memory(), both),
-        claims: [core, distributed, change_hints, forks, retention, due_order],
-    );
-}
-
-mod or_plain_in_memory {
-    use super::*;
-    conformance_tests!(
-        Wrapped::new(memory(), or_plain),
-        claims: [core, distributed, change_hints, forks, retention, due_order],
-    );
-}
-
-mod both_on_sqlite {
-    use super::*;
-    conformance_tests!(
-        Wrapped::new(sqlite(), both),
-        claims: [core, durable, distributed, change_hints, forks, retention, due_order],
-    );
+fn main() -> ExitCode {
+    conformance_tests! {
+        "faulty_without_faults" => Wrapped::new(memory(), faulty),
+            claims: [core, distributed, change_hints, forks, retention, due_order];
+        "recorded" => Wrapped::new(memory(), recording),
+            claims: [core, distributed, change_hints, forks, retention, due_order];
+        "compressed_in_memory" => Wrapped::new(memory(), compressed),
+            claims: [core, distributed, change_hints, forks, retention, due_order];
+        "encrypted_in_memory" => Wrapped::new(memory(), encrypted),
+            claims: [core, distributed, change_hints, forks, retention, due_order];
+        "both_in_memory" => Wrapped::new(memory(), both),
+            claims: [core, distributed, change_hints, forks, retention, due_order];
+        "or_plain_in_memory" => Wrapped::new(memory(), or_plain),
+            claims: [core, distributed, change_hints, forks, retention, due_order];
+        "both_on_sqlite" => Wrapped::new(sqlite(), both),
+            claims: [core, durable, distributed, change_hints, forks, retention, due_order];
+    }
 }

@@ -1,6 +1,10 @@
 //! The reference store under the public suite.
 
+use std::process::ExitCode;
+
 use holdover_conformance_tests::conformance_tests;
 use holdover_conformance_tests::reference::MemoryHarness;
 
-conformance_tests!(MemoryHarness::new(), claims: [core, distributed, change_hints, forks, retention, due_order]);
+fn main() -> ExitCode {
+    conformance_tests!(MemoryHarness::new(), claims: [core, distributed, change_hints, forks, retention, due_order])
+}

@@ -1,30 +1,29 @@
 //! The Postgres store under the public suite.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use holdover_conformance_tests::conformance_tests;
 use holdover_store_postgres::conformance::{PostgresHarness, Server};
 
-conformance_tests!(
-    PostgresHarness::on(Server::shared().url()).child_program(this_program),
-    claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults, raw_data],
-);
+fn main() -> ExitCode {
+    // Started to be killed.
+    if let Ok(place) = std::env::var(PLACE) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(PostgresHarness::serve_child(&place));
+        return ExitCode::SUCCESS;
+    }
+    conformance_tests!(
+        PostgresHarness::on(Server::shared().url()).child_program(this_program),
+        claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults, raw_data],
+    )
+}
 
 /// The variable that names the store to this program as a child.
 const PLACE: &str = "HOLDOVER_CHILD_PLACE";
 
 fn this_program(place: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", "child", "--nocapture"]).env(PLACE, place);
+    command.env(PLACE, place);
     command
-}
-
-/// No test, unless this program was started to be killed.
-#[test]
-fn child() {
-    if let Ok(place) = std::env::var(PLACE) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(PostgresHarness::serve_child(&place));
-    }
 }

@@ -3,15 +3,23 @@
 
 mod support;
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use holdover_conformance_tests::conformance_tests;
 use holdover_store_redis::conformance::RedisHarness;
 
-conformance_tests!(
-    RedisHarness::at(support::cluster_url()).child_program(this_program),
-    claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, raw_data],
-);
+fn main() -> ExitCode {
+    // Started to be killed.
+    if let (Ok(url), Ok(namespace)) = (std::env::var(URL), std::env::var(NAMESPACE)) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(RedisHarness::serve_child(&url, &namespace));
+        return ExitCode::SUCCESS;
+    }
+    conformance_tests!(
+        RedisHarness::at(support::cluster_url()).child_program(this_program),
+        claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, raw_data],
+    )
+}
 
 /// The variables that name the server and the namespace to this program as a child.
 const URL: &str = "HOLDOVER_CHILD_URL";
@@ -19,15 +27,6 @@ const NAMESPACE: &str = "HOLDOVER_CHILD_NAMESPACE";
 
 fn this_program(url: &str, namespace: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", "child", "--nocapture"]).env(URL, url).env(NAMESPACE, namespace);
+    command.env(URL, url).env(NAMESPACE, namespace);
     command
-}
-
-/// No test, unless this program was started to be killed.
-#[test]
-fn child() {
-    if let (Ok(url), Ok(namespace)) = (std::env::var(URL), std::env::var(NAMESPACE)) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(RedisHarness::serve_child(&url, &namespace));
-    }
 }

@@ -2,30 +2,29 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use holdover_conformance_tests::conformance_tests;
 use holdover_store_sqlite::conformance::SqliteHarness;
 
-conformance_tests!(
-    SqliteHarness::in_folder(std::env::temp_dir()).child_program(this_program),
-    claims: [core, durable, distributed, change_hints, forks, retention, due_order, child_process, raw_data],
-);
+fn main() -> ExitCode {
+    // Started to be killed.
+    if let Some(file) = std::env::var_os(FILE) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(SqliteHarness::serve_child(Path::new(&file)));
+        return ExitCode::SUCCESS;
+    }
+    conformance_tests!(
+        SqliteHarness::in_folder(std::env::temp_dir()).child_program(this_program),
+        claims: [core, durable, distributed, change_hints, forks, retention, due_order, child_process, raw_data],
+    )
+}
 
 /// The variable that names the file to this program as a child.
 const FILE: &str = "HOLDOVER_CHILD_FILE";
 
 fn this_program(file: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", "child", "--nocapture"]).env(FILE, file);
+    command.env(FILE, file);
     command
-}
-
-/// No test, unless this program was started to be killed.
-#[test]
-fn child() {
-    if let Some(file) = std::env::var_os(FILE) {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(SqliteHarness::serve_child(Path::new(&file)));
-    }
 }

@@ -22,6 +22,7 @@ pub mod ids;
 mod inbox;
 mod interrupt;
 mod layer;
+mod operations;
 pub mod payload;
 mod pending;
 mod read;

@@ -7,6 +7,7 @@ pub mod allowed;
 pub mod fault;
 pub mod graph;
 pub mod lexer;
+pub mod lines;
 pub mod long;
 pub mod manifest;
 pub mod markdown;

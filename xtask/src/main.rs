@@ -1,12 +1,15 @@
-//! Writes what the rules of the repository check, and runs the tests that take long. See [`trace`] and [`long`].
+//! Writes or prints what is found out about the repository, and runs the tests that take long. See [`trace`],
+//! [`lines`](xtask::lines) and [`long`].
 
 use std::process::{Command, ExitCode};
 
+use xtask::lines::Lines;
 use xtask::long::{self, PARTS, Part, Row};
 use xtask::trace::{PAGE, SECTIONS, Trace};
 use xtask::tree::Tree;
 
 const USAGE: &str = "usage: cargo xtask trace --write    writes the counts of docs/requirements.md
+       cargo xtask lines            prints how many lines of code each crate has
        cargo xtask long [NAME...]   runs tests with large counts, and writes docs/long-run.md
                                     without a name: the parts that did not pass at this commit
 
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["trace", "--write"] => write_trace(),
+        ["lines"] => Ok(Lines::of(&Tree::here()).table().trim_end().to_owned()),
         ["long", ref names @ ..] => run_long(names, &mut |line| println!("{line}")),
         _ => {
             eprintln!("{USAGE}");

@@ -2,16 +2,7 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::InboxSeq;
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    Commit, CommitOutcome, Deletion, Delivery, NewSession, Release, SessionStatus, Start, StateStore, Wake,
-};
-
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{commit, message, message_that, new_session, promote, suspended};
+use super::prelude::*;
 
 cases! {
     timer.not_claimable_before_due: Distributed Time,

@@ -1,21 +1,9 @@
 //! Pages at their bound in bytes: filled to the last byte, and with one row that is too large among smaller
 //! ones.
 
-use holdover_store::ids::{InboxSeq, SessionKey, StateFormat};
-use holdover_store::payload::Payload;
-use holdover_store::{
-    CheckpointQuery, Commit, DeltaBatch, EventCursor, EventPage, InboxItem, Labels, NewMessage, NewPending,
-    NewSession, NewState, OutcomeKind, PAGE_BYTES_MAX, PAGE_ROWS_MAX, PageRequest, PendingQuery, RunEnd,
-    SessionQuery, SessionStatus, StateStore, Wake,
-};
+use holdover_store::PAGE_BYTES_MAX;
 
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    TENANT, approval, commit, count, id, key, message_that, new_session, range, release_to,
-};
-use crate::snapshot::{ends, walk_sessions};
+use super::prelude::*;
 
 cases! {
     page.no_message_is_passed_at_its_bound: Core Property,

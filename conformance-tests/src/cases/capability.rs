@@ -1,13 +1,8 @@
 //! The capabilities that a store declares.
 
-use holdover_store::ids::{CheckpointId, Incarnation};
-use holdover_store::{ForkOutcome, Remove, SessionStatus, StateStore, StoreErrorKind};
+use holdover_store::ids::Incarnation;
 
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{new_fork, retention};
-use crate::sweep::removed;
+use super::prelude::*;
 
 cases! {
     capability.undeclared_answers_unsupported: Core Sequential,

@@ -1,16 +1,7 @@
 //! Checkpoints: states of a session that are kept.
 
-use holdover_store::ids::{CheckpointId, Epoch, EventSeq, MessageSeq, StateFormat, Version};
-use holdover_store::{
-    Checkpoint, CheckpointQuery, Commit, CommitOutcome, Deletion, NewState, PageRequest, SessionStatus,
-    StateStore, StoreErrorKind,
-};
-
-use crate::bench::{Bench, Handle, nobody, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{bytes, checkpoint, commit, count, events, inline, promote, release_to, state};
-use crate::snapshot::{PAGES_MAX, all_checkpoints, ends, snapshot, walk_checkpoints};
+use super::prelude::*;
+use crate::snapshot::{all_checkpoints, walk_checkpoints};
 
 cases! {
     checkpoint.latest_and_by_id: Core Time,

@@ -2,21 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use holdover_store::ids::{Epoch, StateFormat, Version};
-use holdover_store::payload::Payload;
-use holdover_store::{
-    ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, Delivery, InboxItem, NewSession, NewState,
-    OutcomeKind, Queues, Release, SessionStatus, StateStore, Wake,
-};
-
-use crate::bench::{Bench, Restart, nobody, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    abort, approval, bytes, commit, id, key, message, message_that, new_session, release_to, result, run_end,
-    soft, staging, state, suspended,
-};
-use crate::snapshot::{all_items, load};
+use super::prelude::*;
 
 cases! {
     claim.brings_staged_pending_inbox_interrupt_attempts_now_atomically: Distributed Sequential,

@@ -4,18 +4,12 @@
 
 use std::time::Duration;
 
-use holdover_store::{ClaimOutcome, Delivery, SessionStatus, StateStore};
-
-use crate::bench::{Bench, Handle, nobody};
-use crate::case::cases;
+use super::prelude::*;
+use crate::backoff::Backoff;
+use crate::cancel::PollAtMost;
 use crate::difference::differences;
-use crate::failure::{CaseResult, Failure, ensure_eq, want};
-use crate::fixture::{commit, message};
 use crate::ops::{Op, Stage};
-use crate::pause::Pauses;
-use crate::poll::PollAtMost;
-use crate::scene::{Ask, Scene};
-use crate::snapshot::load;
+use crate::scenario::{Ask, Scenario};
 
 cases! {
     crash.cancel_sweep_every_mutating_op: Core Crash,
@@ -41,9 +35,9 @@ async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
     }
     // Nothing is locked for longer than the lease, which all of them wait for together.
     t.advance(t.lease() * 3).await;
-    for Dropped { scene, op, polls } in &dropped {
+    for Dropped { scenario, op, polls } in &dropped {
         t.forget_history();
-        let went = goes_on(&t, &peer, scene, *op).await;
+        let went = goes_on(&t, &peer, scenario, *op).await;
         went.map_err(|failure| failure.within(format!("{op:?} after {polls} polls")))?;
     }
     Ok(())
@@ -51,39 +45,39 @@ async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
 
 /// An operation that was dropped while it waited, and then repeated.
 struct Dropped {
-    scene: Scene,
+    scenario: Scenario,
     op: Op,
     polls: usize,
 }
 
-/// Drops `op` after 1, 2, 3, … polls, each time in a scene of its own, until it ends by itself.
+/// Drops `op` after 1, 2, 3, … polls, each time in a scenario of its own, until it ends by itself.
 async fn sweep(t: &Bench, peer: &Handle, op: Op, dropped: &mut Vec<Dropped>) -> CaseResult {
     for polls in 1..=POLLS_MAX {
-        let scene = Scene::new(t.lease());
+        let scenario = Scenario::new(t.lease());
         t.forget_history();
-        let swept = drop_at(t, peer, &scene, op, polls).await;
+        let swept = drop_at(t, peer, &scenario, op, polls).await;
         if swept.map_err(|failure| failure.within(format!("after {polls} polls")))? {
             return Ok(());
         }
-        dropped.push(Dropped { scene, op, polls });
+        dropped.push(Dropped { scenario, op, polls });
     }
     Err(Failure::new(format!("expected an end after at most {POLLS_MAX} polls\n    found    none")))
 }
 
 /// Drops `op` after so many polls and repeats it. Answers whether it had ended by itself.
-async fn drop_at(t: &Bench, peer: &Handle, scene: &Scene, op: Op, polls: usize) -> CaseResult<bool> {
-    let mut model = scene.prepare(&t.store, op.stage()).await?;
-    let request = scene.request(op, Ask { tag: "swept", lease: t.lease() });
-    let before = scene.snapshot_of(&model);
-    let expected = scene.ask_model(&mut model, &request);
-    let after = scene.snapshot_of(&model);
-    ensure_eq!(scene.snapshot(peer).await?, before, "the session before the operation");
+async fn drop_at(t: &Bench, peer: &Handle, scenario: &Scenario, op: Op, polls: usize) -> CaseResult<bool> {
+    let mut model = scenario.prepare(&t.store, op.stage()).await?;
+    let request = scenario.request(op, Ask { tag: "swept", lease: t.lease() });
+    let before = scenario.snapshot_of(&model);
+    let expected = scenario.ask_model(&mut model, &request);
+    let after = scenario.snapshot_of(&model);
+    ensure_eq!(scenario.snapshot(peer).await?, before, "the session before the operation");
 
-    let ended = PollAtMost::new(polls, scene.ask(&t.store, &request)).await;
-    settles(peer, scene, &before, &after, ended.is_some()).await?;
+    let ended = PollAtMost::new(polls, scenario.ask(&t.store, &request)).await;
+    settles(peer, scenario, &before, &after, ended.is_some()).await?;
     // What was dropped may still be on its way through this handle: another write comes after it.
     t.store.deliver(&nobody(), message("after")).await?;
-    settles(peer, scene, &before, &after, ended.is_some())
+    settles(peer, scenario, &before, &after, ended.is_some())
         .await
         .map_err(|failure| failure.within("later"))?;
     let has_ended = ended.is_some();
@@ -91,8 +85,8 @@ async fn drop_at(t: &Bench, peer: &Handle, scene: &Scene, op: Op, polls: usize) 
         ensure_eq!(answer?, expected, "the answer of an operation that was not dropped");
     }
     // Repeated, it completes.
-    scene.ask(peer, &request).await?;
-    ensure_eq!(scene.snapshot(peer).await?, after, "the session after the repeat");
+    scenario.ask(peer, &request).await?;
+    ensure_eq!(scenario.snapshot(peer).await?, after, "the session after the repeat");
     Ok(has_ended)
 }
 
@@ -100,16 +94,16 @@ async fn drop_at(t: &Bench, peer: &Handle, scene: &Scene, op: Op, polls: usize) 
 /// its end is taken again.
 pub(super) async fn settles(
     peer: &Handle,
-    scene: &Scene,
+    scenario: &Scenario,
     before: &str,
     after: &str,
     ended: bool,
 ) -> CaseResult {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
-    let mut pauses = Pauses::new();
+    let mut pauses = Backoff::new();
     loop {
         // A session that is deleted between two reads is no failure: it is read again.
-        let found = scene.snapshot(peer).await;
+        let found = scenario.snapshot(peer).await;
         match &found {
             Ok(found) if found == after || (found == before && !ended) => return Ok(()),
             Ok(_) | Err(_) => {}
@@ -135,11 +129,11 @@ fn neither(before: &str, after: &str, found: CaseResult<String>) -> Failure {
 }
 
 /// A peer takes the session and goes on.
-async fn goes_on(bench: &Bench, peer: &Handle, scene: &Scene, op: Op) -> CaseResult {
+async fn goes_on(bench: &Bench, peer: &Handle, scenario: &Scenario, op: Op) -> CaseResult {
     if [Op::Delete, Op::Purge].contains(&op) {
-        scene.next_life().prepare(&bench.store, Stage::Failed).await?;
+        scenario.next_life().prepare(&bench.store, Stage::Failed).await?;
     }
-    let target = scene.target();
+    let target = scenario.target();
     let work = async {
         let outcome = peer.claim_session(&target, bench.claim_one()).await?;
         let claim = want!(outcome, ClaimOutcome::Claimed(claim) => claim);

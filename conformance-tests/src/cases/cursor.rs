@@ -1,18 +1,10 @@
 //! Cursors: places in the log of a session, and in lists.
 
-use holdover_store::ids::{Epoch, SessionKey};
 use holdover_store::payload::Digest;
-use holdover_store::{
-    CheckpointQuery, Commit, CommitOutcome, Deletion, DeltaBatch, DeltaOutcome, EventCursor, EventPage,
-    PageCursor, PageRequest, PendingQuery, SessionQuery, SessionStatus, StateStore, StoreError,
-    StoreErrorKind, StreamId, runs_digest,
-};
+use holdover_store::runs_digest;
 
-use crate::bench::{Bench, Handle, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{TENANT, approval, bytes, checkpoint, commit, count, deltas, events, id, key};
-use crate::reader::{Reader, Shown, read};
+use super::prelude::*;
+use crate::reader::{Reader, Shown};
 use crate::snapshot::all_events;
 
 cases! {

@@ -1,16 +1,6 @@
 //! Fidelity: data is read back as it was written, byte for byte.
 
-use holdover_store::ids::StateFormat;
-use holdover_store::payload::Payload;
-use holdover_store::{
-    ClaimOne, Commit, InboxItem, Labels, NewMessage, NewPending, NewSession, NewState, OutcomeKind, RunEnd,
-    StagedResult, Staging, StateStore, StoreError, StoreErrorKind,
-};
-
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{approval, bytes, commit, id, inline, key, message, new_session};
+use super::prelude::*;
 
 cases! {
     data.large_payload_1mib_and_16mib_or_typed_too_large: Core Sequential,

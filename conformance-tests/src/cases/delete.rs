@@ -2,22 +2,10 @@
 //!
 //! Requirements: C09.
 
-use holdover_store::ids::{Epoch, InboxSeq, Incarnation, Version};
-use holdover_store::{
-    CasOutcome, Claim, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion,
-    Interrupt, InterruptOutcome, NewSession, PendingQuery, Remove, Session, SessionQuery, SessionStatus,
-    Start, StateStore, StatusCas, TOMBSTONE_STANDS,
-};
+use holdover_store::ids::Incarnation;
+use holdover_store::{Session, TOMBSTONE_STANDS};
 
-use crate::bench::{Bench, nobody, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    TENANT, abort, approval, commit, events, fresh_id, fresh_incarnation, id, inline, key, message,
-    new_session, result, retention, soft, staging, state,
-};
-use crate::snapshot::{snapshot, walk_pending, walk_sessions};
-use crate::sweep::removed;
+use super::prelude::*;
 
 cases! {
     delete.removes_every_row_of_session: Core Sequential,

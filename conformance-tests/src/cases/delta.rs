@@ -1,16 +1,7 @@
 //! Deltas: the text of a model while it is written.
 
-use holdover_store::ids::{Epoch, Fence, SessionKey};
-use holdover_store::{
-    Commit, CommitOutcome, Deletion, DeltaBatch, DeltaOutcome, EventCursor, Release, SessionStatus,
-    StateStore, StoreError, StoreErrorKind, StreamId,
-};
-
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{bytes, commit, deltas, events, fresh_incarnation, key_of, release_to, suspended};
-use crate::reader::{Shown, read};
+use super::prelude::*;
+use crate::reader::Shown;
 
 cases! {
     deltas.shown_after_the_log_in_order: Core Sequential,

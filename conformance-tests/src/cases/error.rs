@@ -2,21 +2,10 @@
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use holdover_store::ids::{CheckpointId, InboxSeq, SessionKey};
-use holdover_store::payload::{Digest, Payload};
-use holdover_store::{
-    CheckpointQuery, ClaimOne, Commit, DeltaBatch, EventCursor, InboxItem, Labels, NewFork, NewMessage,
-    NewSession, NewState, PageCursor, PageRequest, PendingQuery, Remove, RetentionRule, Retry, SessionQuery,
-    SessionStatus, StagedResult, Staging, StateStore, StatusCas, StoreError, StoreErrorKind,
-};
 
-use crate::bench::{Bench, nobody};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq};
-use crate::fixture::{
-    TENANT, answer, checkpoint, commit, deltas, fresh_incarnation, id, key_of, message, new_fork,
-    new_session, range, retention,
-};
+use holdover_store::payload::Digest;
+
+use super::prelude::*;
 
 cases! {
     error.names_the_operation_the_session_and_the_field: Core Property,

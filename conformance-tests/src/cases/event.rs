@@ -2,20 +2,13 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{EventSeq, ItemKey};
-use holdover_store::payload::Payload;
-use holdover_store::{
-    Commit, CommitOutcome, Delivery, EventCursor, EventPage, NewSession, PAGE_ROWS_MAX, StateStore,
-    StoreErrorKind, StoredEvent, Wake, Watch,
-};
+use holdover_store::ids::ItemKey;
+use holdover_store::{StoredEvent, Watch};
 
-use crate::bench::{Bench, Handle, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{bytes, commit, events, fresh_id, message_that, new_session, promote, texts};
-use crate::pause::Pauses;
+use super::prelude::*;
+use crate::backoff::Backoff;
 use crate::reader::up_to;
-use crate::snapshot::{all_events, load};
+use crate::snapshot::all_events;
 
 cases! {
     events.append_offsets_strictly_increase: Core Sequential,
@@ -295,7 +288,7 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
         let began = tokio::time::Instant::now();
         let watched = watch.clone();
         let waiting = tokio::spawn(async move { waiter.wait_for_change(watched, AT_MOST).await });
-        let mut pauses = Pauses::new();
+        let mut pauses = Backoff::new();
         // The first change may come before the waiter waits; one of those after it is heard.
         while !waiting.is_finished() {
             let name: ItemKey = fresh_id("m");

@@ -1,16 +1,6 @@
 //! A faulty or greedy party holds up nobody else.
 
-use holdover_store::ids::SessionKey;
-use holdover_store::payload::Payload;
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    Claim, Commit, Delivery, InboxItem, NewSession, SessionStatus, Start, StateStore, StoreErrorKind,
-};
-
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{commit, id, message, new_session, release_to, suspended};
+use super::prelude::*;
 use crate::sweep::as_many_due;
 
 cases! {

@@ -1,19 +1,6 @@
 //! Fences, repeats, receipts.
 
-use holdover_store::ids::{Epoch, Fence, InboxSeq, MessageSeq, Version};
-use holdover_store::{
-    Applied, CasOutcome, ClaimOutcome, Commit, CommitOutcome, DeleteOutcome, Deletion, DeltaOutcome,
-    InterruptCheck, LeaseOutcome, Receipt, Release, SessionStatus, StageOutcome, StateStore, StatusCas,
-    StoreErrorKind,
-};
-
-use crate::bench::{Bench, Restart, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    approval, commit, deltas, events, fresh_incarnation, inline, key, key_of, message, release_to, soft,
-    staging, state,
-};
+use super::prelude::*;
 
 cases! {
     lease.stale_epoch_commit_rejected_and_no_effect: Distributed Time,

@@ -1,22 +1,7 @@
 //! Forks: their content.
 
-use holdover_store::ids::{
-    CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, SessionKey, StateFormat, Version,
-};
-use holdover_store::{
-    Checkpoint, Commit, Deletion, ForkOutcome, Labels, NewFork, SessionQuery, SessionStatus, StateStore,
-    StoreErrorKind,
-};
-
-use crate::bench::{Bench, nobody};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    TENANT, answer, approval, bytes, checkpoint, commit, count, deltas, events, fresh_incarnation, id,
-    inline, key, key_of, message, new_fork, result, retention, staging, texts,
-};
-use crate::snapshot::{Snapshot, all_checkpoints, walk_sessions};
-use crate::sweep::removed;
+use super::prelude::*;
+use crate::snapshot::all_checkpoints;
 
 cases! {
     fork.copies_prefix_and_is_isolated: Core Sequential needs Forks,

@@ -2,20 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{CheckpointId, SessionKey, Version};
-use holdover_store::{
-    Claim, Commit, CommitOutcome, Deletion, ForkOutcome, NewFork, NewMessage, SessionStatus, StateStore,
-};
-
-use crate::bench::{Bench, Handle, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{
-    bytes, checkpoint, commit, fresh_id, fresh_incarnation, inline, key, message, new_fork,
-};
-use crate::pause::Pauses;
-use crate::poll::PollAtMost;
-use crate::snapshot::{Snapshot, snapshot};
+use super::prelude::*;
+use crate::backoff::Backoff;
+use crate::cancel::PollAtMost;
 
 cases! {
     fork.repeat_answers_the_same_and_changes_nothing: Core Sequential needs Forks,
@@ -117,7 +106,7 @@ const SETTLE_MAX: Duration = Duration::from_secs(20);
 async fn none_or_whole(peer: &Handle, whole: &Snapshot) -> CaseResult<bool> {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
     let key = key("fork");
-    let mut pauses = Pauses::new();
+    let mut pauses = Backoff::new();
     loop {
         match snapshot(peer, &key).await {
             Ok(found) if found.session.is_none() => return Ok(false),

@@ -7,23 +7,13 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use holdover_store::ids::{Fence, SessionKey};
-use holdover_store::{
-    CasOutcome, ClaimDue, Commit, DeleteOutcome, Deletion, NewFork, NewSession, Release, Remove,
-    RetentionRule, SessionStatus, Start, StateStore, StatusCas, Watch,
-};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::bench::{Bench, Handle};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{
-    answer, approval, checkpoint, commit, deltas, fresh_id, key_of, message, new_fork, new_session,
-    retention, soft, suspended,
-};
-use crate::sweep::removed;
+use holdover_store::Watch;
+
+use super::prelude::*;
 
 cases! {
     hint.whoever_watches_a_session_is_told_of_every_change: Distributed Property needs ChangeHints,

@@ -2,18 +2,9 @@
 //!
 //! Requirements: C09, C28.
 
-use holdover_store::ids::InboxSeq;
-use holdover_store::{
-    Commit, CommitOutcome, Delivery, INBOX_PAGE, InboxItem, ItemKind, SessionStatus, StateStore,
-    StoreErrorKind, Wake,
-};
+use holdover_store::INBOX_PAGE;
 
-use crate::bench::{Bench, nobody, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    answer, approval, bytes, commit, id, message, message_that, release_to, seqs, signal_that, suspended,
-};
+use super::prelude::*;
 use crate::snapshot::walk_items;
 
 cases! {

@@ -2,24 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{CheckpointId, SessionKey, Version};
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    CasOutcome, Checkpoint, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome,
-    Deletion, Delivery, ForkOutcome, InboxItem, InterruptOutcome, LeaseOutcome, NewSession, OutcomeKind,
-    Remove, SessionStatus, StateStore, StatusCas, StoredItem,
-};
+use holdover_store::StoredItem;
 
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{
-    abort, answer, approval, bytes, checkpoint, commit, count, events, fresh_id, fresh_incarnation, id,
-    inline, message, new_fork, new_session, promote, release_to, retention, run_end, soft, staging,
-    suspended,
-};
-use crate::snapshot::Snapshot;
-use crate::sweep::removed;
+use super::prelude::*;
 
 cases! {
     instant.every_row_has_that_of_its_write: Core Time,

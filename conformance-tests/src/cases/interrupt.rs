@@ -2,15 +2,9 @@
 //!
 //! Requirements: H05.
 
-use holdover_store::{
-    ClaimDue, Commit, DeleteMode, Deletion, Interrupt, InterruptCheck, InterruptKind, InterruptOutcome,
-    Queues, SessionStatus, StateStore,
-};
+use holdover_store::{DeleteMode, InterruptKind};
 
-use crate::bench::{Bench, nobody, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{abort, approval, commit, id, key, message, release_to, soft, suspended};
+use super::prelude::*;
 
 cases! {
     interrupt.by_status_table_every_pair: Core Property,

@@ -6,15 +6,9 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use holdover_store::{CommitOutcome, SessionStatus, StateStore};
-
-use crate::bench::{Bench, Handle};
-use crate::case::cases;
+use super::prelude::*;
 use crate::child::{self, ROUND, SAYS};
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::texts;
 use crate::random::drawn;
-use crate::snapshot::{Snapshot, snapshot};
 
 cases! {
     crash.sigkill_acked_is_durable: Durable Crash needs ChildProcess,

@@ -5,15 +5,7 @@ mod late;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use holdover_store::ids::Epoch;
-use holdover_store::{
-    ClaimOne, ClaimOutcome, Commit, CommitOutcome, LeaseOutcome, Release, SessionStatus, StateStore,
-};
-
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{commit, inline, key, release_to};
+use super::prelude::*;
 
 cases! {
     lease.claim_is_exclusive: Distributed Concurrent,

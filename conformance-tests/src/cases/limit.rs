@@ -2,18 +2,7 @@
 
 use std::fmt::Debug;
 
-use holdover_store::ids::SessionKey;
-use holdover_store::payload::Payload;
-use holdover_store::{
-    CasOutcome, ClaimOne, ClaimOutcome, Commit, CreateOutcome, InboxItem, Interrupt, InterruptCheck,
-    InterruptOutcome, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, Retry, RunEnd,
-    SessionStatus, StagedResult, Staging, Start, StateStore, StatusCas, StoreError, StoreErrorKind, Wake,
-};
-
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{abort, approval, checkpoint, commit, id, message_that, new_fork, new_session, promote};
+use super::prelude::*;
 
 cases! {
     limit.of_a_creation: Core Property,

@@ -2,17 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    Commit, DeleteMode, Deletion, Labels, NewSession, PAGE_ROWS_MAX, PageRequest, PendingQuery, SessionQuery,
-    SessionStatus, SessionSummary, StateStore, StoreErrorKind, TimeRange,
-};
+use holdover_store::{DeleteMode, SessionSummary, TimeRange};
 
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{TENANT, approval, commit, id, inline, key, message, new_session, release_to};
-use crate::snapshot::{PAGES_MAX, all_runs, walk_pending, walk_sessions};
+use super::prelude::*;
+use crate::snapshot::all_runs;
 
 cases! {
     list.shows_each_session_as_it_stands: Core Sequential,

@@ -1,13 +1,9 @@
 //! The transcript: append-only, dense, never rewritten.
 
-use holdover_store::ids::{MessageSeq, Version};
-use holdover_store::{Commit, CommitOutcome, MessagePage, StateStore};
+use holdover_store::MessagePage;
 
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{bytes, commit, inline, range, state};
-use crate::snapshot::{all_messages, load, walk_messages};
+use super::prelude::*;
+use crate::snapshot::{all_messages, walk_messages};
 
 cases! {
     messages.append_assigns_dense_sequence: Core Sequential,

@@ -1,19 +1,6 @@
 //! Names that look alike: session ids, labels, and the place at which a page of pending calls ends.
 
-use holdover_store::ids::SessionKey;
-use holdover_store::{
-    Commit, Deletion, Labels, NewPending, NewSession, PageCursor, PageRequest, PendingKind, PendingQuery,
-    SessionQuery, StateStore, StoreErrorKind,
-};
-
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{
-    TENANT, approval, checkpoint, commit, count, events, id, inline, key, key_of, message, new_session,
-    result, texts,
-};
-use crate::snapshot::{walk_pending, walk_sessions};
+use super::prelude::*;
 
 cases! {
     data.session_ids_are_no_patterns: Core Property,

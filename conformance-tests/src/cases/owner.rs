@@ -2,18 +2,7 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{Fence, SessionKey};
-use holdover_store::{
-    Claim, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeltaOutcome, InterruptCheck,
-    LeaseOutcome, NewSession, Release, SessionStatus, StageOutcome, Start, StateStore, Wake,
-};
-
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    commit, deltas, events, inline, message_that, new_session, release_to, staging, state, suspended,
-};
+use super::prelude::*;
 
 cases! {
     session.repeated_creation_brings_no_claim_of_another_run: Core Time,

@@ -1,17 +1,8 @@
 //! Pages are bounded in bytes, and a walk over them is complete.
 
-use holdover_store::ids::{EventSeq, InboxSeq, SessionKey};
-use holdover_store::payload::Payload;
-use holdover_store::{
-    CheckpointQuery, Commit, DeltaBatch, EventCursor, EventPage, InboxItem, NewMessage, NewPending, NewState,
-    OutcomeKind, PAGE_BYTES_MAX, PAGE_ROWS_MAX, PageRequest, PendingQuery, RunEnd, SessionStatus, StateStore,
-};
+use holdover_store::PAGE_BYTES_MAX;
 
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{TENANT, approval, commit, id, message, message_that, range, release_to};
-use crate::snapshot::{PAGES_MAX, ends};
+use super::prelude::*;
 
 cases! {
     page.messages_end_at_their_bytes: Core Sequential,

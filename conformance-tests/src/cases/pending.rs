@@ -1,16 +1,6 @@
 //! Pending calls: calls that somebody outside owes an answer.
 
-use holdover_store::ids::InboxSeq;
-use holdover_store::{
-    Commit, CommitOutcome, Deletion, Delivery, InboxItem, ItemKind, NewPending, PendingKind, PendingQuery,
-    SessionStatus, StateStore,
-};
-
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{TENANT, answer, approval, commit, id, message, release_to, suspended};
-use crate::snapshot::walk_pending;
+use super::prelude::*;
 
 cases! {
     pending.answer_takes_the_slot_atomically_64_deciders: Distributed Concurrent,

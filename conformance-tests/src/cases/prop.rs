@@ -4,11 +4,8 @@ mod compare;
 mod regressions;
 mod search;
 
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure};
+use super::prelude::*;
 use crate::script::{Coverage, Script, cover};
-
 use compare::{Compare, Story, play};
 use regressions::REGRESSIONS;
 use search::search;

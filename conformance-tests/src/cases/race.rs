@@ -3,19 +3,7 @@
 mod histories;
 mod pairs;
 
-use holdover_store::ids::{Fence, SessionKey};
-use holdover_store::{
-    ClaimOutcome, Commit, CommitOutcome, DeleteOutcome, Deletion, Delivery, InterruptOutcome, LeaseOutcome,
-    SessionStatus, StateStore,
-};
-
-use crate::bench::{Bench, Handle, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{
-    answer, approval, checkpoint, commit, events, id, inline, message, release_to, soft, suspended,
-};
-use crate::snapshot::snapshot;
+use super::prelude::*;
 
 cases! {
     race.op_pair_matrix: Distributed Property,

@@ -1,21 +1,9 @@
 //! Retention: the data that is removed of resting sessions, and the data that never is.
 
-use holdover_store::ids::{SessionKey, Version};
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    ClaimOutcome, Commit, Deletion, NewSession, PageCursor, PurgeReport, Release, Remove, RetentionRule,
-    SessionStatus, Start, StateStore, StoreErrorKind,
-};
+use holdover_store::PurgeReport;
 
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{
-    FAR, TENANT, abort, approval, checkpoint, commit, count, deltas, events, id, inline, key, key_of,
-    message, message_that, new_session, release_to, retention, staging,
-};
-use crate::snapshot::PAGES_MAX;
-use crate::sweep::{removed, swept};
+use super::prelude::*;
+use crate::sweep::swept;
 
 /// More partitions than any store has.
 const PARTITIONS_MAX: usize = 64;

@@ -1,12 +1,6 @@
 //! The records of a session's runs.
 
-use holdover_store::ids::Epoch;
-use holdover_store::{ClaimOne, ClaimOutcome, Commit, OutcomeKind, RunEnd, SessionStatus, StateStore};
-
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{bytes, commit, id, release_to, run_end};
+use super::prelude::*;
 
 cases! {
     run.start_creates_fresh_run_linked_to_session: Core Sequential,

@@ -4,20 +4,10 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use holdover_store::ids::SessionKey;
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession,
-    PageRequest, Retry, Start, StateStore, StoreError, StoreErrorKind,
-};
 
-use crate::bench::{Bench, Handle};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{checkpoint, events, fresh_id, inline, key, message, new_session, range, texts};
-use crate::place::Tampering;
-use crate::poll::PollAtMost;
-use crate::snapshot::{Snapshot, snapshot};
+use super::prelude::*;
+use crate::cancel::PollAtMost;
+use crate::raw_data::Tampering;
 
 cases! {
     schema.init_twice_is_idempotent: Durable Sequential needs RawData,
@@ -93,24 +83,24 @@ fn refused<T>(result: Result<T, StoreError>, kind: StoreErrorKind, what: &str) -
 }
 
 async fn init_twice_is_idempotent(t: Bench) -> CaseResult {
-    let site = t.site().await?;
-    let first = site.open().await?;
+    let place = t.place().await?;
+    let first = place.open().await?;
     let before = works(&first, &first, "first").await?;
-    let second = site.open().await?;
+    let second = place.open().await?;
     ensure_eq!(snapshot(&second, &key("first")).await?, before, "the session after the second open");
     works(&first, &second, "by the first").await?;
     works(&second, &first, "by the second").await?;
     drop((first, second));
-    let third = site.open().await?;
+    let third = place.open().await?;
     ensure_eq!(snapshot(&third, &key("first")).await?, before, "the session after the third open");
     Ok(())
 }
 
 async fn concurrent_init_16_peers(t: Bench) -> CaseResult {
-    let site = Arc::new(t.site().await?);
+    let place = Arc::new(t.place().await?);
     let openers = (0..OPENERS).map(|_| {
-        let site = Arc::clone(&site);
-        tokio::spawn(async move { site.open().await })
+        let place = Arc::clone(&place);
+        tokio::spawn(async move { place.open().await })
     });
     let mut stores = Vec::new();
     for opened in join_all(openers.collect::<Vec<_>>()).await {
@@ -131,16 +121,16 @@ async fn concurrent_init_16_peers(t: Bench) -> CaseResult {
 }
 
 async fn newer_than_binary_fails_closed(t: Bench) -> CaseResult {
-    let site = t.site().await?;
-    let store = site.open().await?;
+    let place = t.place().await?;
+    let store = place.open().await?;
     let before = works(&store, &store, "s").await?;
     drop(store);
-    site.place.tamper(Tampering::Newer).await;
+    place.tamper(Tampering::Newer).await;
     for _ in 0..2 {
-        refused(site.open().await, StoreErrorKind::Newer, "opening what a newer version wrote")?;
+        refused(place.open().await, StoreErrorKind::Newer, "opening what a newer version wrote")?;
     }
-    site.place.tamper(Tampering::NotNewer).await;
-    let store = site.open().await?;
+    place.tamper(Tampering::NotNewer).await;
+    let store = place.open().await?;
     ensure_eq!(snapshot(&store, &key("s")).await?, before, "the session after an open that was refused");
     Ok(())
 }
@@ -148,11 +138,11 @@ async fn newer_than_binary_fails_closed(t: Bench) -> CaseResult {
 async fn interrupted_migration_is_resumable_or_rolled_back(t: Bench) -> CaseResult {
     let mut polls = 1;
     while polls < POLLS_MAX {
-        let site = t.site().await?;
+        let place = t.place().await?;
         t.forget_history();
-        let ended = PollAtMost::new(polls, site.open()).await.is_some();
+        let ended = PollAtMost::new(polls, place.open()).await.is_some();
         let sound = async {
-            let (one, other) = (site.open().await?, site.open().await?);
+            let (one, other) = (place.open().await?, place.open().await?);
             works(&one, &other, "s").await
         };
         sound.await.map_err(|failure: Failure| failure.within(format!("dropped after {polls} polls")))?;
@@ -166,8 +156,8 @@ async fn interrupted_migration_is_resumable_or_rolled_back(t: Bench) -> CaseResu
 }
 
 async fn unknown_enum_value_is_typed_not_panic(t: Bench) -> CaseResult {
-    let site = t.site().await?;
-    let (store, peer) = (site.open().await?, site.open().await?);
+    let place = t.place().await?;
+    let (store, peer) = (place.open().await?, place.open().await?);
     let (bad, good) = (key("bad"), key("good"));
     for key in [&bad, &good] {
         let start = Start::At(Timestamp::EPOCH);
@@ -175,7 +165,7 @@ async fn unknown_enum_value_is_typed_not_panic(t: Bench) -> CaseResult {
             store.create_session(NewSession { key: key.clone(), start, ..new_session("s") }).await?;
         want!(created, CreateOutcome::Created { .. });
     }
-    site.place.tamper(Tampering::UnknownStatus(&bad)).await;
+    place.tamper(Tampering::UnknownStatus(&bad)).await;
     // Some stores can list the runs of what they cannot read.
     let runs = async |handle: &Handle| {
         let listed = handle.list_runs(&bad, PageRequest::default()).await;
@@ -202,16 +192,16 @@ async fn unknown_enum_value_is_typed_not_panic(t: Bench) -> CaseResult {
 }
 
 async fn verify_only_mode_runs_no_ddl(t: Bench) -> CaseResult {
-    let site = t.site().await?;
+    let place = t.place().await?;
     for _ in 0..2 {
-        let Some(opened) = site.open_as_it_is().await else {
+        let Some(opened) = place.open_as_it_is().await else {
             return Err(Failure::moot("this store has no way to be opened as it is"));
         };
         ensure!(opened.is_err(), "expected that nothing is there to be opened", found = "that it was made");
     }
-    let store = site.open().await?;
+    let store = place.open().await?;
     let before = works(&store, &store, "s").await?;
-    match site.open_as_it_is().await {
+    match place.open_as_it_is().await {
         Some(Ok(as_it_is)) => {
             ensure_eq!(snapshot(&as_it_is, &key("s")).await?, before, "the session");
             Ok(())
@@ -224,11 +214,11 @@ async fn verify_only_mode_runs_no_ddl(t: Bench) -> CaseResult {
 }
 
 async fn corrupt_row_is_corrupt_error_and_isolated(t: Bench) -> CaseResult {
-    let site = t.site().await?;
-    let (store, peer) = (site.open().await?, site.open().await?);
+    let place = t.place().await?;
+    let (store, peer) = (place.open().await?, place.open().await?);
     let (bad, good) = (write(&store, "bad").await?, write(&store, "good").await?);
     let before = snapshot(&store, &good).await?;
-    site.place.tamper(Tampering::Message(&bad)).await;
+    place.tamper(Tampering::Message(&bad)).await;
     for handle in [&store, &peer] {
         let read = handle.read_messages(&bad, &[range(1, 2)]).await;
         let error = refused(read, StoreErrorKind::Corrupt, "reading the message")?;

@@ -1,21 +1,8 @@
 //! Scopes: data that belongs to one session, one life of it and one tenant, and to no other.
 
-use holdover_store::ids::{CheckpointId, InboxSeq, Version};
-use holdover_store::{
-    Claim, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome, Deletion, Delivery,
-    ForkOutcome, Labels, NewFork, NewSession, Remove, SessionQuery, SessionStatus, StateStore,
-    TOMBSTONE_STANDS,
-};
+use holdover_store::TOMBSTONE_STANDS;
 
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{
-    TENANT, answer, approval, bytes, checkpoint, commit, count, deltas, fresh_id, fresh_incarnation, id,
-    inline, key, key_of, message, new_fork, new_session, release_to, retention, staging, state,
-};
-use crate::snapshot::walk_sessions;
-use crate::sweep::removed;
+use super::prelude::*;
 
 cases! {
     scope.creations_runs_and_commits_are_known_in_one_session: Core Sequential,

@@ -2,19 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{Epoch, EventSeq, InboxSeq, MessageSeq, StateFormat, Version};
-use holdover_store::{
-    Claim, CreateOutcome, EventCursor, EventPage, Labels, NewSession, PAGE_ROWS_DEFAULT, PageRequest,
-    SessionStatus, Start, StateStore, StoreErrorKind, Wake,
-};
+use holdover_store::PAGE_ROWS_DEFAULT;
 
-use crate::bench::{Bench, nobody, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    bytes, commit, events, fresh_incarnation, id, inline, key, message, message_that, new_session, range,
-    state,
-};
+use super::prelude::*;
 
 cases! {
     session.create_then_get_roundtrip: Core Sequential,

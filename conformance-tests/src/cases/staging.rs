@@ -3,12 +3,8 @@
 //! Requirements: H12.
 
 use holdover_store::ids::CallId;
-use holdover_store::{Applied, Commit, CommitOutcome, SessionStatus, StageOutcome, Staging, StateStore};
 
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{approval, commit, events, id, inline, promote, release_to, result, staging, state};
+use super::prelude::*;
 
 cases! {
     staging.result_is_invisible_until_promoted: Core Sequential,

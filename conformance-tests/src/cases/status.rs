@@ -2,16 +2,7 @@
 //!
 //! Requirements: H02, H03.
 
-use holdover_store::ids::Version;
-use holdover_store::{
-    CasOutcome, ClaimOutcome, Commit, CommitOutcome, Deletion, Delivery, InterruptOutcome, SessionStatus,
-    StateStore, StatusCas, StoreErrorKind,
-};
-
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{abort, commit, message, release_to, signal_that, soft, staging};
+use super::prelude::*;
 
 cases! {
     session.cas_status_succeeds_on_expected_version: Core Sequential,

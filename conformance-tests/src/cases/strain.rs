@@ -3,18 +3,8 @@
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use holdover_store::ids::{CheckpointId, SessionKey, Version};
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    Commit, CreateOutcome, Deletion, Delivery, NewFork, NewSession, Remove, Retry, SessionStatus, Start,
-    StateStore, StoreError,
-};
 
-use crate::bench::{Bench, Handle, nobody, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{checkpoint, count, message, new_fork, new_session, release_to, retention};
-use crate::snapshot::all_items;
+use super::prelude::*;
 
 cases! {
     race.no_deadlock_lock_order_probe: Distributed Concurrent,

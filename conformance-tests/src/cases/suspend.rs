@@ -1,17 +1,6 @@
 //! Parking a session, and waking it.
 
-use holdover_store::{
-    ClaimOutcome, Commit, Delivery, NewPending, PendingKind, Release, SessionStatus, Staging, StateStore,
-    Wake,
-};
-
-use crate::bench::{Bench, race};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    answer, approval, bytes, commit, id, message, message_that, promote, release_to, result, run_end,
-    staging, state, suspended,
-};
+use super::prelude::*;
 
 cases! {
     suspend.pending_client_tool_calls_roundtrip: Core Sequential,

@@ -2,22 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use holdover_store::ids::{CheckpointId, Fence, InboxSeq, SessionKey};
-use holdover_store::{
-    CasOutcome, CheckpointQuery, Claim, ClaimDue, ClaimOutcome, Commit, CommitOutcome, DeleteOutcome,
-    Deletion, Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InterruptCheck, InterruptOutcome,
-    LeaseOutcome, NewFork, NewSession, PageRequest, PendingQuery, SessionQuery, SessionStatus, StageOutcome,
-    StateStore, StatusCas, StoreErrorKind,
-};
-
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{
-    answer, approval, commit, deltas, events, id, inline, key_of, message, new_fork, new_session, range,
-    soft, staging, state,
-};
-use crate::snapshot::{Snapshot, snapshot, walk_pending, walk_sessions};
+use super::prelude::*;
 
 cases! {
     tenant.same_ids_do_not_collide: Core Sequential,

@@ -1,22 +1,10 @@
 //! The contents of answers and rows, field by field.
 
-use holdover_store::ids::{InboxSeq, SessionId, Version, WorkerId};
-use holdover_store::{
-    CasOutcome, ClaimDue, ClaimOne, ClaimOutcome, Commit, CommitOutcome, CreateOutcome, DeleteOutcome,
-    Deletion, Delivery, InboxItem, ItemKind, LeaseOutcome, NewPending, NewSession, OutcomeKind, PendingKind,
-    PendingQuery, Queues, Receipt, Release, SessionStatus, StageOutcome, Staging, Start, StateStore,
-    StatusCas, StoreErrorKind, StoredItem, Wake,
-};
+use holdover_store::StoredItem;
+use holdover_store::ids::{SessionId, WorkerId};
 
-use crate::bench::{Bench, nobody};
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure, ensure_eq, want};
-use crate::fixture::{
-    abort, answer, approval, bytes, checkpoint, commit, deltas, fresh_id, fresh_incarnation, id, inline,
-    message, message_that, new_fork, new_session, promote, range, result, signal_that, soft, staging, state,
-    suspended,
-};
-use crate::snapshot::{all_items, walk_messages, walk_pending};
+use super::prelude::*;
+use crate::snapshot::walk_messages;
 
 cases! {
     session.create_existing_names_the_life_that_is_there: Core Sequential,

@@ -2,21 +2,9 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::{Epoch, SessionKey, StateFormat};
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    ClaimDue, ClaimOne, ClaimOutcome, Commit, CreateOutcome, DeltaOutcome, EventCursor, InboxItem, ItemKind,
-    LEASE_MAX, LeaseOutcome, NewPending, NewSession, NewState, Retry, Start, StateStore, StoreError,
-    StoreErrorKind, StreamId, Wake,
-};
+use holdover_store::LEASE_MAX;
 
-use crate::bench::Bench;
-use crate::case::cases;
-use crate::failure::{CaseResult, ensure_eq, want};
-use crate::fixture::{
-    answer, approval, bytes, commit, deltas, id, message, message_that, new_session, suspended,
-};
-use crate::reader::read;
+use super::prelude::*;
 
 cases! {
     lease.longer_than_24_days_is_kept: Core Time,

@@ -3,16 +3,10 @@
 mod cut;
 
 use self::cut::{Hit, Hits, Known, Patience, Place, TRIES_MAX, Wire, marker, through_the_proxy, too_short};
-use crate::bench::{Bench, nobody};
-use crate::case::cases;
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::{self, events, promote, staging, state};
+use super::prelude::*;
+use crate::fixture;
 use crate::proxy::{Cut, Seen};
 use crate::script::Request;
-use holdover_store::ids::{Fence, Version};
-use holdover_store::{
-    Applied, Commit, CommitOutcome, Receipt, Retry, StateStore, StoreError, StoreErrorKind,
-};
 
 /// How many commits are made until two in a row are as long: a connection of several is made ready for them once.
 const READY_MAX: usize = 12;
@@ -60,13 +54,13 @@ async fn killed_connection_surfaces_unavailable_or_retries(t: Bench) -> CaseResu
         let killed = async {
             let story = wire.story(op).await?;
             let read = Request::Load(nobody());
-            wire.repeat(&story.scene, &read).await?;
+            wire.repeat(&story.scenario, &read).await?;
             wire.kill().await?;
-            let answered = story.scene.try_ask(&wire.through, &story.request).await?;
+            let answered = story.scenario.try_ask(&wire.through, &story.request).await?;
             wire.judge(&story, answered, Known::Nothing).await?;
             wire.kill().await?;
             // A read fares no worse.
-            wire.repeat(&story.scene, &read).await.map(drop)
+            wire.repeat(&story.scenario, &read).await.map(drop)
         };
         killed.await.map_err(|failure: Failure| failure.within(format!("{op:?}")))?;
     }

@@ -3,17 +3,17 @@
 
 mod harness;
 
+use std::process::ExitCode;
+
 use harness::Harness;
 use holdover_conformance_tests::conformance_tests;
 
-conformance_tests!(
-    Harness::default(),
-    claims: [core, durable, distributed, change_hints, forks, retention, due_order, child_process, raw_data],
-);
-
-/// No test, unless this program was started to be killed.
-#[test]
-fn child() {
+fn main() -> ExitCode {
+    // Does nothing, unless this program was started to be killed.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(harness::serve_if_child());
+    conformance_tests!(
+        Harness::default(),
+        claims: [core, durable, distributed, change_hints, forks, retention, due_order, child_process, raw_data],
+    )
 }

@@ -1,14 +1,13 @@
 //! An answer of a store, as a value.
 
-use crate::{
-    CasOutcome, Checkpoint, Claim, ClaimOutcome, CommitOutcome, CreateOutcome, DeleteOutcome, Delivery,
-    DeltaOutcome, EventPage, ForkOutcome, InboxPage, InterruptCheck, InterruptOutcome, LeaseOutcome,
-    MessagePage, Page, PendingCall, PurgeReport, RunRecord, Session, SessionSummary, StageOutcome,
-};
+use std::fmt;
 
 /// Defines the enum, and both conversions for each variant.
 macro_rules! answers {
-    ($($variant:ident($outcome:ty) = $operation:literal,)*) => {
+    (
+        $($_request:ident = $operation:ident($($arguments:tt)*)
+            -> $variant:ident($outcome:ty), writes: $_writes:literal;)*
+    ) => {
         /// The answer to a [`Request`](super::Request): one variant for each method of
         /// [`StateStore`](crate::StateStore).
         #[derive(Debug, Clone, PartialEq)]
@@ -16,9 +15,18 @@ macro_rules! answers {
         #[non_exhaustive]
         pub enum Answer {
             $(
-                #[doc = concat!("Of `", $operation, "`.")]
+                #[doc = concat!("Of `", stringify!($operation), "`.")]
                 $variant($outcome),
             )*
+        }
+
+        impl Answer {
+            /// The outcome that the method answered.
+            pub fn outcome(&self) -> &dyn fmt::Debug {
+                match self {
+                    $(Self::$variant(outcome) => outcome,)*
+                }
+            }
         }
 
         $(
@@ -40,28 +48,4 @@ macro_rules! answers {
     };
 }
 
-answers! {
-    Created(CreateOutcome) = "create_session",
-    Session(Option<Session>) = "load_session",
-    Sessions(Page<SessionSummary>) = "list_sessions",
-    Deleted(DeleteOutcome) = "delete_session",
-    Claimed(ClaimOutcome) = "claim_session",
-    ClaimedDue(Vec<Claim>) = "claim_due",
-    Moved(CasOutcome) = "compare_and_set_status",
-    Renewed(LeaseOutcome) = "renew_lease",
-    Staged(StageOutcome) = "stage_result",
-    Committed(CommitOutcome) = "commit",
-    Streamed(DeltaOutcome) = "append_deltas",
-    Interrupt(InterruptCheck) = "take_interrupt",
-    Delivered(Delivery) = "deliver",
-    Requested(InterruptOutcome) = "request_interrupt",
-    Messages(MessagePage) = "read_messages",
-    Inbox(InboxPage) = "read_inbox",
-    Events(EventPage) = "read_events",
-    Runs(Page<RunRecord>) = "list_runs",
-    Pending(Page<PendingCall>) = "list_pending",
-    Checkpoints(Page<Checkpoint>) = "list_checkpoints",
-    Changed(()) = "wait_for_change",
-    Forked(ForkOutcome) = "fork_session",
-    Purged(PurgeReport) = "purge",
-}
+crate::__each_operation! { [answers] }

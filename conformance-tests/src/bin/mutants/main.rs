@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use holdover_conformance_tests::Suite;
 
-use crate::fault::{Fault, Mutant, SOUND};
+use crate::fault::{Mutant, broken};
 use crate::matrix::Matrix;
 use crate::rows::SOUND_ROWS;
 use crate::store::{Budget, Harness};
@@ -30,10 +30,8 @@ use crate::store::{Budget, Harness};
 const MATRIX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/kill-matrix.md");
 
 /// In these nothing is broken: no case may kill them, else the others prove nothing.
-static REFERENCES: [Mutant; 2] = [
-    Mutant { name: "reference", broken: "nothing", fault: SOUND },
-    Mutant { name: "reference-rows", broken: "nothing", fault: Fault { rows: Some(SOUND_ROWS), ..SOUND } },
-];
+static REFERENCES: [Mutant; 2] =
+    [broken("reference", "nothing"), broken("reference-rows", "nothing").rows(Some(SOUND_ROWS))];
 
 fn main() -> ExitCode {
     let (flags, names): (Vec<String>, Vec<String>) =

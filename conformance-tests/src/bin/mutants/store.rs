@@ -21,9 +21,9 @@ use holdover_store::{
 use holdover_store_memory::parts::{Sessions, Tombstones};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-use crate::fault::{Fault, Mutant, Tx};
+use crate::fault::{Mutant, Tx};
 use crate::rows;
-use crate::sound::LIMITS;
+use crate::sound::{Fault, LIMITS};
 
 /// How many operations may be asked of all stores of a harness. One more is a panic: whoever asks so often
 /// waits for something that never comes.

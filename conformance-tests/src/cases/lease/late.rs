@@ -2,17 +2,8 @@
 
 use std::time::Duration;
 
-use holdover_store::ids::SessionKey;
-use holdover_store::time::Timestamp;
-use holdover_store::{
-    Claim, ClaimDue, ClaimOne, ClaimOutcome, CreateOutcome, NewSession, SessionStatus, Start, StateStore,
-    StoreError,
-};
-
-use crate::bench::{Bench, Handle};
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
-use crate::fixture::new_session;
-use crate::poll::ByHand;
+use crate::cancel::ByHand;
+use crate::cases::prelude::*;
 
 /// How long a peer may take to see whether a session is claimed: it may have to wait for who stands still.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(1);

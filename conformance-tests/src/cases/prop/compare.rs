@@ -2,14 +2,10 @@
 
 use std::fmt::Debug;
 
-use holdover_store::SessionQuery;
-
-use crate::bench::{Bench, Handle};
+use crate::cases::prelude::*;
 use crate::difference::compared;
-use crate::failure::{CaseResult, Failure};
 use crate::script::{Answer, By, Coverage, Op, Play, Request, Who};
 use crate::shown::without_instants;
-use crate::snapshot::snapshot;
 
 /// What is held against the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,7 @@ use proptest::test_runner::{TestCaseError, TestError};
 use tokio::sync::{mpsc, oneshot};
 
 use super::compare::{Compare, Story, play};
-use crate::bench::Bench;
-use crate::failure::{CaseResult, Failure};
+use crate::cases::prelude::*;
 use crate::script::{Coverage, Script, strategy};
 
 /// How often a script that fails is made shorter.

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::bench::{Bench, Handle, race};
-use crate::failure::{CaseResult, Failure, ensure};
+use crate::cases::prelude::*;
 use crate::linear::{Asked, Counterexample, Event, Heard, OPERATIONS_MAX, Verdict, project, search};
 use crate::model::Model;
 use crate::random::drawn;

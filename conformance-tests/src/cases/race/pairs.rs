@@ -2,14 +2,12 @@
 //! other.
 
 use futures::future::join_all;
-use holdover_store::StateStore;
 
-use crate::bench::{Bench, Handle, nobody, race};
+use crate::cases::prelude::*;
 use crate::difference::differences;
-use crate::failure::{CaseResult, Failure};
 use crate::ops::{Op, Stage};
 use crate::random::drawn;
-use crate::scene::{Ask, Scene};
+use crate::scenario::{Ask, Scenario};
 
 /// How often each pair is raced at least: each of the two let go first, once.
 const ROUNDS_MIN: u64 = 2;
@@ -79,7 +77,7 @@ struct Outcome {
 }
 
 impl Pair {
-    /// Races the pair until both orders were seen, each round in a scene of its own.
+    /// Races the pair until both orders were seen, each round in a scenario of its own.
     async fn race(&self, t: &Bench, peers: &[Handle], rounds: u64) -> CaseResult {
         let mut seen = [false; 2];
         for round in 0..rounds {
@@ -100,32 +98,33 @@ impl Pair {
     async fn round(&self, t: &Bench, peers: &[Handle], round: u64) -> CaseResult<(Vec<Outcome>, Outcome)> {
         // Nobody waits for these leases, and none may end before the race.
         let lease = t.lease() * 100;
-        let scene = Scene::new(lease);
-        let model = scene.prepare(&t.store, self.stage).await?;
+        let scenario = Scenario::new(lease);
+        let model = scenario.prepare(&t.store, self.stage).await?;
         let requests = [
-            scene.request(self.ops[0], Ask { tag: "a", lease }),
-            scene.request(self.ops[1], Ask { tag: "b", lease }),
+            scenario.request(self.ops[0], Ask { tag: "a", lease }),
+            scenario.request(self.ops[1], Ask { tag: "b", lease }),
         ];
-        let ends = scene.ends(&model, requests.each_ref()).into_iter();
+        let ends = scenario.ends(&model, requests.each_ref()).into_iter();
         let ends = ends.map(|(answers, session)| Outcome { answers, session }).collect();
         // Whoever is let go first has a head start: each in turn, and then what is drawn.
         let order = if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         let drawn = drawn(t.seed(), self.nth * ROUNDS_ALONE + round);
         let offsets = [drawn % OFFSET_MAX, (drawn >> 32) % OFFSET_MAX];
         let raced = race(peers.to_vec(), |place, peer| {
-            let (scene, request, offset) = (scene.clone(), requests[order[place]].clone(), offsets[place]);
+            let (scenario, request, offset) =
+                (scenario.clone(), requests[order[place]].clone(), offsets[place]);
             Box::pin(async move {
                 for _ in 0..offset {
                     tokio::task::yield_now().await;
                 }
-                scene.ask(&peer, &request).await
+                scenario.ask(&peer, &request).await
             })
         });
         let mut answers = [String::new(), String::new()];
         for (index, answer) in order.into_iter().zip(raced.await?) {
             answers[index] = answer;
         }
-        let session = scene.snapshot(&t.store).await?;
+        let session = scenario.snapshot(&t.store).await?;
         Ok((ends, Outcome { answers, session }))
     }
 

@@ -1,16 +1,14 @@
 //! Operations that are cut off, and their allowed results.
 
-use holdover_store::{Retry, StateStore, StoreErrorKind};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::bench::{Bench, Handle};
+use crate::backoff::Backoff;
 use crate::cases::crash::{SETTLE_MAX, settles};
-use crate::failure::{CaseResult, Failure, ensure, ensure_eq};
+use crate::cases::prelude::*;
 use crate::ops::Op;
-use crate::pause::Pauses;
 use crate::proxy::{Cut, Proxy, Seen};
-use crate::scene::{Ask, Scene};
+use crate::scenario::{Ask, Scenario};
 use crate::script::Request;
 
 /// How often a place is tried again that a request or an answer was too short for, or that lay behind both.
@@ -26,7 +24,7 @@ pub(super) struct Wire {
 
 /// What an operation asks, and what must come of it.
 pub(super) struct Story {
-    pub(super) scene: Scene,
+    pub(super) scenario: Scenario,
     /// What the request has in it, and no other.
     marker: String,
     op: Op,
@@ -59,25 +57,25 @@ impl Wire {
         Op::ALL.into_iter().filter(move |op| op.is_declared(&capabilities))
     }
 
-    /// Sets the stage of an operation in a new scene.
+    /// Sets the stage of an operation in a new scenario.
     pub(super) async fn story(&self, op: Op) -> CaseResult<Story> {
         let marker = marker();
-        let scene = Scene::named(&marker, self.t.lease());
+        let scenario = Scenario::named(&marker, self.t.lease());
         self.t.forget_history();
-        let mut model = scene.prepare(&self.t.store, op.stage()).await?;
-        let request = scene.request(op, Ask { tag: "cut", lease: self.t.lease() });
-        let before = scene.snapshot_of(&model);
-        let first = scene.ask_model(&mut model, &request);
-        let after = scene.snapshot_of(&model);
-        let again = scene.ask_model(&mut model, &request);
-        Ok(Story { scene, marker, op, request, before, after, first, again })
+        let mut model = scenario.prepare(&self.t.store, op.stage()).await?;
+        let request = scenario.request(op, Ask { tag: "cut", lease: self.t.lease() });
+        let before = scenario.snapshot_of(&model);
+        let first = scenario.ask_model(&mut model, &request);
+        let after = scenario.snapshot_of(&model);
+        let again = scenario.ask_model(&mut model, &request);
+        Ok(Story { scenario, marker, op, request, before, after, first, again })
     }
 
     /// What goes through the proxy for an operation that nothing cuts.
     async fn measure(&self, op: Op) -> CaseResult<Seen> {
         let story = self.story(op).await?;
         let planned = self.proxy.plan(Cut::Nowhere, &story.marker);
-        let answer = story.scene.ask(&self.through, &story.request).await?;
+        let answer = story.scenario.ask(&self.through, &story.request).await?;
         ensure_eq!(answer, story.first, "the answer of an operation that nothing cuts");
         through_the_proxy(planned.seen())
     }
@@ -112,7 +110,7 @@ impl Wire {
         for _ in 0..TRIES_MAX {
             let story = self.story(op).await?;
             let planned = self.proxy.plan(cut(*whole, place), &story.marker);
-            let answered = story.scene.try_ask(&self.through, &story.request).await?;
+            let answered = story.scenario.try_ask(&self.through, &story.request).await?;
             let seen = planned.seen();
             drop(planned);
             if !seen.cut {
@@ -139,24 +137,24 @@ impl Wire {
     /// Whether the answer of an operation that was cut off is one, and what is there agrees; then the same handle
     /// repeats it.
     pub(super) async fn judge(&self, story: &Story, answered: Answered, known: Known) -> CaseResult {
-        let Story { scene, op, request, before, after, first, again, .. } = story;
+        let Story { scenario, op, request, before, after, first, again, .. } = story;
         let changes = before != after;
         let repeated_by = match &answered {
             // The store has asked again by itself.
             Ok(answer) => {
                 ensure_eq!(answer, first, "the answer of an operation that was not given up");
-                settles(&self.peer, scene, before, after, true).await?;
+                settles(&self.peer, scenario, before, after, true).await?;
                 vec![again]
             }
             Err((StoreErrorKind::Unavailable, Retry::OutcomeUnknown)) => {
-                settles(&self.peer, scene, before, after, known == Known::Applied).await?;
-                let applied = changes && scene.snapshot(&self.peer).await? == *after;
+                settles(&self.peer, scenario, before, after, known == Known::Applied).await?;
+                let applied = changes && scenario.snapshot(&self.peer).await? == *after;
                 if applied { vec![again] } else { vec![first, again] }
             }
             // Of a walk one step changed nothing; those before it may have.
             Err((StoreErrorKind::Unavailable, Retry::Later)) if is_walk(*op) => vec![first, again],
             Err((StoreErrorKind::Unavailable, Retry::Later)) => {
-                let found = scene.snapshot(&self.peer).await?;
+                let found = scenario.snapshot(&self.peer).await?;
                 ensure_eq!(found, *before, "the session after an error that says that nothing was changed");
                 vec![first]
             }
@@ -166,13 +164,13 @@ impl Wire {
                 )));
             }
         };
-        let (repeated, lost) = self.repeat(scene, request).await?;
+        let (repeated, lost) = self.repeat(scenario, request).await?;
         ensure!(
             repeated_by.contains(&&repeated) || (lost && repeated == *again),
             "the answer of the repeat after {answered:?}\n    expected {repeated_by:?}",
             found = "{repeated}"
         );
-        ensure_eq!(scene.snapshot(&self.peer).await?, *after, "the session after the repeat");
+        ensure_eq!(scenario.snapshot(&self.peer).await?, *after, "the session after the repeat");
         Ok(())
     }
 
@@ -185,10 +183,10 @@ impl Wire {
 
     /// Repeats an operation on the same handle until it is answered. Also answers whether the outcome of a try
     /// before was unknown.
-    pub(super) async fn repeat(&self, scene: &Scene, request: &Request) -> CaseResult<(String, bool)> {
+    pub(super) async fn repeat(&self, scenario: &Scenario, request: &Request) -> CaseResult<(String, bool)> {
         let (mut patience, mut lost) = (Patience::new(), false);
         loop {
-            match scene.try_ask(&self.through, request).await? {
+            match scenario.try_ask(&self.through, request).await? {
                 Ok(answer) => return Ok((answer, lost)),
                 Err((kind, retry)) => {
                     lost |= retry == Retry::OutcomeUnknown;
@@ -272,12 +270,12 @@ impl Hits {
 /// With a handle that was cut off, and must come back by itself.
 pub(super) struct Patience {
     deadline: Instant,
-    pauses: Pauses,
+    pauses: Backoff,
 }
 
 impl Patience {
     pub(super) fn new() -> Self {
-        Self { deadline: Instant::now() + SETTLE_MAX, pauses: Pauses::new() }
+        Self { deadline: Instant::now() + SETTLE_MAX, pauses: Backoff::new() }
     }
 
     /// Waits a little before the next try.

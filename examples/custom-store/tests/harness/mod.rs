@@ -74,11 +74,11 @@ impl StoreHarness for Harness {
         ClockControl::with(self.0.clone())
     }
 
-    /// This program itself; one of tests is told to run the test `child` alone.
+    /// This program itself.
     fn child(&self, of: &Instance<RedbStore>) -> Option<Command> {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         let folder = of.guard::<TempDir>().expect("its folder").path();
-        command.args(["--exact", "child", "--nocapture"]).env(FOLDER, folder);
+        command.env(FOLDER, folder);
         Some(command)
     }
 

@@ -7,7 +7,7 @@ use holdover_store::{
     PAGE_BYTES_MAX, PAGE_ROWS_MAX, Page, PageRequest, PendingQuery, SessionQuery, StoreError, StoredMessage,
 };
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// How a page is filled.
@@ -137,79 +137,66 @@ fn list<T: Clone>(
 }
 
 macro_rules! of_messages {
-    ($filling:ident) => {
-        Fault { read_messages: |tx, key, ranges| messages(tx, key, ranges, Filling::$filling), ..SOUND }
+    ($name:literal, $broken:literal, $filling:ident) => {
+        broken($name, $broken).read_messages(|tx, key, ranges| messages(tx, key, ranges, Filling::$filling))
     };
 }
 
 macro_rules! of_items {
-    ($filling:ident) => {
-        Fault { read_inbox: |tx, key, after, limit| inbox(tx, key, after, limit, Filling::$filling), ..SOUND }
+    ($name:literal, $broken:literal, $filling:ident) => {
+        broken($name, $broken)
+            .read_inbox(|tx, key, after, limit| inbox(tx, key, after, limit, Filling::$filling))
     };
 }
 
 macro_rules! of_claims {
-    ($filling:ident) => {
-        Fault {
-            claim: |tx, key, claim| {
-                let mut answer = sound::claim(tx, key, claim);
-                if let holdover_store::ClaimOutcome::Claimed(claim) = &mut answer
-                    && let Ok(page) = inbox(tx, key, InboxSeq(0), INBOX_PAGE, Filling::$filling)
-                {
-                    claim.inbox = page.items;
-                }
-                answer
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, $filling:ident) => {
+        broken($name, $broken).claim(|tx, key, claim| {
+            let mut answer = sound::claim(tx, key, claim);
+            if let holdover_store::ClaimOutcome::Claimed(claim) = &mut answer
+                && let Ok(page) = inbox(tx, key, InboxSeq(0), INBOX_PAGE, Filling::$filling)
+            {
+                claim.inbox = page.items;
+            }
+            answer
+        })
     };
 }
 
 macro_rules! of_shown {
-    ($events:expr, $deltas:expr) => {
-        Fault {
-            read_events: |tx, key, cursor, limit| shown(tx, key, cursor, limit, [$events, $deltas]),
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, $events:expr, $deltas:expr) => {
+        broken($name, $broken)
+            .read_events(|tx, key, cursor, limit| shown(tx, key, cursor, limit, [$events, $deltas]))
     };
 }
 
 macro_rules! of_runs {
-    ($filling:ident) => {
-        Fault {
-            list_runs: |tx, key, request| {
-                let one = |page| sound::list_runs(tx, key, &page);
-                let size = |run: &holdover_store::RunRecord| {
-                    run.end.as_ref().and_then(|end| end.detail.as_ref()).map_or(0, Payload::len)
-                };
-                list(request, one, size, PAGE_BYTES_MAX, Filling::$filling)
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, $filling:ident) => {
+        broken($name, $broken).list_runs(|tx, key, request| {
+            let one = |page| sound::list_runs(tx, key, &page);
+            let size = |run: &holdover_store::RunRecord| {
+                run.end.as_ref().and_then(|end| end.detail.as_ref()).map_or(0, Payload::len)
+            };
+            list(request, one, size, PAGE_BYTES_MAX, Filling::$filling)
+        })
     };
 }
 
 macro_rules! of_pending {
-    ($filling:ident) => {
-        Fault {
-            list_pending: |tx, query| {
-                let one = |page| sound::list_pending(tx, &PendingQuery { page, ..query.clone() });
-                list(&query.page, one, |call| call.body.len(), PAGE_BYTES_MAX, Filling::$filling)
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, $filling:ident) => {
+        broken($name, $broken).list_pending(|tx, query| {
+            let one = |page| sound::list_pending(tx, &PendingQuery { page, ..query.clone() });
+            list(&query.page, one, |call| call.body.len(), PAGE_BYTES_MAX, Filling::$filling)
+        })
     };
 }
 
 macro_rules! of_checkpoints {
-    ($filling:ident) => {
-        Fault {
-            list_checkpoints: |tx, query| {
-                let one = |page| sound::list_checkpoints(tx, &CheckpointQuery { page, ..query.clone() });
-                list(&query.page, one, |kept| kept.state.len(), PAGE_BYTES_MAX, Filling::$filling)
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, $filling:ident) => {
+        broken($name, $broken).list_checkpoints(|tx, query| {
+            let one = |page| sound::list_checkpoints(tx, &CheckpointQuery { page, ..query.clone() });
+            list(&query.page, one, |kept| kept.state.len(), PAGE_BYTES_MAX, Filling::$filling)
+        })
     };
 }
 
@@ -217,98 +204,83 @@ macro_rules! of_checkpoints {
 const LABEL_BYTES_MAX: usize = 256 << 10;
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "messages-pass-a-large-one",
-        broken: "a full page of messages goes on with a later, smaller one",
-        fault: of_messages!(PassesRows),
-    },
-    Mutant {
-        name: "messages-one-byte-over",
-        broken: "a page of messages has one byte more than it may",
-        fault: of_messages!(OneByteOver),
-    },
-    Mutant {
-        name: "inbox-passes-a-large-item",
-        broken: "a full page of the inbox goes on with a later, smaller item",
-        fault: of_items!(PassesRows),
-    },
-    Mutant {
-        name: "inbox-one-byte-over",
-        broken: "a page of the inbox has one byte more than it may",
-        fault: of_items!(OneByteOver),
-    },
-    Mutant {
-        name: "claim-passes-a-large-item",
-        broken: "the page of the inbox that a claim brings goes on with a later, smaller item",
-        fault: of_claims!(PassesRows),
-    },
-    Mutant {
-        name: "claim-one-byte-over",
-        broken: "the page of the inbox that a claim brings has one byte more than it may",
-        fault: of_claims!(OneByteOver),
-    },
-    Mutant {
-        name: "events-pass-a-large-one",
-        broken: "a full page of events goes on with a later, smaller one",
-        fault: of_shown!(Some(Filling::PassesRows), None),
-    },
-    Mutant {
-        name: "events-one-byte-over",
-        broken: "a page of events has one byte more than it may",
-        fault: of_shown!(Some(Filling::OneByteOver), None),
-    },
-    Mutant {
-        name: "deltas-pass-a-large-one",
-        broken: "a full page of deltas goes on with a later, smaller one",
-        fault: of_shown!(None, Some(Filling::PassesRows)),
-    },
-    Mutant {
-        name: "deltas-one-byte-over",
-        broken: "a page of deltas has one byte more than it may",
-        fault: of_shown!(None, Some(Filling::OneByteOver)),
-    },
-    Mutant {
-        name: "runs-pass-a-large-one",
-        broken: "a full page of runs goes on with a later, smaller one",
-        fault: of_runs!(PassesRows),
-    },
-    Mutant {
-        name: "runs-one-byte-over",
-        broken: "a page of runs has one byte more than it may",
-        fault: of_runs!(OneByteOver),
-    },
-    Mutant {
-        name: "pending-passes-a-large-call",
-        broken: "a full page of pending calls goes on with a later, smaller one",
-        fault: of_pending!(PassesRows),
-    },
-    Mutant {
-        name: "pending-one-byte-over",
-        broken: "a page of pending calls has one byte more than it may",
-        fault: of_pending!(OneByteOver),
-    },
-    Mutant {
-        name: "checkpoints-pass-a-large-one",
-        broken: "a full page of checkpoints goes on with an earlier, smaller one",
-        fault: of_checkpoints!(PassesRows),
-    },
-    Mutant {
-        name: "checkpoints-one-byte-over",
-        broken: "a page of checkpoints has one byte more than it may",
-        fault: of_checkpoints!(OneByteOver),
-    },
-    Mutant {
-        name: "list-passes-many-labels",
-        broken: "a page of sessions that is full of labels goes on with an earlier session that has fewer",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let one = |page| sound::list_sessions(tx, &SessionQuery { page, ..query.clone() });
-                let size = |row: &holdover_store::SessionSummary| {
-                    row.labels.0.iter().map(|(name, value)| name.len() + value.len()).sum()
-                };
-                list(&query.page, one, size, LABEL_BYTES_MAX, Filling::PassesRows)
-            },
-            ..SOUND
-        },
-    },
+    of_messages!(
+        "messages-pass-a-large-one",
+        "a full page of messages goes on with a later, smaller one",
+        PassesRows
+    ),
+    of_messages!("messages-one-byte-over", "a page of messages has one byte more than it may", OneByteOver),
+    of_items!(
+        "inbox-passes-a-large-item",
+        "a full page of the inbox goes on with a later, smaller item",
+        PassesRows
+    ),
+    of_items!("inbox-one-byte-over", "a page of the inbox has one byte more than it may", OneByteOver),
+    of_claims!(
+        "claim-passes-a-large-item",
+        "the page of the inbox that a claim brings goes on with a later, smaller item",
+        PassesRows
+    ),
+    of_claims!(
+        "claim-one-byte-over",
+        "the page of the inbox that a claim brings has one byte more than it may",
+        OneByteOver
+    ),
+    of_shown!(
+        "events-pass-a-large-one",
+        "a full page of events goes on with a later, smaller one",
+        Some(Filling::PassesRows),
+        None
+    ),
+    of_shown!(
+        "events-one-byte-over",
+        "a page of events has one byte more than it may",
+        Some(Filling::OneByteOver),
+        None
+    ),
+    of_shown!(
+        "deltas-pass-a-large-one",
+        "a full page of deltas goes on with a later, smaller one",
+        None,
+        Some(Filling::PassesRows)
+    ),
+    of_shown!(
+        "deltas-one-byte-over",
+        "a page of deltas has one byte more than it may",
+        None,
+        Some(Filling::OneByteOver)
+    ),
+    of_runs!("runs-pass-a-large-one", "a full page of runs goes on with a later, smaller one", PassesRows),
+    of_runs!("runs-one-byte-over", "a page of runs has one byte more than it may", OneByteOver),
+    of_pending!(
+        "pending-passes-a-large-call",
+        "a full page of pending calls goes on with a later, smaller one",
+        PassesRows
+    ),
+    of_pending!(
+        "pending-one-byte-over",
+        "a page of pending calls has one byte more than it may",
+        OneByteOver
+    ),
+    of_checkpoints!(
+        "checkpoints-pass-a-large-one",
+        "a full page of checkpoints goes on with an earlier, smaller one",
+        PassesRows
+    ),
+    of_checkpoints!(
+        "checkpoints-one-byte-over",
+        "a page of checkpoints has one byte more than it may",
+        OneByteOver
+    ),
+    broken(
+        "list-passes-many-labels",
+        "a page of sessions that is full of labels goes on with an earlier session that has fewer",
+    )
+    .list_sessions(|tx, query| {
+        let one = |page| sound::list_sessions(tx, &SessionQuery { page, ..query.clone() });
+        let size = |row: &holdover_store::SessionSummary| {
+            row.labels.0.iter().map(|(name, value)| name.len() + value.len()).sum()
+        };
+        list(&query.page, one, size, LABEL_BYTES_MAX, Filling::PassesRows)
+    }),
 ];

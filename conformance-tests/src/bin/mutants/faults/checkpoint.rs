@@ -5,7 +5,7 @@ use holdover_store::{
     Checkpoint, CheckpointQuery, Commit, Page, PageCursor, PageRequest, StoreError, StoreErrorKind,
 };
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 type Listed = Result<Page<Checkpoint>, StoreError>;
@@ -45,253 +45,158 @@ fn rebound(cursor: &PageCursor, query: &CheckpointQuery) -> PageCursor {
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "checkpoints-without-bytes",
-        broken: "a page of checkpoints holds as many bytes as their states have",
-        fault: Fault {
-            list_checkpoints: |tx, query| {
-                let mut page = sound::list_checkpoints(tx, query)?;
-                while page.next.is_some() && page.items.len() < query.page.rows() as usize {
-                    let after = page.next.take();
-                    let limit = std::num::NonZeroU32::new(query.page.rows() - page.items.len() as u32);
-                    let request = holdover_store::PageRequest { after, limit };
-                    let more =
-                        sound::list_checkpoints(tx, &CheckpointQuery { page: request, ..query.clone() })?;
-                    page.items.extend(more.items);
-                    page.next = more.next;
+    broken("checkpoints-without-bytes", "a page of checkpoints holds as many bytes as their states have")
+        .list_checkpoints(|tx, query| {
+            let mut page = sound::list_checkpoints(tx, query)?;
+            while page.next.is_some() && page.items.len() < query.page.rows() as usize {
+                let after = page.next.take();
+                let limit = std::num::NonZeroU32::new(query.page.rows() - page.items.len() as u32);
+                let request = holdover_store::PageRequest { after, limit };
+                let more = sound::list_checkpoints(tx, &CheckpointQuery { page: request, ..query.clone() })?;
+                page.items.extend(more.items);
+                page.next = more.next;
+            }
+            Ok(page)
+        }),
+    broken("checkpoint-of-the-state-before", "a checkpoint keeps the state that its commit replaced").commit(
+        |tx, fence, commit| {
+            made(tx, fence, commit, |checkpoint, before| {
+                if let Some(state) = &before.state {
+                    checkpoint.state = state.clone();
                 }
-                Ok(page)
-            },
-            ..SOUND
+            })
         },
-    },
-    Mutant {
-        name: "checkpoint-of-the-state-before",
-        broken: "a checkpoint keeps the state that its commit replaced",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                made(tx, fence, commit, |checkpoint, before| {
-                    if let Some(state) = &before.state {
-                        checkpoint.state = state.clone();
-                    }
-                })
-            },
-            ..SOUND
+    ),
+    broken("checkpoint-of-the-places-before", "a checkpoint names the newest message before its commit")
+        .commit(|tx, fence, commit| {
+            made(tx, fence, commit, |checkpoint, before| {
+                checkpoint.last_message = MessageSeq(before.messages.len() as u64);
+            })
+        }),
+    broken("checkpoints-are-counted", "checkpoints are numbered, not named by their version").commit(
+        |tx, fence, commit| {
+            made(tx, fence, commit, |checkpoint, before| {
+                checkpoint.id = CheckpointId(before.checkpoints.len() as u64 + 1);
+            })
         },
-    },
-    Mutant {
-        name: "checkpoint-of-the-places-before",
-        broken: "a checkpoint names the newest message before its commit",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                made(tx, fence, commit, |checkpoint, before| {
-                    checkpoint.last_message = MessageSeq(before.messages.len() as u64);
-                })
-            },
-            ..SOUND
+    ),
+    broken("checkpoint-names-the-first-run", "a checkpoint of a later run names the first")
+        .commit(|tx, fence, commit| made(tx, fence, commit, |checkpoint, _| checkpoint.epoch = Epoch(1))),
+    broken("checkpoint-at-every-state", "every commit with a state makes a checkpoint").commit(
+        |tx, fence, commit| {
+            let checkpoint = commit.state.is_some();
+            sound::commit(tx, fence, Commit { checkpoint, ..commit })
         },
-    },
-    Mutant {
-        name: "checkpoints-are-counted",
-        broken: "checkpoints are numbered, not named by their version",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                made(tx, fence, commit, |checkpoint, before| {
-                    checkpoint.id = CheckpointId(before.checkpoints.len() as u64 + 1);
-                })
-            },
-            ..SOUND
+    ),
+    broken("checkpoint-of-a-refused-commit", "the checkpoint of a refused commit is kept").commit(
+        |tx, fence, commit| {
+            let (state, now) = (commit.state.clone().filter(|_| commit.checkpoint), tx.now);
+            let answer = sound::commit(tx, fence, commit);
+            if let (false, Some(state)) = (super::committed(&answer), state) {
+                tx.with(&fence.key, |record| {
+                    record.checkpoints.push(record.row.checkpoint(state.payload, now));
+                });
+            }
+            answer
         },
-    },
-    Mutant {
-        name: "checkpoint-names-the-first-run",
-        broken: "a checkpoint of a later run names the first",
-        fault: Fault {
-            commit: |tx, fence, commit| made(tx, fence, commit, |checkpoint, _| checkpoint.epoch = Epoch(1)),
-            ..SOUND
+    ),
+    broken("checkpoint-again-on-repeat", "a commit that is repeated makes its checkpoint once more").commit(
+        |tx, fence, commit| {
+            let asked = commit.state.clone().filter(|_| commit.checkpoint);
+            let (now, before) = (tx.now, tx.row_of(&fence.key).map(|row| row.version));
+            let answer = sound::commit(tx, fence, commit);
+            if super::committed(&answer) && tx.row_of(&fence.key).map(|row| row.version) == before {
+                tx.with(&fence.key, |record| {
+                    let again = asked.map(|state| record.row.checkpoint(state.payload, now));
+                    record.checkpoints.extend(again);
+                });
+            }
+            answer
         },
-    },
-    Mutant {
-        name: "checkpoint-at-every-state",
-        broken: "every commit with a state makes a checkpoint",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let checkpoint = commit.state.is_some();
-                sound::commit(tx, fence, Commit { checkpoint, ..commit })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "checkpoint-of-a-refused-commit",
-        broken: "the checkpoint of a refused commit is kept",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let (state, now) = (commit.state.clone().filter(|_| commit.checkpoint), tx.now);
-                let answer = sound::commit(tx, fence, commit);
-                if let (false, Some(state)) = (super::committed(&answer), state) {
-                    tx.with(&fence.key, |record| {
-                        record.checkpoints.push(record.row.checkpoint(state.payload, now));
-                    });
+    ),
+    broken("checkpoint-without-a-state", "a checkpoint without a state is promised and not made")
+        .check_commit(|commit| {
+            sound::check_commit(&Commit {
+                checkpoint: commit.checkpoint && commit.state.is_some(),
+                ..commit.clone()
+            })
+        }),
+    broken("checkpoints-follow-the-state", "every checkpoint shows the newest state").list_checkpoints(
+        |tx, query| {
+            let state = tx.record(&query.key).and_then(|record| record.state.clone());
+            listed(tx, query, |rows| {
+                if let Some(state) = &state {
+                    rows.iter_mut().for_each(|checkpoint| checkpoint.state = state.clone());
                 }
-                answer
-            },
-            ..SOUND
+            })
         },
-    },
-    Mutant {
-        name: "checkpoint-again-on-repeat",
-        broken: "a commit that is repeated makes its checkpoint once more",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let asked = commit.state.clone().filter(|_| commit.checkpoint);
-                let (now, before) = (tx.now, tx.row_of(&fence.key).map(|row| row.version));
-                let answer = sound::commit(tx, fence, commit);
-                if super::committed(&answer) && tx.row_of(&fence.key).map(|row| row.version) == before {
-                    tx.with(&fence.key, |record| {
-                        let again = asked.map(|state| record.row.checkpoint(state.payload, now));
-                        record.checkpoints.extend(again);
-                    });
+    ),
+    broken("checkpoints-oldest-first", "the checkpoints of a page are listed oldest first")
+        .list_checkpoints(|tx, query| listed(tx, query, |rows| rows.reverse())),
+    broken("checkpoint-by-any-id", "a checkpoint that does not exist is answered with the newest")
+        .list_checkpoints(|tx, query| {
+            let page = sound::list_checkpoints(tx, query)?;
+            if page.items.is_empty() && query.id.is_some() {
+                let all = CheckpointQuery::all(query.key.clone());
+                let items = sound::list_checkpoints(tx, &all)?.items.into_iter().take(1).collect();
+                return Ok(Page { items, ..page });
+            }
+            Ok(page)
+        }),
+    broken("checkpoint-page-skips-one", "a page of checkpoints begins one too late").list_checkpoints(
+        |tx, query| {
+            let later = query.page.after.is_some();
+            listed(tx, query, |rows| {
+                if later && rows.len() > 1 {
+                    rows.remove(0);
                 }
-                answer
-            },
-            ..SOUND
+            })
         },
-    },
-    Mutant {
-        name: "checkpoint-without-a-state",
-        broken: "a checkpoint without a state is promised and not made",
-        fault: Fault {
-            check_commit: |commit| {
-                sound::check_commit(&Commit {
-                    checkpoint: commit.checkpoint && commit.state.is_some(),
-                    ..commit.clone()
-                })
-            },
-            ..SOUND
+    ),
+    broken("checkpoint-cursor-of-any-query", "a list of checkpoints takes the cursor of any list")
+        .list_checkpoints(|tx, query| {
+            let after = query.page.after.as_ref().map(|cursor| rebound(cursor, query));
+            let page = PageRequest { after, ..query.page.clone() };
+            sound::list_checkpoints(tx, &CheckpointQuery { page, ..query.clone() })
+        }),
+    broken("no-checkpoints-of-nobody", "an unknown session has an empty list of checkpoints")
+        .list_checkpoints(|tx, query| match sound::list_checkpoints(tx, query) {
+            Err(error) if error.kind == StoreErrorKind::NotFound => {
+                Ok(Page { items: Vec::new(), next: None })
+            }
+            answer => answer,
+        }),
+    broken(
+        "delete-leaves-checkpoints",
+        "the checkpoints of a deleted session show up in the next of its name",
+    )
+    .delete(|tx, key, mode| {
+        let before = tx.record(key).cloned();
+        let answer = sound::delete(tx, key, mode);
+        if tx.row_of(key).is_none() {
+            tx.graves.extend(before.map(|record| (key.clone(), record)));
+        }
+        answer
+    })
+    .create(|tx, new| {
+        let (key, fresh) = (new.key.clone(), tx.row_of(&new.key).is_none());
+        let answer = sound::create(tx, new);
+        if let Some(grave) = tx.graves.remove(&key).filter(|_| fresh) {
+            tx.with(&key, |record| record.checkpoints = grave.checkpoints);
+        }
+        answer
+    }),
+    broken("checkpoints-lost-with-the-process", "checkpoints are kept in the process alone")
+        .reopen(|sessions| sessions.values_mut().for_each(|record| record.checkpoints.clear())),
+    broken("page-of-any-place", "a cursor whose place is none begins at the start").list_checkpoints(
+        |tx, query| {
+            let bound = query.page.after.as_ref().map(|cursor| cursor.position_in(query.digest()));
+            let no_place = bound.is_some_and(|place| place.is_ok_and(|place| place.len() != 8));
+            if no_place {
+                let page = PageRequest { after: None, ..query.page.clone() };
+                return sound::list_checkpoints(tx, &CheckpointQuery { page, ..query.clone() });
+            }
+            sound::list_checkpoints(tx, query)
         },
-    },
-    Mutant {
-        name: "checkpoints-follow-the-state",
-        broken: "every checkpoint shows the newest state",
-        fault: Fault {
-            list_checkpoints: |tx, query| {
-                let state = tx.record(&query.key).and_then(|record| record.state.clone());
-                listed(tx, query, |rows| {
-                    if let Some(state) = &state {
-                        rows.iter_mut().for_each(|checkpoint| checkpoint.state = state.clone());
-                    }
-                })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "checkpoints-oldest-first",
-        broken: "the checkpoints of a page are listed oldest first",
-        fault: Fault { list_checkpoints: |tx, query| listed(tx, query, |rows| rows.reverse()), ..SOUND },
-    },
-    Mutant {
-        name: "checkpoint-by-any-id",
-        broken: "a checkpoint that does not exist is answered with the newest",
-        fault: Fault {
-            list_checkpoints: |tx, query| {
-                let page = sound::list_checkpoints(tx, query)?;
-                if page.items.is_empty() && query.id.is_some() {
-                    let all = CheckpointQuery::all(query.key.clone());
-                    let items = sound::list_checkpoints(tx, &all)?.items.into_iter().take(1).collect();
-                    return Ok(Page { items, ..page });
-                }
-                Ok(page)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "checkpoint-page-skips-one",
-        broken: "a page of checkpoints begins one too late",
-        fault: Fault {
-            list_checkpoints: |tx, query| {
-                let later = query.page.after.is_some();
-                listed(tx, query, |rows| {
-                    if later && rows.len() > 1 {
-                        rows.remove(0);
-                    }
-                })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "checkpoint-cursor-of-any-query",
-        broken: "a list of checkpoints takes the cursor of any list",
-        fault: Fault {
-            list_checkpoints: |tx, query| {
-                let after = query.page.after.as_ref().map(|cursor| rebound(cursor, query));
-                let page = PageRequest { after, ..query.page.clone() };
-                sound::list_checkpoints(tx, &CheckpointQuery { page, ..query.clone() })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "no-checkpoints-of-nobody",
-        broken: "an unknown session has an empty list of checkpoints",
-        fault: Fault {
-            list_checkpoints: |tx, query| match sound::list_checkpoints(tx, query) {
-                Err(error) if error.kind == StoreErrorKind::NotFound => {
-                    Ok(Page { items: Vec::new(), next: None })
-                }
-                answer => answer,
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "delete-leaves-checkpoints",
-        broken: "the checkpoints of a deleted session show up in the next of its name",
-        fault: Fault {
-            delete: |tx, key, mode| {
-                let before = tx.record(key).cloned();
-                let answer = sound::delete(tx, key, mode);
-                if tx.row_of(key).is_none() {
-                    tx.graves.extend(before.map(|record| (key.clone(), record)));
-                }
-                answer
-            },
-            create: |tx, new| {
-                let (key, fresh) = (new.key.clone(), tx.row_of(&new.key).is_none());
-                let answer = sound::create(tx, new);
-                if let Some(grave) = tx.graves.remove(&key).filter(|_| fresh) {
-                    tx.with(&key, |record| record.checkpoints = grave.checkpoints);
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "checkpoints-lost-with-the-process",
-        broken: "checkpoints are kept in the process alone",
-        fault: Fault {
-            reopen: |sessions| sessions.values_mut().for_each(|record| record.checkpoints.clear()),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "page-of-any-place",
-        broken: "a cursor whose place is none begins at the start",
-        fault: Fault {
-            list_checkpoints: |tx, query| {
-                let bound = query.page.after.as_ref().map(|cursor| cursor.position_in(query.digest()));
-                let no_place = bound.is_some_and(|place| place.is_ok_and(|place| place.len() != 8));
-                if no_place {
-                    let page = PageRequest { after: None, ..query.page.clone() };
-                    return sound::list_checkpoints(tx, &CheckpointQuery { page, ..query.clone() });
-                }
-                sound::list_checkpoints(tx, query)
-            },
-            ..SOUND
-        },
-    },
+    ),
 ];

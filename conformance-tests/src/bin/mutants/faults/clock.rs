@@ -7,7 +7,7 @@ use holdover_store::ids::SessionKey;
 use holdover_store::time::Timestamp;
 use holdover_store::{Claim, ClaimDue, ClaimOne, ClaimOutcome};
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
@@ -99,42 +99,33 @@ fn rung(tx: &mut Tx<'_>, claim: ClaimDue, shows: Shows) -> Vec<Claim> {
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "lease-granted-by-the-process",
-        broken: "a claim's lease runs from what the clock of its process shows",
-        fault: Fault {
-            claim: |tx, key, claim| granted(tx, key, claim, right),
-            claim_due: |tx, due| granted_due(tx, due, right),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "lease-granted-by-a-process-ahead",
-        broken: "a claim's lease runs from what the clock of its process shows, which is ahead",
-        fault: Fault {
-            claim: |tx, key, claim| granted(tx, key, claim, ahead),
-            claim_due: |tx, due| granted_due(tx, due, ahead),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "lease-ended-by-the-process",
-        broken: "whether a lease has ended is judged by the clock of the process that claims",
-        fault: Fault { claim: |tx, key, claim| ended(tx, key, claim, right), ..SOUND },
-    },
-    Mutant {
-        name: "lease-ended-by-a-process-ahead",
-        broken: "whether a lease has ended is judged by the clock of the process that claims, which is ahead",
-        fault: Fault { claim: |tx, key, claim| ended(tx, key, claim, ahead), ..SOUND },
-    },
-    Mutant {
-        name: "alarm-judged-by-the-process",
-        broken: "whether an alarm has rung is judged by the clock of the process that claims",
-        fault: Fault { claim_due: |tx, due| rung(tx, due, right), ..SOUND },
-    },
-    Mutant {
-        name: "alarm-judged-by-a-process-ahead",
-        broken: "whether an alarm has rung is judged by the clock of the process that claims, which is ahead",
-        fault: Fault { claim_due: |tx, due| rung(tx, due, ahead), ..SOUND },
-    },
+    broken("lease-granted-by-the-process", "a claim's lease runs from what the clock of its process shows")
+        .claim(|tx, key, claim| granted(tx, key, claim, right))
+        .claim_due(|tx, due| granted_due(tx, due, right)),
+    broken(
+        "lease-granted-by-a-process-ahead",
+        "a claim's lease runs from what the clock of its process shows, which is ahead",
+    )
+    .claim(|tx, key, claim| granted(tx, key, claim, ahead))
+    .claim_due(|tx, due| granted_due(tx, due, ahead)),
+    broken(
+        "lease-ended-by-the-process",
+        "whether a lease has ended is judged by the clock of the process that claims",
+    )
+    .claim(|tx, key, claim| ended(tx, key, claim, right)),
+    broken(
+        "lease-ended-by-a-process-ahead",
+        "whether a lease has ended is judged by the clock of the process that claims, which is ahead",
+    )
+    .claim(|tx, key, claim| ended(tx, key, claim, ahead)),
+    broken(
+        "alarm-judged-by-the-process",
+        "whether an alarm has rung is judged by the clock of the process that claims",
+    )
+    .claim_due(|tx, due| rung(tx, due, right)),
+    broken(
+        "alarm-judged-by-a-process-ahead",
+        "whether an alarm has rung is judged by the clock of the process that claims, which is ahead",
+    )
+    .claim_due(|tx, due| rung(tx, due, ahead)),
 ];

@@ -4,7 +4,7 @@ use holdover_store::payload::Payload;
 use holdover_store::time::Timestamp;
 use holdover_store::{Commit, NewMessage, Release};
 
-use crate::fault::{Fault, Mutant, SOUND};
+use crate::fault::{Mutant, broken};
 use crate::sound;
 
 /// Changes every message and the state of a commit on their way in.
@@ -22,131 +22,91 @@ fn changed(mut commit: Commit, change: fn(&[u8]) -> Vec<u8>) -> Commit {
 
 /// A store that changes bytes.
 macro_rules! bytes_become {
-    ($change:expr) => {
-        Fault { commit: |tx, fence, commit| sound::commit(tx, fence, changed(commit, $change)), ..SOUND }
+    ($name:literal, $broken:literal, $change:expr) => {
+        broken($name, $broken).commit(|tx, fence, commit| sound::commit(tx, fence, changed(commit, $change)))
     };
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "bytes-through-lossy-utf8",
-        broken: "bytes that are no UTF-8 are replaced",
-        fault: bytes_become!(|bytes| String::from_utf8_lossy(bytes).into_owned().into_bytes()),
-    },
-    Mutant {
-        name: "bytes-end-at-nul",
-        broken: "bytes end at the first NUL",
-        fault: bytes_become!(|bytes| bytes.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()),
-    },
-    Mutant {
-        name: "json-written-anew",
-        broken: "bytes that are JSON are parsed and written anew",
-        fault: bytes_become!(|bytes| {
-            let parsed = serde_json::from_slice::<serde_json::Value>(bytes);
-            parsed.ok().and_then(|value| serde_json::to_vec(&value).ok()).unwrap_or_else(|| bytes.to_vec())
-        }),
-    },
-    Mutant {
-        name: "json-escapes-checked",
-        broken: "escapes that stand for no character are dropped",
-        fault: bytes_become!(|bytes| match std::str::from_utf8(bytes) {
+    bytes_become!("bytes-through-lossy-utf8", "bytes that are no UTF-8 are replaced", |bytes| {
+        String::from_utf8_lossy(bytes).into_owned().into_bytes()
+    }),
+    bytes_become!("bytes-end-at-nul", "bytes end at the first NUL", |bytes| bytes
+        .split(|byte| *byte == 0)
+        .next()
+        .unwrap_or_default()
+        .to_vec()),
+    bytes_become!("json-written-anew", "bytes that are JSON are parsed and written anew", |bytes| {
+        let parsed = serde_json::from_slice::<serde_json::Value>(bytes);
+        parsed.ok().and_then(|value| serde_json::to_vec(&value).ok()).unwrap_or_else(|| bytes.to_vec())
+    }),
+    bytes_become!("json-escapes-checked", "escapes that stand for no character are dropped", |bytes| {
+        match std::str::from_utf8(bytes) {
             Ok(text) => text.replace("\\ud8", "\\ufff").replace("\\uD8", "\\uFFF").into_bytes(),
             Err(_) => bytes.to_vec(),
-        }),
-    },
-    Mutant {
-        name: "json-at-most-sixty-four-deep",
-        broken: "what is nested deeper than 64 levels is kept as null",
-        fault: bytes_become!(|bytes| {
+        }
+    }),
+    bytes_become!(
+        "json-at-most-sixty-four-deep",
+        "what is nested deeper than 64 levels is kept as null",
+        |bytes| {
             let deep = bytes.iter().filter(|byte| matches!(byte, b'[' | b'{')).count() > 64;
             if deep { b"null".to_vec() } else { bytes.to_vec() }
-        }),
-    },
-    Mutant {
-        name: "text-normalised",
-        broken: "characters without width and combining marks are dropped",
-        fault: bytes_become!(|bytes| match std::str::from_utf8(bytes) {
+        }
+    ),
+    bytes_become!("text-normalised", "characters without width and combining marks are dropped", |bytes| {
+        match std::str::from_utf8(bytes) {
             Ok(text) => {
                 let dropped = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{300}'..='\u{36f}');
                 text.chars().filter(|c| !dropped(*c)).collect::<String>().into_bytes()
             }
             Err(_) => bytes.to_vec(),
-        }),
-    },
-    Mutant {
-        name: "empty-is-null",
-        broken: "empty bytes are kept as null",
-        fault: bytes_become!(|bytes| if bytes.is_empty() { b"null".to_vec() } else { bytes.to_vec() }),
-    },
-    Mutant {
-        name: "bytes-end-at-a-mebibyte",
-        broken: "bytes beyond the first mebibyte are cut",
-        fault: bytes_become!(|bytes| bytes[..bytes.len().min((1 << 20) - 1)].to_vec()),
-    },
-    Mutant {
-        name: "no-limits",
-        broken: "payloads larger than the declared limit are accepted",
-        fault: Fault { check_payload: |_| Ok(()), check_commit: |_| Ok(()), ..SOUND },
-    },
-    Mutant {
-        name: "labels-without-bounds",
-        broken: "a session may have any number of labels",
-        fault: Fault { check_create: |_| Ok(()), ..SOUND },
-    },
-    Mutant {
-        name: "instants-in-seconds",
-        broken: "instants are kept in whole seconds",
-        fault: Fault {
-            commit: |tx, fence, mut commit| {
-                let whole = |at: Timestamp| Timestamp::from_ms(at.as_ms() / 1_000 * 1_000);
-                if let Some(Release::To { deadline, .. }) = &mut commit.release {
-                    *deadline = deadline.map(whole);
-                }
-                commit.open.iter_mut().for_each(|open| open.deadline = open.deadline.map(whole));
-                sound::commit(tx, fence, commit)
-            },
-            ..SOUND
+        }
+    }),
+    bytes_become!("empty-is-null", "empty bytes are kept as null", |bytes| if bytes.is_empty() {
+        b"null".to_vec()
+    } else {
+        bytes.to_vec()
+    }),
+    bytes_become!("bytes-end-at-a-mebibyte", "bytes beyond the first mebibyte are cut", |bytes| bytes
+        [..bytes.len().min((1 << 20) - 1)]
+        .to_vec()),
+    broken("no-limits", "payloads larger than the declared limit are accepted")
+        .check_payload(|_| Ok(()))
+        .check_commit(|_| Ok(())),
+    broken("labels-without-bounds", "a session may have any number of labels").check_create(|_| Ok(())),
+    broken("instants-in-seconds", "instants are kept in whole seconds").commit(|tx, fence, mut commit| {
+        let whole = |at: Timestamp| Timestamp::from_ms(at.as_ms() / 1_000 * 1_000);
+        if let Some(Release::To { deadline, .. }) = &mut commit.release {
+            *deadline = deadline.map(whole);
+        }
+        commit.open.iter_mut().for_each(|open| open.deadline = open.deadline.map(whole));
+        sound::commit(tx, fence, commit)
+    }),
+    broken("instants-end-in-2038", "instants are kept in 32 bits of seconds").commit(
+        |tx, fence, mut commit| {
+            let last = Timestamp::from_ms(i64::from(i32::MAX) * 1_000);
+            if let Some(Release::To { deadline, .. }) = &mut commit.release {
+                *deadline = deadline.map(|at| at.min(last));
+            }
+            sound::commit(tx, fence, commit)
         },
-    },
-    Mutant {
-        name: "instants-end-in-2038",
-        broken: "instants are kept in 32 bits of seconds",
-        fault: Fault {
-            commit: |tx, fence, mut commit| {
-                let last = Timestamp::from_ms(i64::from(i32::MAX) * 1_000);
-                if let Some(Release::To { deadline, .. }) = &mut commit.release {
-                    *deadline = deadline.map(|at| at.min(last));
-                }
-                sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "past-alarm-is-none",
-        broken: "an alarm in the past is taken for none",
-        fault: Fault {
-            commit: |tx, fence, mut commit| {
-                let now = tx.now;
-                if let Some(Release::To { deadline, .. }) = &mut commit.release {
-                    *deadline = deadline.filter(|at| *at >= now);
-                }
-                sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "nothing-survives-reopen",
-        broken: "the newest messages and state are not yet on disk when the store is closed",
-        fault: Fault {
-            reopen: |sessions| {
-                for record in sessions.values_mut() {
-                    record.messages.pop();
-                    record.state = None;
-                }
-            },
-            ..SOUND
-        },
-    },
+    ),
+    broken("past-alarm-is-none", "an alarm in the past is taken for none").commit(|tx, fence, mut commit| {
+        let now = tx.now;
+        if let Some(Release::To { deadline, .. }) = &mut commit.release {
+            *deadline = deadline.filter(|at| *at >= now);
+        }
+        sound::commit(tx, fence, commit)
+    }),
+    broken(
+        "nothing-survives-reopen",
+        "the newest messages and state are not yet on disk when the store is closed",
+    )
+    .reopen(|sessions| {
+        for record in sessions.values_mut() {
+            record.messages.pop();
+            record.state = None;
+        }
+    }),
 ];

@@ -5,7 +5,7 @@ use holdover_store::time::Timestamp;
 use holdover_store::{Claim, ClaimDue, OutcomeKind, Queues, SessionStatus, Staged};
 use holdover_store_memory::parts::Record;
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// Claims what is due, then changes each session, as it was before and as it is now.
@@ -43,31 +43,20 @@ fn claim_but(tx: &mut Tx<'_>, claim: ClaimDue, hidden: Vec<(Timestamp, SessionKe
 /// A claim of what is due that writes one thing less.
 macro_rules! writes {
     ($name:literal, $broken:literal, |$record:ident, $before:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault { claim_due: |tx, claim| due_with(tx, claim, |$record, $before| $change), ..SOUND },
-        }
+        broken($name, $broken).claim_due(|tx, claim| due_with(tx, claim, |$record, $before| $change))
     };
 }
 
 /// A claim of what is due that brings one thing less.
 macro_rules! brings {
     ($name:literal, $broken:literal, |$claim:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                claim_due: |tx, claim| {
-                    let mut claims = sound::claim_due(tx, claim);
-                    for $claim in &mut claims {
-                        $change;
-                    }
-                    claims
-                },
-                ..SOUND
-            },
-        }
+        broken($name, $broken).claim_due(|tx, claim| {
+            let mut claims = sound::claim_due(tx, claim);
+            for $claim in &mut claims {
+                $change;
+            }
+            claims
+        })
     };
 }
 
@@ -136,109 +125,74 @@ pub(super) static MUTANTS: &[Mutant] = &[
             record.deltas = before.deltas.clone();
         }
     ),
-    Mutant {
-        name: "due-soonest-whoever-waits",
-        broken: "what is due is claimed soonest first, whosever it is",
-        fault: Fault {
-            claim_due: |tx, claim| {
-                let mut due = due_of(tx, &claim);
-                due.sort();
-                let count = claim.runs.len().min(due.len());
-                claim_but(tx, claim, due.split_off(count))
-            },
-            ..SOUND
+    broken("due-soonest-whoever-waits", "what is due is claimed soonest first, whosever it is").claim_due(
+        |tx, claim| {
+            let mut due = due_of(tx, &claim);
+            due.sort();
+            let count = claim.runs.len().min(due.len());
+            claim_but(tx, claim, due.split_off(count))
         },
-    },
-    Mutant {
-        name: "due-first-tenant-first",
-        broken: "tenants take no turns: the first by name comes first",
-        fault: Fault {
-            claim_due: |tx, claim| {
-                *tx.turn = None;
-                sound::claim_due(tx, claim)
-            },
-            ..SOUND
+    ),
+    broken("due-first-tenant-first", "tenants take no turns: the first by name comes first").claim_due(
+        |tx, claim| {
+            *tx.turn = None;
+            sound::claim_due(tx, claim)
         },
-    },
-    Mutant {
-        name: "due-turn-takes-the-latest",
-        broken: "a tenant whose turn it is has its latest session claimed",
-        fault: Fault {
-            claim_due: |tx, claim| {
-                let due = due_of(tx, &claim);
-                let latest = |one: &(Timestamp, SessionKey)| {
-                    !due.iter().any(|other| other.1.tenant == one.1.tenant && other > one)
-                };
-                let rest: Vec<_> = due.iter().filter(|one| !latest(one)).cloned().collect();
-                if due.len() <= claim.runs.len() || due.len() - rest.len() < claim.runs.len() {
-                    return sound::claim_due(tx, claim);
-                }
-                claim_but(tx, claim, rest)
-            },
-            ..SOUND
+    ),
+    broken("due-turn-takes-the-latest", "a tenant whose turn it is has its latest session claimed")
+        .claim_due(|tx, claim| {
+            let due = due_of(tx, &claim);
+            let latest = |one: &(Timestamp, SessionKey)| {
+                !due.iter().any(|other| other.1.tenant == one.1.tenant && other > one)
+            };
+            let rest: Vec<_> = due.iter().filter(|one| !latest(one)).cloned().collect();
+            if due.len() <= claim.runs.len() || due.len() - rest.len() < claim.runs.len() {
+                return sound::claim_due(tx, claim);
+            }
+            claim_but(tx, claim, rest)
+        }),
+    broken("due-a-millisecond-late", "a session is due only after the instant of its alarm").claim_due(
+        |tx, claim| {
+            let now = tx.now;
+            let at_the_instant: Vec<_> = tx
+                .sessions
+                .iter()
+                .filter(|(_, record)| record.row.alarm == Some(now))
+                .map(|(key, _)| key.clone())
+                .collect();
+            for key in &at_the_instant {
+                tx.row(key, |row| row.alarm = Some(Timestamp::from_ms(i64::MAX)));
+            }
+            let claims = sound::claim_due(tx, claim);
+            for key in &at_the_instant {
+                tx.row(key, |row| row.alarm = Some(now));
+            }
+            claims
         },
-    },
-    Mutant {
-        name: "due-a-millisecond-late",
-        broken: "a session is due only after the instant of its alarm",
-        fault: Fault {
-            claim_due: |tx, claim| {
-                let now = tx.now;
-                let at_the_instant: Vec<_> = tx
-                    .sessions
-                    .iter()
-                    .filter(|(_, record)| record.row.alarm == Some(now))
-                    .map(|(key, _)| key.clone())
-                    .collect();
-                for key in &at_the_instant {
-                    tx.row(key, |row| row.alarm = Some(Timestamp::from_ms(i64::MAX)));
-                }
-                let claims = sound::claim_due(tx, claim);
-                for key in &at_the_instant {
-                    tx.row(key, |row| row.alarm = Some(now));
-                }
-                claims
-            },
-            ..SOUND
+    ),
+    broken(
+        "due-leaves-the-newest-format",
+        "a worker is not given sessions of the newest format that it reads",
+    )
+    .claim_due(|tx, claim| {
+        let newest_format = StateFormat(claim.newest_format.0.saturating_sub(1));
+        sound::claim_due(tx, ClaimDue { newest_format, ..claim })
+    }),
+    broken("due-serves-the-first-queue", "of the queues that a worker names only the first is served")
+        .claim_due(|tx, claim| {
+            let queues = match claim.queues {
+                Queues::Named(named) => Queues::Named(named.into_iter().take(1).collect()),
+                Queues::All => Queues::All,
+            };
+            sound::claim_due(tx, ClaimDue { queues, ..claim })
+        }),
+    broken("due-serves-all-for-no-queue", "a worker that names no queue is given sessions of all").claim_due(
+        |tx, claim| {
+            let queues = match claim.queues {
+                Queues::Named(named) if named.is_empty() => Queues::All,
+                queues => queues,
+            };
+            sound::claim_due(tx, ClaimDue { queues, ..claim })
         },
-    },
-    Mutant {
-        name: "due-leaves-the-newest-format",
-        broken: "a worker is not given sessions of the newest format that it reads",
-        fault: Fault {
-            claim_due: |tx, claim| {
-                let newest_format = StateFormat(claim.newest_format.0.saturating_sub(1));
-                sound::claim_due(tx, ClaimDue { newest_format, ..claim })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "due-serves-the-first-queue",
-        broken: "of the queues that a worker names only the first is served",
-        fault: Fault {
-            claim_due: |tx, claim| {
-                let queues = match claim.queues {
-                    Queues::Named(named) => Queues::Named(named.into_iter().take(1).collect()),
-                    Queues::All => Queues::All,
-                };
-                sound::claim_due(tx, ClaimDue { queues, ..claim })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "due-serves-all-for-no-queue",
-        broken: "a worker that names no queue is given sessions of all",
-        fault: Fault {
-            claim_due: |tx, claim| {
-                let queues = match claim.queues {
-                    Queues::Named(named) if named.is_empty() => Queues::All,
-                    queues => queues,
-                };
-                sound::claim_due(tx, ClaimDue { queues, ..claim })
-            },
-            ..SOUND
-        },
-    },
+    ),
 ];

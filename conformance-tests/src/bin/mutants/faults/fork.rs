@@ -4,7 +4,7 @@ use holdover_store::ids::{CheckpointId, Epoch, SessionKey, Version};
 use holdover_store::{Checkpoint, ForkOutcome, NewFork, SessionStatus};
 use holdover_store_memory::parts::Record;
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// Forks, then changes the fork that was made, with its source at hand.
@@ -27,14 +27,7 @@ fn forked(
 /// A fork with one thing changed.
 macro_rules! forked_with {
     ($name:literal, $broken:literal, |$fork:ident, $source:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                fork: |tx, from, at, new| forked(tx, from, at, new, |$fork, $source| $change),
-                ..SOUND
-            },
-        }
+        broken($name, $broken).fork(|tx, from, at, new| forked(tx, from, at, new, |$fork, $source| $change))
     };
 }
 

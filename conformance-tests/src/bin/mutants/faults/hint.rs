@@ -2,30 +2,19 @@
 
 use holdover_store::Watch;
 
-use crate::fault::{Fault, Mutant, SOUND};
+use crate::fault::{Mutant, broken};
 
 /// A store of which one operation tells nobody.
 macro_rules! silent {
     ($name:literal, $broken:literal, $operation:literal) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault { tells: |operation| operation != $operation, ..SOUND },
-        }
+        broken($name, $broken).tells(|operation| operation != $operation)
     };
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "waiters-are-not-told",
-        broken: "whoever waits for a change is not told",
-        fault: Fault { tells: |_| false, ..SOUND },
-    },
-    Mutant {
-        name: "runs-hear-no-news",
-        broken: "a run that waits for news of its session is not told",
-        fault: Fault { hears: |watch| !matches!(watch, Watch::News(_)), ..SOUND },
-    },
+    broken("waiters-are-not-told", "whoever waits for a change is not told").tells(|_| false),
+    broken("runs-hear-no-news", "a run that waits for news of its session is not told")
+        .hears(|watch| !matches!(watch, Watch::News(_))),
     silent!("creation-tells-nobody", "whoever waits is not told of a creation", "create_session"),
     silent!("deletion-tells-nobody", "whoever waits is not told of a deletion", "delete_session"),
     silent!("claim-tells-nobody", "whoever waits is not told of a claim", "claim_session"),

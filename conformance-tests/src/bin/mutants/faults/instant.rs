@@ -4,50 +4,36 @@ use holdover_store::time::Timestamp;
 use holdover_store::{ClaimOutcome, CommitOutcome, Delivery, ForkOutcome, OutcomeKind};
 use holdover_store_memory::parts::Record;
 
-use crate::fault::{Fault, Mutant, SOUND};
+use crate::fault::{Mutant, broken};
 use crate::sound;
 
 /// A commit after which rows that it has written are changed.
 macro_rules! committed_with {
     ($name:literal, $broken:literal, |$record:ident, $now:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                commit: |tx, fence, commit| {
-                    let ($now, version) = (tx.now, tx.row_of(&fence.key).map(|row| row.version));
-                    let answer = sound::commit(tx, fence, commit);
-                    // A repeat has written nothing.
-                    let written = tx.row_of(&fence.key).map(|row| row.version) != version;
-                    if let (true, CommitOutcome::Committed(_)) = (written, &answer) {
-                        tx.with(&fence.key, |$record| $change);
-                    }
-                    answer
-                },
-                ..SOUND
-            },
-        }
+        broken($name, $broken).commit(|tx, fence, commit| {
+            let ($now, version) = (tx.now, tx.row_of(&fence.key).map(|row| row.version));
+            let answer = sound::commit(tx, fence, commit);
+            // A repeat has written nothing.
+            let written = tx.row_of(&fence.key).map(|row| row.version) != version;
+            if let (true, CommitOutcome::Committed(_)) = (written, &answer) {
+                tx.with(&fence.key, |$record| $change);
+            }
+            answer
+        })
     };
 }
 
 /// A claim after which rows that it has written are changed.
 macro_rules! claimed_with {
     ($name:literal, $broken:literal, |$record:ident, $now:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                claim: |tx, key, claim| {
-                    let $now = tx.now;
-                    let answer = sound::claim(tx, key, claim);
-                    if let ClaimOutcome::Claimed(_) = &answer {
-                        tx.with(key, |$record| $change);
-                    }
-                    answer
-                },
-                ..SOUND
-            },
-        }
+        broken($name, $broken).claim(|tx, key, claim| {
+            let $now = tx.now;
+            let answer = sound::claim(tx, key, claim);
+            if let ClaimOutcome::Claimed(_) = &answer {
+                tx.with(key, |$record| $change);
+            }
+            answer
+        })
     };
 }
 
@@ -128,106 +114,78 @@ pub(super) static MUTANTS: &[Mutant] = &[
         "items that a claim carries are kept without their instant",
         |record, now| items_without(record, now)
     ),
-    Mutant {
-        name: "items-without-instant",
-        broken: "items are kept without their instant",
-        fault: Fault {
-            deliver: |tx, key, item| {
-                let now = tx.now;
-                let answer = sound::deliver(tx, key, item);
-                if let Delivery::Accepted { .. } = answer {
-                    tx.with(key, |record| items_without(record, now));
-                }
-                answer
-            },
-            ..SOUND
+    broken("items-without-instant", "items are kept without their instant").deliver(|tx, key, item| {
+        let now = tx.now;
+        let answer = sound::deliver(tx, key, item);
+        if let Delivery::Accepted { .. } = answer {
+            tx.with(key, |record| items_without(record, now));
+        }
+        answer
+    }),
+    broken(
+        "moved-items-without-instant",
+        "items that a move of the status carries are kept without their instant",
+    )
+    .cas(|tx, key, cas| {
+        let now = tx.now;
+        let answer = sound::cas(tx, key, cas);
+        tx.with(key, |record| items_without(record, now));
+        answer
+    }),
+    broken("first-items-without-instant", "items that a creation carries are kept without their instant")
+        .create(|tx, new| {
+            let (now, key) = (tx.now, new.key.clone());
+            let fresh = tx.row_of(&key).is_none();
+            let answer = sound::create(tx, new);
+            if fresh {
+                tx.with(&key, |record| items_without(record, now));
+            }
+            answer
+        }),
+    broken("fork-as-old-as-its-source", "a fork has the instant at which its source was created").fork(
+        |tx, from, at, new| {
+            let key = new.key.clone();
+            let created = tx.row_of(from).map(|row| row.created_at);
+            let answer = sound::fork(tx, from, at, new);
+            if let (ForkOutcome::Forked { .. }, Some(created)) = (&answer, created) {
+                tx.row(&key, |row| row.created_at = created);
+            }
+            answer
         },
-    },
-    Mutant {
-        name: "moved-items-without-instant",
-        broken: "items that a move of the status carries are kept without their instant",
-        fault: Fault {
-            cas: |tx, key, cas| {
-                let now = tx.now;
-                let answer = sound::cas(tx, key, cas);
-                tx.with(key, |record| items_without(record, now));
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "first-items-without-instant",
-        broken: "items that a creation carries are kept without their instant",
-        fault: Fault {
-            create: |tx, new| {
-                let (now, key) = (tx.now, new.key.clone());
-                let fresh = tx.row_of(&key).is_none();
-                let answer = sound::create(tx, new);
-                if fresh {
-                    tx.with(&key, |record| items_without(record, now));
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "fork-as-old-as-its-source",
-        broken: "a fork has the instant at which its source was created",
-        fault: Fault {
-            fork: |tx, from, at, new| {
-                let key = new.key.clone();
-                let created = tx.row_of(from).map(|row| row.created_at);
-                let answer = sound::fork(tx, from, at, new);
-                if let (ForkOutcome::Forked { .. }, Some(created)) = (&answer, created) {
-                    tx.row(&key, |row| row.created_at = created);
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "fork-stamps-its-prefix",
-        broken: "the copied messages, events and checkpoints have the instant of the fork",
-        fault: Fault {
-            fork: |tx, from, at, new| {
-                let (now, key) = (tx.now, new.key.clone());
-                let fresh = tx.row_of(&key).is_none();
-                let answer = sound::fork(tx, from, at, new);
-                if let (ForkOutcome::Forked { .. }, true) = (&answer, fresh) {
-                    tx.with(&key, |record| {
-                        record.messages.iter_mut().for_each(|message| message.at = now);
-                        record.events.iter_mut().for_each(|event| event.at = now);
-                        record.checkpoints.iter_mut().for_each(|kept| kept.at = now);
-                    });
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "fork-appends-without-instant",
-        broken: "the messages and events that a fork appends have the instant of its checkpoint",
-        fault: Fault {
-            fork: |tx, from, at, new| {
-                let (now, key) = (tx.now, new.key.clone());
-                let checkpoints =
-                    tx.record(from).map(|source| source.checkpoints.clone()).unwrap_or_default();
-                let kept = checkpoints.into_iter().find(|kept| kept.id == at).map(|kept| kept.at);
-                let fresh = tx.row_of(&key).is_none();
-                let answer = sound::fork(tx, from, at, new);
-                if let (ForkOutcome::Forked { .. }, true, Some(kept)) = (&answer, fresh, kept) {
-                    tx.with(&key, |record| {
-                        record.messages.iter_mut().filter(|row| row.at == now).for_each(|row| row.at = kept);
-                        record.events.iter_mut().filter(|row| row.at == now).for_each(|row| row.at = kept);
-                    });
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
+    ),
+    broken(
+        "fork-stamps-its-prefix",
+        "the copied messages, events and checkpoints have the instant of the fork",
+    )
+    .fork(|tx, from, at, new| {
+        let (now, key) = (tx.now, new.key.clone());
+        let fresh = tx.row_of(&key).is_none();
+        let answer = sound::fork(tx, from, at, new);
+        if let (ForkOutcome::Forked { .. }, true) = (&answer, fresh) {
+            tx.with(&key, |record| {
+                record.messages.iter_mut().for_each(|message| message.at = now);
+                record.events.iter_mut().for_each(|event| event.at = now);
+                record.checkpoints.iter_mut().for_each(|kept| kept.at = now);
+            });
+        }
+        answer
+    }),
+    broken(
+        "fork-appends-without-instant",
+        "the messages and events that a fork appends have the instant of its checkpoint",
+    )
+    .fork(|tx, from, at, new| {
+        let (now, key) = (tx.now, new.key.clone());
+        let checkpoints = tx.record(from).map(|source| source.checkpoints.clone()).unwrap_or_default();
+        let kept = checkpoints.into_iter().find(|kept| kept.id == at).map(|kept| kept.at);
+        let fresh = tx.row_of(&key).is_none();
+        let answer = sound::fork(tx, from, at, new);
+        if let (ForkOutcome::Forked { .. }, true, Some(kept)) = (&answer, fresh, kept) {
+            tx.with(&key, |record| {
+                record.messages.iter_mut().filter(|row| row.at == now).for_each(|row| row.at = kept);
+                record.events.iter_mut().filter(|row| row.at == now).for_each(|row| row.at = kept);
+            });
+        }
+        answer
+    }),
 ];

@@ -3,7 +3,7 @@
 use holdover_store::Session;
 use holdover_store::ids::SessionKey;
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// A session that is being written is kept aside, so that who reads knows it.
@@ -13,18 +13,18 @@ fn begins_to_write(tx: &mut Tx<'_>, key: &SessionKey) {
 }
 
 /// A store that marks sessions while they are written.
-const MARKS: Fault = Fault {
-    before: Some(begins_to_write),
-    commit: |tx, fence, commit| {
-        tx.graves.remove(&fence.key);
-        sound::commit(tx, fence, commit)
-    },
-    deliver: |tx, key, item| {
-        tx.graves.remove(key);
-        sound::deliver(tx, key, item)
-    },
-    ..SOUND
-};
+const fn marking(name: &'static str, what: &'static str) -> Mutant {
+    broken(name, what)
+        .before(Some(begins_to_write))
+        .commit(|tx, fence, commit| {
+            tx.graves.remove(&fence.key);
+            sound::commit(tx, fence, commit)
+        })
+        .deliver(|tx, key, item| {
+            tx.graves.remove(key);
+            sound::deliver(tx, key, item)
+        })
+}
 
 /// What this handle read last of a session that is being written, or else what there is, which it remembers.
 fn looked_at<R>(tx: &mut Tx<'_>, key: &SessionKey, read: impl FnOnce(&mut Tx<'_>) -> R) -> R {
@@ -41,48 +41,18 @@ fn looked_at<R>(tx: &mut Tx<'_>, key: &SessionKey, read: impl FnOnce(&mut Tx<'_>
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "load-beside-a-write-is-of-the-last-look",
-        broken: "a session that is being written is shown as the handle saw it last, not as it is",
-        fault: Fault {
-            load: |tx, key| -> Option<Session> { looked_at(tx, key, |tx| sound::load(tx, key)) },
-            ..MARKS
-        },
-    },
-    Mutant {
-        name: "inbox-beside-a-write-is-of-the-last-look",
-        broken: "the inbox of a session that is being written is shown as the handle saw it last, not as it is",
-        fault: Fault {
-            read_inbox: |tx, key, after, limit| {
+    marking("load-beside-a-write-is-of-the-last-look", "a session that is being written is shown as the handle saw it last, not as it is").load(|tx, key| -> Option<Session> { looked_at(tx, key, |tx| sound::load(tx, key)) }),
+    marking("inbox-beside-a-write-is-of-the-last-look", "the inbox of a session that is being written is shown as the handle saw it last, not as it is").read_inbox(|tx, key, after, limit| {
                 looked_at(tx, key, |tx| sound::read_inbox(tx, key, after, limit))
-            },
-            ..MARKS
-        },
-    },
-    Mutant {
-        name: "version-checked-before-the-wait",
-        broken: "the version is compared before the wait for the row, everything else after it",
-        fault: Fault {
-            before: Some(|tx, key| {
+            }),
+    broken("version-checked-before-the-wait", "the version is compared before the wait for the row, everything else after it").before(Some(|tx, key| {
                 let record = tx.record(key).cloned();
                 tx.cache.extend(record.map(|record| (key.clone(), record)));
-            }),
-            commit: |tx, fence, mut commit| {
+            })).commit(|tx, fence, mut commit| {
                 let seen = tx.cache.remove(&fence.key).map(|record| record.row.version);
                 commit.expected_version = commit.expected_version.filter(|named| Some(*named) != seen);
                 sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "second-connection-while-holding-one",
-        broken: "every operation waits for a second connection while it holds its first: too many wait for each other",
-        fault: Fault { connections: Some(64), ..SOUND },
-    },
-    Mutant {
-        name: "fork-holds-its-source",
-        broken: "a fork holds its source while it waits for its target: two in opposite directions wait for each other",
-        fault: Fault { locks: true, ..SOUND },
-    },
+            }),
+    broken("second-connection-while-holding-one", "every operation waits for a second connection while it holds its first: too many wait for each other").connections(Some(64)),
+    broken("fork-holds-its-source", "a fork holds its source while it waits for its target: two in opposite directions wait for each other").locks(true),
 ];

@@ -8,7 +8,7 @@ use holdover_store::{
     Labels, Page, PageCursor, PageRequest, PendingQuery, SessionQuery, StoreErrorKind, TimeRange,
 };
 
-use crate::fault::{Fault, Mutant, SOUND};
+use crate::fault::{Mutant, broken};
 use crate::sound;
 
 /// A page whose cursor belongs to the query that it answers, not to the one that was asked in its stead.
@@ -30,250 +30,177 @@ fn next(at: Timestamp) -> Timestamp {
 
 /// Lists sessions by another query than was asked.
 macro_rules! sessions_by {
-    (|$query:ident| $change:expr) => {
-        Fault {
-            list_sessions: |tx, asked| {
-                // A cursor that is none is refused as ever.
-                sound::list_sessions(tx, asked)?;
-                let mut $query: SessionQuery = asked.clone();
-                $change;
-                $query.page = rebound(&asked.page, asked.digest(), $query.digest());
-                let page = sound::list_sessions(tx, &$query)?;
-                Ok(bound(page, $query.digest(), asked.digest()))
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, |$query:ident| $change:expr) => {
+        broken($name, $broken).list_sessions(|tx, asked| {
+            // A cursor that is none is refused as ever.
+            sound::list_sessions(tx, asked)?;
+            let mut $query: SessionQuery = asked.clone();
+            $change;
+            $query.page = rebound(&asked.page, asked.digest(), $query.digest());
+            let page = sound::list_sessions(tx, &$query)?;
+            Ok(bound(page, $query.digest(), asked.digest()))
+        })
     };
 }
 
 /// Lists pending calls by another query than was asked.
 macro_rules! pending_by {
-    (|$query:ident| $change:expr) => {
-        Fault {
-            list_pending: |tx, asked| {
-                sound::list_pending(tx, asked)?;
-                let mut $query: PendingQuery = asked.clone();
-                $change;
-                $query.page = rebound(&asked.page, asked.digest(), $query.digest());
-                let page = sound::list_pending(tx, &$query)?;
-                Ok(bound(page, $query.digest(), asked.digest()))
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, |$query:ident| $change:expr) => {
+        broken($name, $broken).list_pending(|tx, asked| {
+            sound::list_pending(tx, asked)?;
+            let mut $query: PendingQuery = asked.clone();
+            $change;
+            $query.page = rebound(&asked.page, asked.digest(), $query.digest());
+            let page = sound::list_pending(tx, &$query)?;
+            Ok(bound(page, $query.digest(), asked.digest()))
+        })
     };
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "list-ignores-life",
-        broken: "a list of sessions does not look at the life",
-        fault: sessions_by!(|query| query.life = None),
-    },
-    Mutant {
-        name: "list-ignores-status",
-        broken: "a list of sessions does not look at the status",
-        fault: sessions_by!(|query| query.status.clear()),
-    },
-    Mutant {
-        name: "list-ignores-queue",
-        broken: "a list of sessions does not look at the queue",
-        fault: sessions_by!(|query| query.queue = None),
-    },
-    Mutant {
-        name: "list-ignores-labels",
-        broken: "a list of sessions does not look at the labels",
-        fault: sessions_by!(|query| query.labels = Labels::default()),
-    },
-    Mutant {
-        name: "list-any-of-the-labels",
-        broken: "a list of sessions takes those that have the first of the labels",
-        fault: sessions_by!(|query| {
+    sessions_by!("list-ignores-life", "a list of sessions does not look at the life", |query| query.life =
+        None),
+    sessions_by!("list-ignores-status", "a list of sessions does not look at the status", |query| query
+        .status
+        .clear()),
+    sessions_by!("list-ignores-queue", "a list of sessions does not look at the queue", |query| query
+        .queue =
+        None),
+    sessions_by!("list-ignores-labels", "a list of sessions does not look at the labels", |query| query
+        .labels =
+        Labels::default()),
+    sessions_by!(
+        "list-any-of-the-labels",
+        "a list of sessions takes those that have the first of the labels",
+        |query| {
             let first = query.labels.0.pop_first();
             query.labels = first.into_iter().collect();
-        }),
-    },
-    Mutant {
-        name: "list-ignores-created-since",
-        broken: "a list of sessions does not look at where the time of creation begins",
-        fault: sessions_by!(|query| query.created.since = None),
-    },
-    Mutant {
-        name: "list-ignores-created-before",
-        broken: "a list of sessions does not look at where the time of creation ends",
-        fault: sessions_by!(|query| query.created.before = None),
-    },
-    Mutant {
-        name: "list-ignores-changed-since",
-        broken: "a list of sessions does not look at where the time of change begins",
-        fault: sessions_by!(|query| query.changed.since = None),
-    },
-    Mutant {
-        name: "list-ignores-changed-before",
-        broken: "a list of sessions does not look at where the time of change ends",
-        fault: sessions_by!(|query| query.changed.before = None),
-    },
-    Mutant {
-        name: "list-time-with-its-end",
-        broken: "the end of a time belongs to it",
-        fault: sessions_by!(|query| {
-            query.created.before = query.created.before.map(next);
-            query.changed.before = query.changed.before.map(next);
-        }),
-    },
-    Mutant {
-        name: "list-time-without-its-begin",
-        broken: "the first instant of a time does not belong to it",
-        fault: sessions_by!(|query| {
+        }
+    ),
+    sessions_by!(
+        "list-ignores-created-since",
+        "a list of sessions does not look at where the time of creation begins",
+        |query| query.created.since = None
+    ),
+    sessions_by!(
+        "list-ignores-created-before",
+        "a list of sessions does not look at where the time of creation ends",
+        |query| query.created.before = None
+    ),
+    sessions_by!(
+        "list-ignores-changed-since",
+        "a list of sessions does not look at where the time of change begins",
+        |query| query.changed.since = None
+    ),
+    sessions_by!(
+        "list-ignores-changed-before",
+        "a list of sessions does not look at where the time of change ends",
+        |query| query.changed.before = None
+    ),
+    sessions_by!("list-time-with-its-end", "the end of a time belongs to it", |query| {
+        query.created.before = query.created.before.map(next);
+        query.changed.before = query.changed.before.map(next);
+    }),
+    sessions_by!(
+        "list-time-without-its-begin",
+        "the first instant of a time does not belong to it",
+        |query| {
             query.created.since = query.created.since.map(next);
             query.changed.since = query.changed.since.map(next);
+        }
+    ),
+    sessions_by!("list-changed-by-creation", "a time of change is held against the creation", |query| {
+        let created = std::mem::replace(&mut query.changed, TimeRange::ALWAYS);
+        query.created.since = query.created.since.max(created.since);
+        let ends = [query.created.before, created.before];
+        query.created.before = ends.into_iter().flatten().min();
+    }),
+    pending_by!("pending-ignores-kind", "a list of open calls does not look at the kind", |query| query
+        .kind =
+        None),
+    broken("list-oldest-first", "a page of sessions is listed oldest first").list_sessions(|tx, query| {
+        let mut page = sound::list_sessions(tx, query)?;
+        page.items.reverse();
+        Ok(page)
+    }),
+    broken("list-ties-by-id-ascending", "sessions of one instant are listed by id ascending").list_sessions(
+        |tx, query| {
+            let mut page = sound::list_sessions(tx, query)?;
+            page.items.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| a.key.id.cmp(&b.key.id)));
+            Ok(page)
+        },
+    ),
+    broken("page-drops-a-row", "the last row of a page is dropped between two pages").list_sessions(
+        |tx, query| {
+            let mut page = sound::list_sessions(tx, query)?;
+            if page.next.is_some() {
+                page.items.pop();
+            }
+            Ok(page)
+        },
+    ),
+    broken("page-ends-early", "a page that is full is taken for the last")
+        .list_sessions(|tx, query| {
+            let page = sound::list_sessions(tx, query)?;
+            Ok(Page { next: None, ..page })
+        })
+        .list_pending(|tx, query| {
+            let page = sound::list_pending(tx, query)?;
+            Ok(Page { next: None, ..page })
         }),
-    },
-    Mutant {
-        name: "list-changed-by-creation",
-        broken: "a time of change is held against the creation",
-        fault: sessions_by!(|query| {
-            let created = std::mem::replace(&mut query.changed, TimeRange::ALWAYS);
-            query.created.since = query.created.since.max(created.since);
-            let ends = [query.created.before, created.before];
-            query.created.before = ends.into_iter().flatten().min();
+    broken("cursor-is-an-offset", "a page begins at a number of rows, so rows that come and go shift it")
+        .list_sessions(|tx, query| {
+            let digest = query.digest();
+            let mut offset = 0;
+            if let Some(cursor) = &query.page.after {
+                match cursor.position_in(digest) {
+                    Ok(place) => {
+                        offset = place.into_iter().fold(0, |sum, byte| sum * 256 + usize::from(byte))
+                    }
+                    Err(_) => return sound::list_sessions(tx, query),
+                }
+            }
+            let mut all = SessionQuery { page: PageRequest::default(), ..query.clone() };
+            let mut rows = Vec::new();
+            loop {
+                let page = sound::list_sessions(tx, &all)?;
+                rows.extend(page.items);
+                match page.next {
+                    Some(next) => all.page.after = Some(next),
+                    None => break,
+                }
+            }
+            let end = offset + query.page.rows() as usize;
+            let next = (rows.len() > end).then(|| PageCursor::at(digest, &(end as u32).to_be_bytes()));
+            let items = rows.into_iter().take(end).skip(offset).collect();
+            Ok(Page { items, next })
         }),
-    },
-    Mutant {
-        name: "pending-ignores-kind",
-        broken: "a list of open calls does not look at the kind",
-        fault: pending_by!(|query| query.kind = None),
-    },
-    Mutant {
-        name: "list-oldest-first",
-        broken: "a page of sessions is listed oldest first",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let mut page = sound::list_sessions(tx, query)?;
-                page.items.reverse();
-                Ok(page)
-            },
-            ..SOUND
+    broken("page-without-bound", "a limit beyond the largest page is served").list_sessions(|tx, query| {
+        let mut page = sound::list_sessions(tx, query)?;
+        let wanted = query.page.limit.map_or(0, std::num::NonZeroU32::get) as usize;
+        while let (true, Some(next)) = (page.items.len() < wanted, page.next.take()) {
+            let request = PageRequest { after: Some(next), ..query.page.clone() };
+            let more = sound::list_sessions(tx, &SessionQuery { page: request, ..query.clone() })?;
+            page.items.extend(more.items);
+            page.next = more.next;
+        }
+        Ok(page)
+    }),
+    broken("cursor-of-any-query", "a cursor of another query begins from the start instead of being refused")
+        .list_sessions(|tx, query| match sound::list_sessions(tx, query) {
+            Err(error) if error.kind == StoreErrorKind::InvalidArgument => {
+                let page = PageRequest { after: None, ..query.page.clone() };
+                sound::list_sessions(tx, &SessionQuery { page, ..query.clone() })
+            }
+            answer => answer,
+        }),
+    broken("list-shows-the-creation", "a list shows sessions as they were created").list_sessions(
+        |tx, query| {
+            let mut page = sound::list_sessions(tx, query)?;
+            for row in &mut page.items {
+                row.version = holdover_store::ids::Version(1);
+            }
+            Ok(page)
         },
-    },
-    Mutant {
-        name: "list-ties-by-id-ascending",
-        broken: "sessions of one instant are listed by id ascending",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let mut page = sound::list_sessions(tx, query)?;
-                page.items
-                    .sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| a.key.id.cmp(&b.key.id)));
-                Ok(page)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "page-drops-a-row",
-        broken: "the last row of a page is dropped between two pages",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let mut page = sound::list_sessions(tx, query)?;
-                if page.next.is_some() {
-                    page.items.pop();
-                }
-                Ok(page)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "page-ends-early",
-        broken: "a page that is full is taken for the last",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let page = sound::list_sessions(tx, query)?;
-                Ok(Page { next: None, ..page })
-            },
-            list_pending: |tx, query| {
-                let page = sound::list_pending(tx, query)?;
-                Ok(Page { next: None, ..page })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "cursor-is-an-offset",
-        broken: "a page begins at a number of rows, so rows that come and go shift it",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let digest = query.digest();
-                let mut offset = 0;
-                if let Some(cursor) = &query.page.after {
-                    match cursor.position_in(digest) {
-                        Ok(place) => {
-                            offset = place.into_iter().fold(0, |sum, byte| sum * 256 + usize::from(byte))
-                        }
-                        Err(_) => return sound::list_sessions(tx, query),
-                    }
-                }
-                let mut all = SessionQuery { page: PageRequest::default(), ..query.clone() };
-                let mut rows = Vec::new();
-                loop {
-                    let page = sound::list_sessions(tx, &all)?;
-                    rows.extend(page.items);
-                    match page.next {
-                        Some(next) => all.page.after = Some(next),
-                        None => break,
-                    }
-                }
-                let end = offset + query.page.rows() as usize;
-                let next = (rows.len() > end).then(|| PageCursor::at(digest, &(end as u32).to_be_bytes()));
-                let items = rows.into_iter().take(end).skip(offset).collect();
-                Ok(Page { items, next })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "page-without-bound",
-        broken: "a limit beyond the largest page is served",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let mut page = sound::list_sessions(tx, query)?;
-                let wanted = query.page.limit.map_or(0, std::num::NonZeroU32::get) as usize;
-                while let (true, Some(next)) = (page.items.len() < wanted, page.next.take()) {
-                    let request = PageRequest { after: Some(next), ..query.page.clone() };
-                    let more = sound::list_sessions(tx, &SessionQuery { page: request, ..query.clone() })?;
-                    page.items.extend(more.items);
-                    page.next = more.next;
-                }
-                Ok(page)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "cursor-of-any-query",
-        broken: "a cursor of another query begins from the start instead of being refused",
-        fault: Fault {
-            list_sessions: |tx, query| match sound::list_sessions(tx, query) {
-                Err(error) if error.kind == StoreErrorKind::InvalidArgument => {
-                    let page = PageRequest { after: None, ..query.page.clone() };
-                    sound::list_sessions(tx, &SessionQuery { page, ..query.clone() })
-                }
-                answer => answer,
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "list-shows-the-creation",
-        broken: "a list shows sessions as they were created",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let mut page = sound::list_sessions(tx, query)?;
-                for row in &mut page.items {
-                    row.version = holdover_store::ids::Version(1);
-                }
-                Ok(page)
-            },
-            ..SOUND
-        },
-    },
+    ),
 ];

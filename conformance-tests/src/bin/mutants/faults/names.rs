@@ -6,7 +6,7 @@ use holdover_store::{
 };
 
 use super::list::{bound, rebound};
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// Whether `name` is like `pattern`, as SQL has it: `%` stands for any text, `_` for any character.
@@ -57,28 +57,23 @@ fn pending_of(
 
 /// A store for which a session id stands for every one that is alike.
 macro_rules! sessions_alike {
-    ($alike:ident) => {
-        Fault { list_pending: |tx, query| pending_of(tx, query, $alike), ..SOUND }
+    ($name:literal, $broken:literal, $alike:ident) => {
+        broken($name, $broken).list_pending(|tx, query| pending_of(tx, query, $alike))
     };
 }
 
 /// A store that deletes every session whose id is alike.
 macro_rules! deleted_alike {
-    ($alike:ident) => {
-        Fault {
-            delete: |tx, key, deletion| {
-                let alike = tx.sessions.keys().filter(|other| {
-                    other.tenant == key.tenant
-                        && other.id != key.id
-                        && $alike(key.id.as_str(), other.id.as_str())
-                });
-                for other in alike.cloned().collect::<Vec<_>>() {
-                    sound::delete(tx, &other, Deletion::FORCE);
-                }
-                sound::delete(tx, key, deletion)
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, $alike:ident) => {
+        broken($name, $broken).delete(|tx, key, deletion| {
+            let alike = tx.sessions.keys().filter(|other| {
+                other.tenant == key.tenant && other.id != key.id && $alike(key.id.as_str(), other.id.as_str())
+            });
+            for other in alike.cloned().collect::<Vec<_>>() {
+                sound::delete(tx, &other, Deletion::FORCE);
+            }
+            sound::delete(tx, key, deletion)
+        })
     };
 }
 
@@ -103,8 +98,8 @@ fn sessions_labelled(
 
 /// A store that takes labels for others.
 macro_rules! labels_alike {
-    ($names:ident, $values:ident) => {
-        Fault { list_sessions: |tx, query| sessions_labelled(tx, query, $names, $values), ..SOUND }
+    ($name:literal, $broken:literal, $names:ident, $values:ident) => {
+        broken($name, $broken).list_sessions(|tx, query| sessions_labelled(tx, query, $names, $values))
     };
 }
 
@@ -143,110 +138,63 @@ fn passing(
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "pending-by-like",
-        broken: "the id of the session whose calls are listed is a pattern",
-        fault: sessions_alike!(like),
-    },
-    Mutant {
-        name: "pending-by-prefix",
-        broken: "the calls of every session whose id begins alike are listed",
-        fault: sessions_alike!(prefix),
-    },
-    Mutant {
-        name: "pending-without-case",
-        broken: "the calls of a session whose id differs in case are listed too",
-        fault: sessions_alike!(without_case),
-    },
-    Mutant {
-        name: "delete-by-like",
-        broken: "the id of the session that is deleted is a pattern",
-        fault: deleted_alike!(like),
-    },
-    Mutant {
-        name: "delete-by-prefix",
-        broken: "every session whose id begins alike is deleted",
-        fault: deleted_alike!(prefix),
-    },
-    Mutant {
-        name: "delete-without-case",
-        broken: "a session whose id differs in case is deleted too",
-        fault: deleted_alike!(without_case),
-    },
-    Mutant {
-        name: "label-values-by-prefix",
-        broken: "a list of sessions takes a label whose value begins alike",
-        fault: labels_alike!(exact, prefix),
-    },
-    Mutant {
-        name: "label-names-by-prefix",
-        broken: "a list of sessions takes a label whose name begins alike",
-        fault: labels_alike!(prefix, exact),
-    },
-    Mutant {
-        name: "label-values-by-like",
-        broken: "the value of a label is a pattern",
-        fault: labels_alike!(exact, like),
-    },
-    Mutant {
-        name: "label-names-by-like",
-        broken: "the name of a label is a pattern",
-        fault: labels_alike!(like, exact),
-    },
-    Mutant {
-        name: "label-names-without-case",
-        broken: "the name of a label is found whatever its case",
-        fault: labels_alike!(without_case, exact),
-    },
-    Mutant {
-        name: "pending-cursor-of-any-tenant",
-        broken: "a cursor of pending calls is taken for another tenant",
-        fault: Fault {
-            list_pending: |tx, query| {
-                let loose = format!("{:?} {:?}", query.session, query.kind);
-                loosely_bound(tx, query, Digest::of(loose.as_bytes()))
-            },
-            ..SOUND
+    sessions_alike!("pending-by-like", "the id of the session whose calls are listed is a pattern", like),
+    sessions_alike!(
+        "pending-by-prefix",
+        "the calls of every session whose id begins alike are listed",
+        prefix
+    ),
+    sessions_alike!(
+        "pending-without-case",
+        "the calls of a session whose id differs in case are listed too",
+        without_case
+    ),
+    deleted_alike!("delete-by-like", "the id of the session that is deleted is a pattern", like),
+    deleted_alike!("delete-by-prefix", "every session whose id begins alike is deleted", prefix),
+    deleted_alike!("delete-without-case", "a session whose id differs in case is deleted too", without_case),
+    labels_alike!(
+        "label-values-by-prefix",
+        "a list of sessions takes a label whose value begins alike",
+        exact,
+        prefix
+    ),
+    labels_alike!(
+        "label-names-by-prefix",
+        "a list of sessions takes a label whose name begins alike",
+        prefix,
+        exact
+    ),
+    labels_alike!("label-values-by-like", "the value of a label is a pattern", exact, like),
+    labels_alike!("label-names-by-like", "the name of a label is a pattern", like, exact),
+    labels_alike!(
+        "label-names-without-case",
+        "the name of a label is found whatever its case",
+        without_case,
+        exact
+    ),
+    broken("pending-cursor-of-any-tenant", "a cursor of pending calls is taken for another tenant")
+        .list_pending(|tx, query| {
+            let loose = format!("{:?} {:?}", query.session, query.kind);
+            loosely_bound(tx, query, Digest::of(loose.as_bytes()))
+        }),
+    broken("pending-cursor-of-any-session", "a cursor of pending calls is taken for another session")
+        .list_pending(|tx, query| {
+            let loose = PendingQuery { session: None, ..query.clone() }.digest();
+            loosely_bound(tx, query, loose)
+        }),
+    broken("pending-cursor-of-any-kind", "a cursor of pending calls is taken for another kind").list_pending(
+        |tx, query| {
+            let loose = PendingQuery { kind: None, ..query.clone() }.digest();
+            loosely_bound(tx, query, loose)
         },
-    },
-    Mutant {
-        name: "pending-cursor-of-any-session",
-        broken: "a cursor of pending calls is taken for another session",
-        fault: Fault {
-            list_pending: |tx, query| {
-                let loose = PendingQuery { session: None, ..query.clone() }.digest();
-                loosely_bound(tx, query, loose)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "pending-cursor-of-any-kind",
-        broken: "a cursor of pending calls is taken for another kind",
-        fault: Fault {
-            list_pending: |tx, query| {
-                let loose = PendingQuery { kind: None, ..query.clone() }.digest();
-                loosely_bound(tx, query, loose)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "pending-goes-on-after-the-deadline",
-        broken: "calls of one deadline are lost at the border of a page",
-        fault: Fault {
-            list_pending: |tx, query| passing(tx, query, |last, next| last.deadline == next.deadline),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "pending-goes-on-after-the-session",
-        broken: "calls of one deadline and one session are lost at the border of a page",
-        fault: Fault {
-            list_pending: |tx, query| {
-                passing(tx, query, |last, next| (last.deadline, &last.key) == (next.deadline, &next.key))
-            },
-            ..SOUND
-        },
-    },
+    ),
+    broken("pending-goes-on-after-the-deadline", "calls of one deadline are lost at the border of a page")
+        .list_pending(|tx, query| passing(tx, query, |last, next| last.deadline == next.deadline)),
+    broken(
+        "pending-goes-on-after-the-session",
+        "calls of one deadline and one session are lost at the border of a page",
+    )
+    .list_pending(|tx, query| {
+        passing(tx, query, |last, next| (last.deadline, &last.key) == (next.deadline, &next.key))
+    }),
 ];

@@ -7,7 +7,7 @@ use holdover_store::time::Timestamp;
 use holdover_store::{CreateOutcome, Lease, NewSession, Release, SessionStatus, Start};
 
 use super::committed;
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// A creation that is repeated, with the claim of whoever holds the session.
@@ -50,162 +50,115 @@ fn let_go_back(tx: &mut Tx<'_>, fence: &Fence) {
 
 /// A commit after which a session that waits for items is due only if exactly as many are unseen.
 macro_rules! due_by_exactly {
-    ($release:pat => $named:expr) => {
-        Fault {
-            commit: |tx, fence, commit| {
-                let named: Option<Option<Timestamp>> = match &commit.release {
-                    Some($release) => Some(*$named),
-                    _ => None,
-                };
-                let answer = sound::commit(tx, fence, commit);
-                if let (true, Some(named)) = (committed(&answer), named) {
-                    tx.row(&fence.key, |row| {
-                        let waits = row.status == SessionStatus::Suspended && row.wake_on > 0;
-                        let by_items_alone = !row.unseen.urgent && row.interrupt.is_none();
-                        if waits && by_items_alone && row.unseen.counted > u64::from(row.wake_on) {
-                            row.alarm = named;
-                        }
-                    });
-                }
-                answer
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, $release:pat => $named:expr) => {
+        broken($name, $broken).commit(|tx, fence, commit| {
+            let named: Option<Option<Timestamp>> = match &commit.release {
+                Some($release) => Some(*$named),
+                _ => None,
+            };
+            let answer = sound::commit(tx, fence, commit);
+            if let (true, Some(named)) = (committed(&answer), named) {
+                tx.row(&fence.key, |row| {
+                    let waits = row.status == SessionStatus::Suspended && row.wake_on > 0;
+                    let by_items_alone = !row.unseen.urgent && row.interrupt.is_none();
+                    if waits && by_items_alone && row.unseen.counted > u64::from(row.wake_on) {
+                        row.alarm = named;
+                    }
+                });
+            }
+            answer
+        })
     };
 }
 
 /// A commit that extends a lease of so many milliseconds, of which so many are left, if `extends` says so.
 macro_rules! lease_kept {
-    (|$granted:ident, $left:ident| $extends:expr) => {
-        Fault {
-            commit: |tx, fence, commit| {
-                let before = tx.row_of(&fence.key).and_then(|row| row.lease);
-                let releases = commit.release.is_some();
-                let answer = sound::commit(tx, fence, commit);
-                if let (true, false, Some(held)) = (committed(&answer), releases, before) {
-                    let now = tx.now;
-                    let $granted = held.granted_ms;
-                    let $left = u64::try_from(now.until(held.ends).as_millis()).unwrap_or(u64::MAX);
-                    let ends = if $extends { now.after(Duration::from_millis($granted)) } else { held.ends };
-                    tx.row(&fence.key, |row| {
-                        row.lease = Some(Lease { ends, ..held });
-                        row.alarm = Some(ends);
-                    });
-                }
-                answer
-            },
-            ..SOUND
-        }
+    ($name:literal, $broken:literal, |$granted:ident, $left:ident| $extends:expr) => {
+        broken($name, $broken).commit(|tx, fence, commit| {
+            let before = tx.row_of(&fence.key).and_then(|row| row.lease);
+            let releases = commit.release.is_some();
+            let answer = sound::commit(tx, fence, commit);
+            if let (true, false, Some(held)) = (committed(&answer), releases, before) {
+                let now = tx.now;
+                let $granted = held.granted_ms;
+                let $left = u64::try_from(now.until(held.ends).as_millis()).unwrap_or(u64::MAX);
+                let ends = if $extends { now.after(Duration::from_millis($granted)) } else { held.ends };
+                tx.row(&fence.key, |row| {
+                    row.lease = Some(Lease { ends, ..held });
+                    row.alarm = Some(ends);
+                });
+            }
+            answer
+        })
     };
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "created-again-with-any-claim",
-        broken: "a repeated creation answers with the claim of whoever holds the session",
-        fault: Fault { create: with_any_claim, ..SOUND },
-    },
-    Mutant {
-        name: "claimed-at-creation-again-with-any-claim",
-        broken: "a repeated creation that asked for a claim answers with that of another run",
-        fault: Fault {
-            create: |tx, new| match new.start {
-                Start::Claimed(_) => with_any_claim(tx, new),
-                Start::WithItems | Start::At(_) => sound::create(tx, new),
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "wake-on-exactly-at-release",
-        broken: "more unseen items than a session is left to wait for do not wake it",
-        fault: due_by_exactly!(Release::To { deadline, .. } => deadline),
-    },
-    Mutant {
-        name: "wake-on-exactly-at-give-back",
-        broken: "more unseen items than a session waits for do not wake it when its claim is given back",
-        fault: due_by_exactly!(Release::GiveBack { alarm } => alarm),
-    },
-    Mutant {
-        name: "takeover-given-back-still-commits",
-        broken: "a run that gave a takeover back may commit",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let is_repeat = tx
-                    .row_of(&fence.key)
-                    .and_then(|row| row.last_commit)
-                    .is_some_and(|last| last.operation == commit.operation);
-                if !is_repeat {
-                    let_go_on(tx, fence);
-                }
-                sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "taken-over-commits-once-given-back",
-        broken: "a run that was taken over may commit once the takeover was given back",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let_go_back(tx, fence);
-                sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "takeover-given-back-still-stages",
-        broken: "a run that gave a takeover back may stage",
-        fault: Fault {
-            stage: |tx, fence, staging| {
+    broken(
+        "created-again-with-any-claim",
+        "a repeated creation answers with the claim of whoever holds the session",
+    )
+    .create(with_any_claim),
+    broken(
+        "claimed-at-creation-again-with-any-claim",
+        "a repeated creation that asked for a claim answers with that of another run",
+    )
+    .create(|tx, new| match new.start {
+        Start::Claimed(_) => with_any_claim(tx, new),
+        Start::WithItems | Start::At(_) => sound::create(tx, new),
+    }),
+    due_by_exactly!("wake-on-exactly-at-release", "more unseen items than a session is left to wait for do not wake it", Release::To { deadline, .. } => deadline),
+    due_by_exactly!("wake-on-exactly-at-give-back", "more unseen items than a session waits for do not wake it when its claim is given back", Release::GiveBack { alarm } => alarm),
+    broken("takeover-given-back-still-commits", "a run that gave a takeover back may commit").commit(
+        |tx, fence, commit| {
+            let is_repeat = tx
+                .row_of(&fence.key)
+                .and_then(|row| row.last_commit)
+                .is_some_and(|last| last.operation == commit.operation);
+            if !is_repeat {
                 let_go_on(tx, fence);
-                sound::stage(tx, fence, staging)
-            },
-            ..SOUND
+            }
+            sound::commit(tx, fence, commit)
         },
-    },
-    Mutant {
-        name: "takeover-given-back-still-streams",
-        broken: "a run that gave a takeover back may append deltas",
-        fault: Fault {
-            append_deltas: |tx, fence, batch| {
-                let_go_on(tx, fence);
-                sound::append_deltas(tx, fence, batch)
-            },
-            ..SOUND
+    ),
+    broken(
+        "taken-over-commits-once-given-back",
+        "a run that was taken over may commit once the takeover was given back",
+    )
+    .commit(|tx, fence, commit| {
+        let_go_back(tx, fence);
+        sound::commit(tx, fence, commit)
+    }),
+    broken("takeover-given-back-still-stages", "a run that gave a takeover back may stage").stage(
+        |tx, fence, staging| {
+            let_go_on(tx, fence);
+            sound::stage(tx, fence, staging)
         },
-    },
-    Mutant {
-        name: "takeover-given-back-still-renews",
-        broken: "a run that gave a takeover back may renew its lease",
-        fault: Fault {
-            renew: |tx, fence, lease| {
-                let_go_on(tx, fence);
-                sound::renew(tx, fence, lease)
-            },
-            ..SOUND
+    ),
+    broken("takeover-given-back-still-streams", "a run that gave a takeover back may append deltas")
+        .append_deltas(|tx, fence, batch| {
+            let_go_on(tx, fence);
+            sound::append_deltas(tx, fence, batch)
+        }),
+    broken("takeover-given-back-still-renews", "a run that gave a takeover back may renew its lease").renew(
+        |tx, fence, lease| {
+            let_go_on(tx, fence);
+            sound::renew(tx, fence, lease)
         },
-    },
-    Mutant {
-        name: "takeover-given-back-still-asks",
-        broken: "a run that gave a takeover back is handed the interrupt",
-        fault: Fault {
-            take_interrupt: |tx, fence| {
-                let_go_on(tx, fence);
-                sound::take_interrupt(tx, fence)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "lease-extended-at-half",
-        broken: "a commit extends a lease of which exactly half is left",
-        fault: lease_kept!(|granted, left| left * 2 <= granted),
-    },
-    Mutant {
-        name: "half-a-lease-in-whole-milliseconds",
-        broken: "half of a lease of an odd number of milliseconds is rounded down",
-        fault: lease_kept!(|granted, left| left < granted / 2),
-    },
+    ),
+    broken("takeover-given-back-still-asks", "a run that gave a takeover back is handed the interrupt")
+        .take_interrupt(|tx, fence| {
+            let_go_on(tx, fence);
+            sound::take_interrupt(tx, fence)
+        }),
+    lease_kept!(
+        "lease-extended-at-half",
+        "a commit extends a lease of which exactly half is left",
+        |granted, left| left * 2 <= granted
+    ),
+    lease_kept!(
+        "half-a-lease-in-whole-milliseconds",
+        "half of a lease of an odd number of milliseconds is rounded down",
+        |granted, left| left < granted / 2
+    ),
 ];

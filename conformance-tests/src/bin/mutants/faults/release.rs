@@ -3,7 +3,7 @@
 use holdover_store::{Commit, Release, Wake};
 
 use super::committed;
-use crate::fault::{Fault, Mutant, SOUND};
+use crate::fault::{Mutant, broken};
 use crate::sound;
 
 /// The instant that a release names.
@@ -15,201 +15,152 @@ fn deadline(commit: &Commit) -> Option<Option<holdover_store::time::Timestamp>> 
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "release-forgets-arrived-items",
-        broken: "a release does not look for items that arrived since the run read",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let deadline = deadline(&commit);
-                let answer = sound::commit(tx, fence, commit);
-                if let (Some(deadline), true) = (deadline, committed(&answer)) {
-                    tx.row(&fence.key, |row| {
-                        if row.interrupt.is_none() {
-                            row.alarm = deadline;
-                        }
-                    });
+    broken(
+        "release-forgets-arrived-items",
+        "a release does not look for items that arrived since the run read",
+    )
+    .commit(|tx, fence, commit| {
+        let deadline = deadline(&commit);
+        let answer = sound::commit(tx, fence, commit);
+        if let (Some(deadline), true) = (deadline, committed(&answer)) {
+            tx.row(&fence.key, |row| {
+                if row.interrupt.is_none() {
+                    row.alarm = deadline;
                 }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "release-forgets-waiting-interrupt",
-        broken: "a release does not look for an interrupt that waits",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let deadline = deadline(&commit);
-                let answer = sound::commit(tx, fence, commit);
-                if let (Some(deadline), true) = (deadline, committed(&answer)) {
-                    tx.row(&fence.key, |row| {
-                        if row.interrupt.is_some() {
-                            row.alarm = deadline;
-                        }
-                    });
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "release-drops-deadline",
-        broken: "the instant at which a session is due again is dropped",
-        fault: Fault {
-            commit: |tx, fence, mut commit| {
-                if let Some(Release::To { deadline, .. }) = &mut commit.release {
-                    *deadline = None;
-                }
-                sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "release-keeps-the-earlier-alarm",
-        broken: "a release keeps the earlier of the old alarm and its own",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let before = tx.row_of(&fence.key).and_then(|row| row.alarm);
-                let named = deadline(&commit).flatten();
-                let answer = sound::commit(tx, fence, commit);
+            });
+        }
+        answer
+    }),
+    broken("release-forgets-waiting-interrupt", "a release does not look for an interrupt that waits")
+        .commit(|tx, fence, commit| {
+            let deadline = deadline(&commit);
+            let answer = sound::commit(tx, fence, commit);
+            if let (Some(deadline), true) = (deadline, committed(&answer)) {
                 tx.row(&fence.key, |row| {
-                    if let (Some(before), Some(_), true) = (before, named, committed(&answer)) {
-                        row.alarm = row.alarm.map(|alarm| alarm.min(before));
+                    if row.interrupt.is_some() {
+                        row.alarm = deadline;
                     }
                 });
-                answer
-            },
-            ..SOUND
+            }
+            answer
+        }),
+    broken("release-drops-deadline", "the instant at which a session is due again is dropped").commit(
+        |tx, fence, mut commit| {
+            if let Some(Release::To { deadline, .. }) = &mut commit.release {
+                *deadline = None;
+            }
+            sound::commit(tx, fence, commit)
         },
-    },
-    Mutant {
-        name: "release-keeps-the-lease",
-        broken: "a suspended session cannot be claimed before the lease of its last run has ended",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let released = commit.release.is_some();
-                let lease = tx.row_of(&fence.key).and_then(|row| row.lease);
-                let answer = sound::commit(tx, fence, commit);
-                if released && committed(&answer) {
-                    tx.row(&fence.key, |row| row.lease = row.lease.take().or(lease));
+    ),
+    broken("release-keeps-the-earlier-alarm", "a release keeps the earlier of the old alarm and its own")
+        .commit(|tx, fence, commit| {
+            let before = tx.row_of(&fence.key).and_then(|row| row.alarm);
+            let named = deadline(&commit).flatten();
+            let answer = sound::commit(tx, fence, commit);
+            tx.row(&fence.key, |row| {
+                if let (Some(before), Some(_), true) = (before, named, committed(&answer)) {
+                    row.alarm = row.alarm.map(|alarm| alarm.min(before));
                 }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "release-in-two-transactions",
-        broken: "the status is written first, the lease is let go in a second transaction",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let released = commit.release.is_some();
-                let before = tx.row_of(&fence.key).and_then(|row| row.lease);
-                let answer = sound::commit(tx, fence, commit);
-                if released && committed(&answer) {
-                    tx.row(&fence.key, |row| row.lease = before);
-                    let fence = fence.clone();
-                    tx.then(move |tx| {
-                        tx.row(&fence.key, |row| {
-                            if row.epoch == fence.epoch {
-                                row.lease = None;
-                            }
-                        });
-                    });
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "release-overtakes-deliveries",
-        broken: "whether something arrived is read before the wait, and the release written after it",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                if deadline(&commit).is_none() {
-                    return sound::commit(tx, fence, commit);
-                }
-                let answer = sound::commit(tx, fence, commit);
-                let decided = tx.row_of(&fence.key).map(|row| row.alarm);
-                let key = fence.key.clone();
-                if let Some(alarm) = decided {
-                    tx.then(move |tx| tx.row(&key, |row| row.alarm = alarm));
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "wake-on-counts-seen-items",
-        broken: "items that the run has seen count towards waking the session",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let answer = sound::commit(tx, fence, commit);
-                let now = tx.now;
-                tx.with(&fence.key, |record| {
-                    let counted =
-                        record.inbox.values().filter(|(_, wake)| *wake == Wake::Count).count() as u64;
-                    let row = &mut record.row;
-                    row.unseen.counted = counted;
-                    if row.lease.is_none() && row.wake_on > 0 && counted >= u64::from(row.wake_on) {
-                        row.alarm = Some(now);
+            });
+            answer
+        }),
+    broken(
+        "release-keeps-the-lease",
+        "a suspended session cannot be claimed before the lease of its last run has ended",
+    )
+    .commit(|tx, fence, commit| {
+        let released = commit.release.is_some();
+        let lease = tx.row_of(&fence.key).and_then(|row| row.lease);
+        let answer = sound::commit(tx, fence, commit);
+        if released && committed(&answer) {
+            tx.row(&fence.key, |row| row.lease = row.lease.take().or(lease));
+        }
+        answer
+    }),
+    broken(
+        "release-in-two-transactions",
+        "the status is written first, the lease is let go in a second transaction",
+    )
+    .commit(|tx, fence, commit| {
+        let released = commit.release.is_some();
+        let before = tx.row_of(&fence.key).and_then(|row| row.lease);
+        let answer = sound::commit(tx, fence, commit);
+        if released && committed(&answer) {
+            tx.row(&fence.key, |row| row.lease = before);
+            let fence = fence.clone();
+            tx.then(move |tx| {
+                tx.row(&fence.key, |row| {
+                    if row.epoch == fence.epoch {
+                        row.lease = None;
                     }
                 });
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "urgent-items-seen-wake-again",
-        broken: "urgent items that the run has seen wake the session at its release",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let answer = sound::commit(tx, fence, commit);
-                let now = tx.now;
-                tx.with(&fence.key, |record| {
-                    let urgent = record.inbox.values().any(|(_, wake)| *wake == Wake::Now);
-                    if urgent && record.row.lease.is_none() {
-                        record.row.alarm = Some(now);
-                    }
-                });
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "inbox-seen-falls",
-        broken: "a later commit that names an earlier item unsees those after it",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let named = commit.inbox_seen;
-                let answer = sound::commit(tx, fence, commit);
-                if let (Some(seen), true) = (named, committed(&answer)) {
-                    tx.row(&fence.key, |row| row.inbox_seen = seen.min(row.last_item));
+            });
+        }
+        answer
+    }),
+    broken(
+        "release-overtakes-deliveries",
+        "whether something arrived is read before the wait, and the release written after it",
+    )
+    .commit(|tx, fence, commit| {
+        if deadline(&commit).is_none() {
+            return sound::commit(tx, fence, commit);
+        }
+        let answer = sound::commit(tx, fence, commit);
+        let decided = tx.row_of(&fence.key).map(|row| row.alarm);
+        let key = fence.key.clone();
+        if let Some(alarm) = decided {
+            tx.then(move |tx| tx.row(&key, |row| row.alarm = alarm));
+        }
+        answer
+    }),
+    broken("wake-on-counts-seen-items", "items that the run has seen count towards waking the session")
+        .commit(|tx, fence, commit| {
+            let answer = sound::commit(tx, fence, commit);
+            let now = tx.now;
+            tx.with(&fence.key, |record| {
+                let counted = record.inbox.values().filter(|(_, wake)| *wake == Wake::Count).count() as u64;
+                let row = &mut record.row;
+                row.unseen.counted = counted;
+                if row.lease.is_none() && row.wake_on > 0 && counted >= u64::from(row.wake_on) {
+                    row.alarm = Some(now);
                 }
-                answer
-            },
-            ..SOUND
+            });
+            answer
+        }),
+    broken(
+        "urgent-items-seen-wake-again",
+        "urgent items that the run has seen wake the session at its release",
+    )
+    .commit(|tx, fence, commit| {
+        let answer = sound::commit(tx, fence, commit);
+        let now = tx.now;
+        tx.with(&fence.key, |record| {
+            let urgent = record.inbox.values().any(|(_, wake)| *wake == Wake::Now);
+            if urgent && record.row.lease.is_none() {
+                record.row.alarm = Some(now);
+            }
+        });
+        answer
+    }),
+    broken("inbox-seen-falls", "a later commit that names an earlier item unsees those after it").commit(
+        |tx, fence, commit| {
+            let named = commit.inbox_seen;
+            let answer = sound::commit(tx, fence, commit);
+            if let (Some(seen), true) = (named, committed(&answer)) {
+                tx.row(&fence.key, |row| row.inbox_seen = seen.min(row.last_item));
+            }
+            answer
         },
-    },
-    Mutant {
-        name: "inbox-seen-reaches-ahead",
-        broken: "a commit may have seen items that are not there yet",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let named = commit.inbox_seen;
-                let answer = sound::commit(tx, fence, commit);
-                if let (Some(seen), true) = (named, committed(&answer)) {
-                    tx.row(&fence.key, |row| row.inbox_seen = seen.max(row.inbox_seen));
-                }
-                answer
-            },
-            ..SOUND
+    ),
+    broken("inbox-seen-reaches-ahead", "a commit may have seen items that are not there yet").commit(
+        |tx, fence, commit| {
+            let named = commit.inbox_seen;
+            let answer = sound::commit(tx, fence, commit);
+            if let (Some(seen), true) = (named, committed(&answer)) {
+                tx.row(&fence.key, |row| row.inbox_seen = seen.max(row.inbox_seen));
+            }
+            answer
         },
-    },
+    ),
 ];

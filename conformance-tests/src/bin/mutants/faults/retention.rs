@@ -8,7 +8,7 @@ use holdover_store::{
 };
 use holdover_store_memory::parts::Record;
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// The row as it looks to a rule that does not see one thing of it.
@@ -83,11 +83,7 @@ fn removed(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<(SessionK
 /// A rule that does not see one thing of each row.
 macro_rules! blind_to {
     ($name:literal, $broken:literal, |$row:ident, $rule:ident| $hide:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault { purge: |tx, rule| purge_blind(tx, rule, |$row, $rule| $hide), ..SOUND },
-        }
+        broken($name, $broken).purge(|tx, rule| purge_blind(tx, rule, |$row, $rule| $hide))
     };
 }
 
@@ -159,182 +155,92 @@ pub(super) static MUTANTS: &[Mutant] = &[
             row.updated_at = Timestamp::EPOCH;
         }
     }),
-    Mutant {
-        name: "purge-without-limit",
-        broken: "one call deals with every session",
-        fault: Fault {
-            purge: |tx, rule| {
-                let limit = std::num::NonZeroU32::MAX;
-                sound::purge(tx, &RetentionRule { limit, ..rule.clone() })
-            },
-            ..SOUND
+    broken("purge-without-limit", "one call deals with every session").purge(|tx, rule| {
+        let limit = std::num::NonZeroU32::MAX;
+        sound::purge(tx, &RetentionRule { limit, ..rule.clone() })
+    }),
+    broken("purge-never-more", "a call never says that there is more")
+        .purge(|tx, rule| PurgeReport { next: None, ..sound::purge(tx, rule) }),
+    broken("purge-begins-anew", "each call of a walk begins at the start again")
+        .purge(|tx, rule| sound::purge(tx, &RetentionRule { after: None, ..rule.clone() })),
+    broken("purge-takes-any-cursor", "the cursor of another rule is taken, as the start")
+        .check_purge(|rule| sound::check_purge(&RetentionRule { after: None, ..rule.clone() })),
+    broken("purge-leaves-no-tombstone", "what retention removes is forgotten at once").purge(|tx, rule| {
+        let before = tx.tombstones.clone();
+        let report = sound::purge(tx, rule);
+        *tx.tombstones = before;
+        report
+    }),
+    broken("purge-counts-nothing", "what was removed is not counted")
+        .purge(|tx, rule| PurgeReport { next: sound::purge(tx, rule).next, ..PurgeReport::default() }),
+    broken("purge-checks-no-status", "a rule about active sessions is taken, and removes none")
+        .check_purge(|rule| sound::check_purge(&RetentionRule { status: Vec::new(), ..rule.clone() })),
+    broken("prune-keeps-the-oldest", "the oldest checkpoints stay, not the newest").purge(|tx, rule| {
+        pruned(tx, rule, |before, left| *left = before.into_iter().take(left.len()).collect())
+    }),
+    broken("prune-takes-the-newest-checkpoint", "the newest checkpoint goes with the others").purge(
+        |tx, rule| {
+            pruned(tx, rule, |_, left| {
+                left.pop();
+            })
         },
-    },
-    Mutant {
-        name: "purge-never-more",
-        broken: "a call never says that there is more",
-        fault: Fault { purge: |tx, rule| PurgeReport { next: None, ..sound::purge(tx, rule) }, ..SOUND },
-    },
-    Mutant {
-        name: "purge-begins-anew",
-        broken: "each call of a walk begins at the start again",
-        fault: Fault {
-            purge: |tx, rule| sound::purge(tx, &RetentionRule { after: None, ..rule.clone() }),
-            ..SOUND
+    ),
+    broken("prune-stops-at-one", "one checkpoint of a session is removed, and counted as all")
+        .purge(|tx, rule| pruned(tx, rule, |before, left| *left = before.into_iter().skip(1).collect())),
+    broken("prune-is-a-change", "retention of checkpoints raises the version of every session").purge(
+        |tx, rule| {
+            let report = sound::purge(tx, rule);
+            if let Remove::Checkpoints { .. } = rule.remove {
+                tx.sessions.values_mut().for_each(|record| record.row.version = record.row.version.next());
+            }
+            report
         },
-    },
-    Mutant {
-        name: "purge-takes-any-cursor",
-        broken: "the cursor of another rule is taken, as the start",
-        fault: Fault {
-            check_purge: |rule| sound::check_purge(&RetentionRule { after: None, ..rule.clone() }),
-            ..SOUND
+    ),
+    broken("purge-read-then-removed", "what rests is read before the wait, and removed after it").purge(
+        |tx, rule| {
+            let (report, gone) = removed(tx, rule);
+            let keys: Vec<SessionKey> = gone.iter().map(|(key, _)| key.clone()).collect();
+            tx.sessions.extend(gone);
+            tx.then(move |tx| tx.sessions.retain(|key, _| !keys.contains(key)));
+            report
         },
-    },
-    Mutant {
-        name: "purge-leaves-no-tombstone",
-        broken: "what retention removes is forgotten at once",
-        fault: Fault {
-            purge: |tx, rule| {
-                let before = tx.tombstones.clone();
-                let report = sound::purge(tx, rule);
-                *tx.tombstones = before;
-                report
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "purge-counts-nothing",
-        broken: "what was removed is not counted",
-        fault: Fault {
-            purge: |tx, rule| PurgeReport { next: sound::purge(tx, rule).next, ..PurgeReport::default() },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "purge-checks-no-status",
-        broken: "a rule about active sessions is taken, and removes none",
-        fault: Fault {
-            check_purge: |rule| sound::check_purge(&RetentionRule { status: Vec::new(), ..rule.clone() }),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "prune-keeps-the-oldest",
-        broken: "the oldest checkpoints stay, not the newest",
-        fault: Fault {
-            purge: |tx, rule| {
-                pruned(tx, rule, |before, left| *left = before.into_iter().take(left.len()).collect())
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "prune-takes-the-newest-checkpoint",
-        broken: "the newest checkpoint goes with the others",
-        fault: Fault {
-            purge: |tx, rule| {
-                pruned(tx, rule, |_, left| {
-                    left.pop();
-                })
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "prune-stops-at-one",
-        broken: "one checkpoint of a session is removed, and counted as all",
-        fault: Fault {
-            purge: |tx, rule| pruned(tx, rule, |before, left| *left = before.into_iter().skip(1).collect()),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "prune-is-a-change",
-        broken: "retention of checkpoints raises the version of every session",
-        fault: Fault {
-            purge: |tx, rule| {
-                let report = sound::purge(tx, rule);
-                if let Remove::Checkpoints { .. } = rule.remove {
-                    tx.sessions
-                        .values_mut()
-                        .for_each(|record| record.row.version = record.row.version.next());
-                }
-                report
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "purge-read-then-removed",
-        broken: "what rests is read before the wait, and removed after it",
-        fault: Fault {
-            purge: |tx, rule| {
-                let (report, gone) = removed(tx, rule);
-                let keys: Vec<SessionKey> = gone.iter().map(|(key, _)| key.clone()).collect();
-                tx.sessions.extend(gone);
-                tx.then(move |tx| tx.sessions.retain(|key, _| !keys.contains(key)));
-                report
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "purge-in-two-transactions",
-        broken: "the messages of a session are removed first, the session in a second transaction",
-        fault: Fault {
-            purge: |tx, rule| {
-                let (report, gone) = removed(tx, rule);
-                let keys: Vec<SessionKey> = gone.iter().map(|(key, _)| key.clone()).collect();
-                for (key, mut record) in gone {
-                    record.messages.clear();
-                    record.events.clear();
-                    tx.sessions.insert(key, record);
-                }
-                let rule = rule.clone();
-                tx.then(move |tx| {
-                    tx.sessions.retain(|key, record| !keys.contains(key) || !record.row.purgeable(&rule));
+    ),
+    broken(
+        "purge-in-two-transactions",
+        "the messages of a session are removed first, the session in a second transaction",
+    )
+    .purge(|tx, rule| {
+        let (report, gone) = removed(tx, rule);
+        let keys: Vec<SessionKey> = gone.iter().map(|(key, _)| key.clone()).collect();
+        for (key, mut record) in gone {
+            record.messages.clear();
+            record.events.clear();
+            tx.sessions.insert(key, record);
+        }
+        let rule = rule.clone();
+        tx.then(move |tx| {
+            tx.sessions.retain(|key, record| !keys.contains(key) || !record.row.purgeable(&rule));
+        });
+        report
+    }),
+    broken("purge-leaves-pending", "the open calls of a removed session show up in the next of its name")
+        .purge(|tx, rule| {
+            let (report, gone) = removed(tx, rule);
+            tx.graves.extend(gone);
+            report
+        })
+        .create(|tx, new| {
+            let (key, fresh) = (new.key.clone(), tx.row_of(&new.key).is_none());
+            let answer = sound::create(tx, new);
+            if let Some(grave) = tx.graves.remove(&key).filter(|_| fresh) {
+                tx.with(&key, |record| {
+                    record.opened = grave.opened;
+                    record.keys = grave.keys;
                 });
-                report
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "purge-leaves-pending",
-        broken: "the open calls of a removed session show up in the next of its name",
-        fault: Fault {
-            purge: |tx, rule| {
-                let (report, gone) = removed(tx, rule);
-                tx.graves.extend(gone);
-                report
-            },
-            create: |tx, new| {
-                let (key, fresh) = (new.key.clone(), tx.row_of(&new.key).is_none());
-                let answer = sound::create(tx, new);
-                if let Some(grave) = tx.graves.remove(&key).filter(|_| fresh) {
-                    tx.with(&key, |record| {
-                        record.opened = grave.opened;
-                        record.keys = grave.keys;
-                    });
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "retention-undeclared",
-        broken: "the capabilities declare no retention, and it is done",
-        fault: Fault { retention: false, ..SOUND },
-    },
-    Mutant {
-        name: "retention-declared-in-vain",
-        broken: "the capabilities declare retention, and it is unsupported",
-        fault: Fault {
-            check_purge: |_| Err(StoreError::new(StoreErrorKind::Unsupported, "purge", "not yet")),
-            ..SOUND
-        },
-    },
+            }
+            answer
+        }),
+    broken("retention-undeclared", "the capabilities declare no retention, and it is done").retention(false),
+    broken("retention-declared-in-vain", "the capabilities declare retention, and it is unsupported")
+        .check_purge(|_| Err(StoreError::new(StoreErrorKind::Unsupported, "purge", "not yet"))),
 ];

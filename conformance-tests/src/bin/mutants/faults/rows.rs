@@ -4,17 +4,13 @@ use std::sync::Arc;
 
 use holdover_store::rows::{Kind, Op, Slot, Token, Verdict, Which, Write};
 
-use crate::fault::{Fault, Mutant, SOUND};
+use crate::fault::{Mutant, broken};
 use crate::rows::{RowFault, SOUND_ROWS};
 
 /// A store over rows with this fault.
 macro_rules! rows {
     ($name:literal, $broken:literal, $($field:ident: $value:expr),+) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault { rows: Some(RowFault { $($field: $value,)+ ..SOUND_ROWS }), ..SOUND },
-        }
+        broken($name, $broken).rows(Some(RowFault { $($field: $value,)+ ..SOUND_ROWS }))
     };
 }
 

@@ -7,7 +7,7 @@ use holdover_store::{
 };
 use holdover_store_memory::parts::Record;
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// The key under which a store keeps what it takes for that of every tenant.
@@ -56,139 +56,108 @@ fn purged(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<SessionKey
 /// A deletion that leaves one thing, which the next session of that key has.
 macro_rules! survives {
     ($name:literal, $broken:literal, |$fresh:ident, $grave:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                delete: |tx, key, deletion| {
-                    let record = tx.record(key).cloned();
-                    let answer = sound::delete(tx, key, deletion);
-                    if answer == DeleteOutcome::Deleted {
-                        tx.graves.extend(record.map(|record| (key.clone(), record)));
-                    }
-                    answer
-                },
-                create: |tx, new| {
-                    let key = new.key.clone();
-                    let answer = sound::create(tx, new);
-                    if let CreateOutcome::Created { .. } = &answer
-                        && let Some($grave) = tx.graves.remove(&key)
-                    {
-                        tx.with(&key, |$fresh| $change);
-                    }
-                    answer
-                },
-                ..SOUND
-            },
-        }
+        broken($name, $broken)
+            .delete(|tx, key, deletion| {
+                let record = tx.record(key).cloned();
+                let answer = sound::delete(tx, key, deletion);
+                if answer == DeleteOutcome::Deleted {
+                    tx.graves.extend(record.map(|record| (key.clone(), record)));
+                }
+                answer
+            })
+            .create(|tx, new| {
+                let key = new.key.clone();
+                let answer = sound::create(tx, new);
+                if let CreateOutcome::Created { .. } = &answer
+                    && let Some($grave) = tx.graves.remove(&key)
+                {
+                    tx.with(&key, |$fresh| $change);
+                }
+                answer
+            })
     };
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "tombstone-without-tenant",
-        broken: "a creation is a late duplicate of one that another tenant made and deleted",
-        fault: Fault {
-            delete: delete_without_tenant,
-            create: |tx, new| {
-                let common = of_every_tenant(&new.key);
-                let named = tx.tombstones.name(&common, new.incarnation, &new.operation);
-                if named && tx.row_of(&new.key).is_none() {
-                    return CreateOutcome::Deleted;
-                }
-                sound::create(tx, new)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "fork-tombstone-without-tenant",
-        broken: "a fork is a late duplicate of one that another tenant made and deleted",
-        fault: Fault {
-            delete: delete_without_tenant,
-            fork: |tx, from, at, new| {
-                let common = of_every_tenant(&new.key);
-                let named = tx.tombstones.name(&common, new.incarnation, &new.operation);
-                if named && tx.row_of(&new.key).is_none() {
-                    return ForkOutcome::Deleted;
-                }
-                sound::fork(tx, from, at, new)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "tombstone-without-session",
-        broken: "a creation is a late duplicate of one of another session that was deleted",
-        fault: Fault {
-            delete: |tx, key, deletion| {
-                let row = tx.row_of(key);
-                let answer = sound::delete(tx, key, deletion);
-                if let (DeleteOutcome::Deleted, Some(row)) = (answer, row)
-                    && let Ok(id) = "every-session".parse::<SessionId>()
-                {
-                    let key = SessionKey::new(key.tenant.clone(), id);
-                    let (incarnation, operation, at) = (row.incarnation, row.created_by, tx.now);
-                    tx.tombstones.set(Tombstone { key, incarnation, operation, at });
-                }
-                answer
-            },
-            create: |tx, new| {
-                let common = "every-session".parse().map(|id| SessionKey::new(new.key.tenant.clone(), id));
-                let named =
-                    common.is_ok_and(|common| tx.tombstones.name(&common, new.incarnation, &new.operation));
-                if named && tx.row_of(&new.key).is_none() {
-                    return CreateOutcome::Deleted;
-                }
-                sound::create(tx, new)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "delete-takes-keys-of-other-tenants",
-        broken: "a deletion forgets the item keys of other tenants' sessions of that id",
-        fault: Fault {
-            delete: |tx, key, deletion| delete_beside(tx, key, deletion, |record| record.keys.clear()),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "delete-takes-pending-ids-of-other-tenants",
-        broken: "a deletion forgets the pending ids of other tenants' sessions of that id",
-        fault: Fault {
-            delete: |tx, key, deletion| delete_beside(tx, key, deletion, |record| record.opened.clear()),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "delete-takes-deltas-of-other-tenants",
-        broken: "a deletion removes the deltas of other tenants' sessions of that id",
-        fault: Fault {
-            delete: |tx, key, deletion| delete_beside(tx, key, deletion, |record| record.deltas.clear()),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "delete-takes-start-marks-of-other-tenants",
-        broken: "a deletion removes the start marks of other tenants' sessions of that id",
-        fault: Fault {
-            delete: |tx, key, deletion| delete_beside(tx, key, deletion, |record| record.starts.clear()),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "purge-takes-keys-of-other-tenants",
-        broken: "what retention removes takes the item keys of other tenants' sessions of that id along",
-        fault: Fault {
-            purge: |tx, rule| {
-                let (report, gone) = purged(tx, rule);
-                gone.iter().for_each(|key| beside(tx, key, |record| record.keys.clear()));
-                report
-            },
-            ..SOUND
-        },
-    },
+    broken(
+        "tombstone-without-tenant",
+        "a creation is a late duplicate of one that another tenant made and deleted",
+    )
+    .delete(delete_without_tenant)
+    .create(|tx, new| {
+        let common = of_every_tenant(&new.key);
+        let named = tx.tombstones.name(&common, new.incarnation, &new.operation);
+        if named && tx.row_of(&new.key).is_none() {
+            return CreateOutcome::Deleted;
+        }
+        sound::create(tx, new)
+    }),
+    broken(
+        "fork-tombstone-without-tenant",
+        "a fork is a late duplicate of one that another tenant made and deleted",
+    )
+    .delete(delete_without_tenant)
+    .fork(|tx, from, at, new| {
+        let common = of_every_tenant(&new.key);
+        let named = tx.tombstones.name(&common, new.incarnation, &new.operation);
+        if named && tx.row_of(&new.key).is_none() {
+            return ForkOutcome::Deleted;
+        }
+        sound::fork(tx, from, at, new)
+    }),
+    broken(
+        "tombstone-without-session",
+        "a creation is a late duplicate of one of another session that was deleted",
+    )
+    .delete(|tx, key, deletion| {
+        let row = tx.row_of(key);
+        let answer = sound::delete(tx, key, deletion);
+        if let (DeleteOutcome::Deleted, Some(row)) = (answer, row)
+            && let Ok(id) = "every-session".parse::<SessionId>()
+        {
+            let key = SessionKey::new(key.tenant.clone(), id);
+            let (incarnation, operation, at) = (row.incarnation, row.created_by, tx.now);
+            tx.tombstones.set(Tombstone { key, incarnation, operation, at });
+        }
+        answer
+    })
+    .create(|tx, new| {
+        let common = "every-session".parse().map(|id| SessionKey::new(new.key.tenant.clone(), id));
+        let named = common.is_ok_and(|common| tx.tombstones.name(&common, new.incarnation, &new.operation));
+        if named && tx.row_of(&new.key).is_none() {
+            return CreateOutcome::Deleted;
+        }
+        sound::create(tx, new)
+    }),
+    broken(
+        "delete-takes-keys-of-other-tenants",
+        "a deletion forgets the item keys of other tenants' sessions of that id",
+    )
+    .delete(|tx, key, deletion| delete_beside(tx, key, deletion, |record| record.keys.clear())),
+    broken(
+        "delete-takes-pending-ids-of-other-tenants",
+        "a deletion forgets the pending ids of other tenants' sessions of that id",
+    )
+    .delete(|tx, key, deletion| delete_beside(tx, key, deletion, |record| record.opened.clear())),
+    broken(
+        "delete-takes-deltas-of-other-tenants",
+        "a deletion removes the deltas of other tenants' sessions of that id",
+    )
+    .delete(|tx, key, deletion| delete_beside(tx, key, deletion, |record| record.deltas.clear())),
+    broken(
+        "delete-takes-start-marks-of-other-tenants",
+        "a deletion removes the start marks of other tenants' sessions of that id",
+    )
+    .delete(|tx, key, deletion| delete_beside(tx, key, deletion, |record| record.starts.clear())),
+    broken(
+        "purge-takes-keys-of-other-tenants",
+        "what retention removes takes the item keys of other tenants' sessions of that id along",
+    )
+    .purge(|tx, rule| {
+        let (report, gone) = purged(tx, rule);
+        gone.iter().for_each(|key| beside(tx, key, |record| record.keys.clear()));
+        report
+    }),
     survives!("delete-leaves-labels", "the labels outlive their session", |fresh, grave| {
         fresh.labels.0.extend(grave.labels.0);
     }),
@@ -224,157 +193,121 @@ pub(super) static MUTANTS: &[Mutant] = &[
     survives!("delete-leaves-attempts", "the takeovers outlive their session", |fresh, grave| {
         fresh.row.attempts = grave.row.attempts;
     }),
-    Mutant {
-        name: "tombstone-stands-from-the-creation",
-        broken: "a tombstone stands for a day from when its session was created",
-        fault: Fault {
-            delete: |tx, key, deletion| {
-                let row = tx.row_of(key);
-                let before = tx.tombstones.clone();
-                let answer = sound::delete(tx, key, deletion);
-                if let (DeleteOutcome::Deleted, Some(row)) = (answer, row) {
-                    *tx.tombstones = before;
-                    tx.tombstones.clear(2, tx.now);
-                    tx.tombstones.set(row.tombstone(row.created_at));
-                }
-                answer
-            },
-            ..SOUND
+    broken(
+        "tombstone-stands-from-the-creation",
+        "a tombstone stands for a day from when its session was created",
+    )
+    .delete(|tx, key, deletion| {
+        let row = tx.row_of(key);
+        let before = tx.tombstones.clone();
+        let answer = sound::delete(tx, key, deletion);
+        if let (DeleteOutcome::Deleted, Some(row)) = (answer, row) {
+            *tx.tombstones = before;
+            tx.tombstones.clear(2, tx.now);
+            tx.tombstones.set(row.tombstone(row.created_at));
+        }
+        answer
+    }),
+    broken(
+        "purge-tombstone-stands-from-the-last-change",
+        "the tombstone that retention leaves stands for a day from the last change",
+    )
+    .purge(|tx, rule| {
+        let rows: Vec<_> = tx.sessions.values().map(|record| record.row.clone()).collect();
+        let before = tx.tombstones.clone();
+        let report = sound::purge(tx, rule);
+        *tx.tombstones = before;
+        tx.tombstones.clear(rule.limit.get() as usize, tx.now);
+        for row in rows.into_iter().filter(|row| !tx.sessions.contains_key(&row.key)) {
+            tx.tombstones.set(row.tombstone(row.updated_at));
+        }
+        report
+    }),
+    broken(
+        "creations-known-in-every-session",
+        "a creation is a repeat if its operation has created any session of the tenant",
+    )
+    .create(|tx, new| {
+        let first = tx
+            .sessions
+            .values()
+            .find(|other| other.row.key.tenant == new.key.tenant && other.row.created_by == new.operation)
+            .filter(|_| tx.row_of(&new.key).is_none());
+        match first {
+            Some(first) => CreateOutcome::Created { version: first.row.version, claim: None },
+            None => sound::create(tx, new),
+        }
+    }),
+    broken("runs-known-in-every-session", "a claim is a repeat if its run has claimed any session").claim(
+        |tx, key, claim| {
+            let known = tx
+                .sessions
+                .values()
+                .any(|other| other.row.key != *key && other.runs.iter().any(|known| known.run == claim.run));
+            if known { ClaimOutcome::LeaseEnded } else { sound::claim(tx, key, claim) }
         },
-    },
-    Mutant {
-        name: "purge-tombstone-stands-from-the-last-change",
-        broken: "the tombstone that retention leaves stands for a day from the last change",
-        fault: Fault {
-            purge: |tx, rule| {
-                let rows: Vec<_> = tx.sessions.values().map(|record| record.row.clone()).collect();
-                let before = tx.tombstones.clone();
-                let report = sound::purge(tx, rule);
-                *tx.tombstones = before;
-                tx.tombstones.clear(rule.limit.get() as usize, tx.now);
-                for row in rows.into_iter().filter(|row| !tx.sessions.contains_key(&row.key)) {
-                    tx.tombstones.set(row.tombstone(row.updated_at));
-                }
-                report
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "creations-known-in-every-session",
-        broken: "a creation is a repeat if its operation has created any session of the tenant",
-        fault: Fault {
-            create: |tx, new| {
-                let first = tx
-                    .sessions
-                    .values()
-                    .find(|other| {
-                        other.row.key.tenant == new.key.tenant && other.row.created_by == new.operation
-                    })
-                    .filter(|_| tx.row_of(&new.key).is_none());
-                match first {
-                    Some(first) => CreateOutcome::Created { version: first.row.version, claim: None },
-                    None => sound::create(tx, new),
-                }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "runs-known-in-every-session",
-        broken: "a claim is a repeat if its run has claimed any session",
-        fault: Fault {
-            claim: |tx, key, claim| {
-                let known = tx.sessions.values().any(|other| {
-                    other.row.key != *key && other.runs.iter().any(|known| known.run == claim.run)
-                });
-                if known { ClaimOutcome::LeaseEnded } else { sound::claim(tx, key, claim) }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "commits-known-in-every-session",
-        broken: "a commit is a repeat if its operation was the newest of any session of the tenant",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let others = tx
-                    .sessions
-                    .values()
-                    .filter(|other| other.row.key != fence.key && other.row.key.tenant == fence.key.tenant);
-                let first = others
-                    .filter_map(|other| other.row.last_commit.as_ref())
-                    .find(|last| last.operation == commit.operation);
-                match first {
-                    Some(first) => CommitOutcome::Committed(first.receipt),
-                    None => sound::commit(tx, fence, commit),
-                }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "commits-known-over-runs",
-        broken: "a commit is a repeat if its operation was that of the run before",
-        fault: Fault {
-            commit: |tx, fence, commit| {
-                let row = tx.row_of(&fence.key).filter(|row| row.admits(fence));
-                let last = row.and_then(|row| row.last_commit);
-                match last.filter(|last| last.operation == commit.operation) {
-                    Some(last) => CommitOutcome::Committed(last.receipt),
-                    None => sound::commit(tx, fence, commit),
-                }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "answers-go-to-any-session",
-        broken: "an answer is taken by a call of that id in any session of the tenant",
-        fault: Fault {
-            deliver: |tx, key, item| {
-                let target = addressee(tx, key, &item).unwrap_or_else(|| key.clone());
-                let incarnation = tx.row_of(&target).map(|row| row.incarnation);
-                let item = if target == *key { item } else { InboxItem { incarnation, ..item } };
-                sound::deliver(tx, &target, item)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "fork-copies-pending-ids",
-        broken: "a call cannot be opened in a fork under an id that its source has used",
-        fault: Fault {
-            fork: |tx, from, at, new| {
-                let (key, fresh) = (new.key.clone(), tx.row_of(&new.key).is_none());
-                let opened = tx.record(from).map(|source| source.opened.clone()).unwrap_or_default();
-                let answer = sound::fork(tx, from, at, new);
-                if let (ForkOutcome::Forked { .. }, true) = (&answer, fresh) {
-                    tx.with(&key, |record| record.opened = opened);
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "prune-forgets-pending-ids",
-        broken: "a session that has lost checkpoints forgets which pending ids were opened",
-        fault: Fault { purge: |tx, rule| forgetting(tx, rule, |record| record.opened.clear()), ..SOUND },
-    },
-    Mutant {
-        name: "prune-forgets-keys",
-        broken: "a session that has lost checkpoints forgets the keys of its items",
-        fault: Fault { purge: |tx, rule| forgetting(tx, rule, |record| record.keys.clear()), ..SOUND },
-    },
-    Mutant {
-        name: "prune-forgets-the-last-operation",
-        broken: "a session that has lost checkpoints forgets its newest commit",
-        fault: Fault {
-            purge: |tx, rule| forgetting(tx, rule, |record| record.row.last_commit = None),
-            ..SOUND
-        },
-    },
+    ),
+    broken(
+        "commits-known-in-every-session",
+        "a commit is a repeat if its operation was the newest of any session of the tenant",
+    )
+    .commit(|tx, fence, commit| {
+        let others = tx
+            .sessions
+            .values()
+            .filter(|other| other.row.key != fence.key && other.row.key.tenant == fence.key.tenant);
+        let first = others
+            .filter_map(|other| other.row.last_commit.as_ref())
+            .find(|last| last.operation == commit.operation);
+        match first {
+            Some(first) => CommitOutcome::Committed(first.receipt),
+            None => sound::commit(tx, fence, commit),
+        }
+    }),
+    broken("commits-known-over-runs", "a commit is a repeat if its operation was that of the run before")
+        .commit(|tx, fence, commit| {
+            let row = tx.row_of(&fence.key).filter(|row| row.admits(fence));
+            let last = row.and_then(|row| row.last_commit);
+            match last.filter(|last| last.operation == commit.operation) {
+                Some(last) => CommitOutcome::Committed(last.receipt),
+                None => sound::commit(tx, fence, commit),
+            }
+        }),
+    broken(
+        "answers-go-to-any-session",
+        "an answer is taken by a call of that id in any session of the tenant",
+    )
+    .deliver(|tx, key, item| {
+        let target = addressee(tx, key, &item).unwrap_or_else(|| key.clone());
+        let incarnation = tx.row_of(&target).map(|row| row.incarnation);
+        let item = if target == *key { item } else { InboxItem { incarnation, ..item } };
+        sound::deliver(tx, &target, item)
+    }),
+    broken(
+        "fork-copies-pending-ids",
+        "a call cannot be opened in a fork under an id that its source has used",
+    )
+    .fork(|tx, from, at, new| {
+        let (key, fresh) = (new.key.clone(), tx.row_of(&new.key).is_none());
+        let opened = tx.record(from).map(|source| source.opened.clone()).unwrap_or_default();
+        let answer = sound::fork(tx, from, at, new);
+        if let (ForkOutcome::Forked { .. }, true) = (&answer, fresh) {
+            tx.with(&key, |record| record.opened = opened);
+        }
+        answer
+    }),
+    broken(
+        "prune-forgets-pending-ids",
+        "a session that has lost checkpoints forgets which pending ids were opened",
+    )
+    .purge(|tx, rule| forgetting(tx, rule, |record| record.opened.clear())),
+    broken("prune-forgets-keys", "a session that has lost checkpoints forgets the keys of its items")
+        .purge(|tx, rule| forgetting(tx, rule, |record| record.keys.clear())),
+    broken(
+        "prune-forgets-the-last-operation",
+        "a session that has lost checkpoints forgets its newest commit",
+    )
+    .purge(|tx, rule| forgetting(tx, rule, |record| record.row.last_commit = None)),
 ];
 
 /// Another session of the tenant that waits for this answer, while the one that is named does not.

@@ -3,7 +3,7 @@
 use holdover_store::ids::SessionKey;
 use holdover_store::{ClaimDue, DeleteOutcome, Page, PendingQuery, SessionQuery};
 
-use crate::fault::{Fault, Mutant, SOUND, Tx};
+use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
 /// The key of a session with this id, of this tenant or else of any.
@@ -20,128 +20,78 @@ fn folded(tx: &Tx<'_>, key: &SessionKey, fold: fn(&SessionKey) -> String) -> Ses
 
 /// Creates and reads as if names that fold to the same were the same.
 macro_rules! folding {
-    ($fold:expr) => {
-        Fault {
-            create: |tx, mut new| {
+    ($name:literal, $broken:literal, $fold:expr) => {
+        broken($name, $broken)
+            .create(|tx, mut new| {
                 new.key = folded(tx, &new.key, $fold);
                 sound::create(tx, new)
-            },
-            load: |tx, key| {
+            })
+            .load(|tx, key| {
                 let key = folded(tx, key, $fold);
                 sound::load(tx, &key)
-            },
-            ..SOUND
-        }
+            })
     };
 }
 
 pub(super) static MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "tenant-missing-in-load",
-        broken: "a session is read by its id alone",
-        fault: Fault {
-            load: |tx, key| {
-                let key = of_any_tenant(tx, key);
-                sound::load(tx, &key)
-            },
-            ..SOUND
+    broken("tenant-missing-in-load", "a session is read by its id alone").load(|tx, key| {
+        let key = of_any_tenant(tx, key);
+        sound::load(tx, &key)
+    }),
+    broken("tenant-missing-in-read-messages", "messages are read by the session's id alone").read_messages(
+        |tx, key, ranges| {
+            let key = of_any_tenant(tx, key);
+            sound::read_messages(tx, &key, ranges)
         },
-    },
-    Mutant {
-        name: "tenant-missing-in-read-messages",
-        broken: "messages are read by the session's id alone",
-        fault: Fault {
-            read_messages: |tx, key, ranges| {
-                let key = of_any_tenant(tx, key);
-                sound::read_messages(tx, &key, ranges)
-            },
-            ..SOUND
+    ),
+    broken("tenant-missing-in-deliver", "an item is delivered by the session's id alone").deliver(
+        |tx, key, item| {
+            let key = of_any_tenant(tx, key);
+            sound::deliver(tx, &key, item)
         },
-    },
-    Mutant {
-        name: "tenant-missing-in-deliver",
-        broken: "an item is delivered by the session's id alone",
-        fault: Fault {
-            deliver: |tx, key, item| {
-                let key = of_any_tenant(tx, key);
-                sound::deliver(tx, &key, item)
-            },
-            ..SOUND
+    ),
+    broken("tenant-missing-in-delete", "deleting a session deletes those of other tenants with its id")
+        .delete(|tx, key, mode| {
+            let answer = sound::delete(tx, key, mode);
+            if answer == DeleteOutcome::Deleted {
+                tx.sessions.retain(|other, _| other.id != key.id);
+            }
+            answer
+        }),
+    broken("tenant-missing-in-list", "sessions of every tenant are listed").list_sessions(|tx, query| {
+        let mut page = sound::list_sessions(tx, query)?;
+        if page.next.is_none() && query.page.after.is_none() {
+            page.items.extend(others(tx, query.tenant.as_str()).flat_map(|tenant| {
+                let query = SessionQuery { tenant, ..query.clone() };
+                sound::list_sessions(tx, &query).map_or_else(|_| Vec::new(), |page: Page<_>| page.items)
+            }));
+        }
+        Ok(page)
+    }),
+    broken("tenant-missing-in-list-pending", "open calls of every tenant are listed").list_pending(
+        |tx, query| {
+            let mut page = sound::list_pending(tx, query)?;
+            if page.next.is_none() && query.page.after.is_none() {
+                page.items.extend(others(tx, query.tenant.as_str()).flat_map(|tenant| {
+                    let query = PendingQuery { tenant, ..query.clone() };
+                    sound::list_pending(tx, &query).map_or_else(|_| Vec::new(), |page: Page<_>| page.items)
+                }));
+            }
+            Ok(page)
         },
-    },
-    Mutant {
-        name: "tenant-missing-in-delete",
-        broken: "deleting a session deletes those of other tenants with its id",
-        fault: Fault {
-            delete: |tx, key, mode| {
-                let answer = sound::delete(tx, key, mode);
-                if answer == DeleteOutcome::Deleted {
-                    tx.sessions.retain(|other, _| other.id != key.id);
-                }
-                answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "tenant-missing-in-list",
-        broken: "sessions of every tenant are listed",
-        fault: Fault {
-            list_sessions: |tx, query| {
-                let mut page = sound::list_sessions(tx, query)?;
-                if page.next.is_none() && query.page.after.is_none() {
-                    page.items.extend(others(tx, query.tenant.as_str()).flat_map(|tenant| {
-                        let query = SessionQuery { tenant, ..query.clone() };
-                        sound::list_sessions(tx, &query)
-                            .map_or_else(|_| Vec::new(), |page: Page<_>| page.items)
-                    }));
-                }
-                Ok(page)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "tenant-missing-in-list-pending",
-        broken: "open calls of every tenant are listed",
-        fault: Fault {
-            list_pending: |tx, query| {
-                let mut page = sound::list_pending(tx, query)?;
-                if page.next.is_none() && query.page.after.is_none() {
-                    page.items.extend(others(tx, query.tenant.as_str()).flat_map(|tenant| {
-                        let query = PendingQuery { tenant, ..query.clone() };
-                        sound::list_pending(tx, &query)
-                            .map_or_else(|_| Vec::new(), |page: Page<_>| page.items)
-                    }));
-                }
-                Ok(page)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "tenant-missing-in-claim-due",
-        broken: "a worker of one tenant is given sessions of others",
-        fault: Fault {
-            claim_due: |tx, claim| sound::claim_due(tx, ClaimDue { tenant: None, ..claim }),
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "ids-ignore-case",
-        broken: "ids that differ in case are the same",
-        fault: folding!(|key| key.to_string().to_lowercase()),
-    },
-    Mutant {
-        name: "ids-trimmed",
-        broken: "ids that differ in trailing spaces are the same",
-        fault: folding!(|key| key.to_string().trim_end().to_owned()),
-    },
-    Mutant {
-        name: "tenant-and-id-run-together",
-        broken: "tenant and id are joined without a mark between them",
-        fault: folding!(|key| format!("{}{}", key.tenant, key.id)),
-    },
+    ),
+    broken("tenant-missing-in-claim-due", "a worker of one tenant is given sessions of others")
+        .claim_due(|tx, claim| sound::claim_due(tx, ClaimDue { tenant: None, ..claim })),
+    folding!("ids-ignore-case", "ids that differ in case are the same", |key| key.to_string().to_lowercase()),
+    folding!("ids-trimmed", "ids that differ in trailing spaces are the same", |key| key
+        .to_string()
+        .trim_end()
+        .to_owned()),
+    folding!(
+        "tenant-and-id-run-together",
+        "tenant and id are joined without a mark between them",
+        |key| format!("{}{}", key.tenant, key.id)
+    ),
 ];
 
 /// The tenants but this one.

@@ -7,88 +7,60 @@ use holdover_store::{
 };
 use holdover_store_memory::parts::Record;
 
-use crate::fault::{Fault, Mutant, SOUND};
+use crate::fault::{Mutant, broken};
 use crate::sound;
 
 /// A claim whose answer is changed.
 macro_rules! claim_answers {
     ($name:literal, $broken:literal, $pattern:pat, |$asked:ident, $now:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                claim: |tx, key, claim| {
-                    let ($asked, $now) = (&claim.clone(), tx.now);
-                    let mut answer = sound::claim(tx, key, claim);
-                    // Not every fault looks at what was asked, or at the time.
-                    let _ = ($asked, $now);
-                    if let $pattern = &mut answer {
-                        $change;
-                    }
-                    answer
-                },
-                ..SOUND
-            },
-        }
+        broken($name, $broken).claim(|tx, key, claim| {
+            let ($asked, $now) = (&claim.clone(), tx.now);
+            let mut answer = sound::claim(tx, key, claim);
+            // Not every fault looks at what was asked, or at the time.
+            let _ = ($asked, $now);
+            if let $pattern = &mut answer {
+                $change;
+            }
+            answer
+        })
     };
 }
 
 /// A move of the status whose answer is changed.
 macro_rules! cas_answers {
     ($name:literal, $broken:literal, $pattern:pat, $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                cas: |tx, key, cas| {
-                    let mut answer = sound::cas(tx, key, cas);
-                    if let $pattern = &mut answer {
-                        $change;
-                    }
-                    answer
-                },
-                ..SOUND
-            },
-        }
+        broken($name, $broken).cas(|tx, key, cas| {
+            let mut answer = sound::cas(tx, key, cas);
+            if let $pattern = &mut answer {
+                $change;
+            }
+            answer
+        })
     };
 }
 
 /// A delivery after which the kind of every item is changed.
 macro_rules! kinds {
     ($name:literal, $broken:literal, |$kind:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                deliver: |tx, key, item| {
-                    let answer = sound::deliver(tx, key, item);
-                    tx.with(key, |record| items(record, |$kind| $change));
-                    answer
-                },
-                ..SOUND
-            },
-        }
+        broken($name, $broken).deliver(|tx, key, item| {
+            let answer = sound::deliver(tx, key, item);
+            tx.with(key, |record| items(record, |$kind| $change));
+            answer
+        })
     };
 }
 
 /// A commit that is applied, after which the session is changed. `commit` is what was asked, `before` what there was.
 macro_rules! committed_with {
     ($name:literal, $broken:literal, |$record:ident, $commit:ident, $before:ident| $change:expr) => {
-        Mutant {
-            name: $name,
-            broken: $broken,
-            fault: Fault {
-                commit: |tx, fence, $commit| {
-                    let before = tx.record(&fence.key).cloned();
-                    let answer = sound::commit(tx, fence, $commit.clone());
-                    if let (CommitOutcome::Committed(_), Some($before)) = (&answer, before) {
-                        tx.with(&fence.key, |$record| $change);
-                    }
-                    answer
-                },
-                ..SOUND
-            },
-        }
+        broken($name, $broken).commit(|tx, fence, $commit| {
+            let before = tx.record(&fence.key).cloned();
+            let answer = sound::commit(tx, fence, $commit.clone());
+            if let (CommitOutcome::Committed(_), Some($before)) = (&answer, before) {
+                tx.with(&fence.key, |$record| $change);
+            }
+            answer
+        })
     };
 }
 
@@ -140,21 +112,14 @@ pub(super) static MUTANTS: &[Mutant] = &[
             }
         }
     ),
-    Mutant {
-        name: "newer-kinds-are-approvals",
-        broken: "a call that waits for somebody whom only a newer version knows is kept as one that waits for approval",
-        fault: Fault {
-            commit: |tx, fence, mut commit| {
+    broken("newer-kinds-are-approvals", "a call that waits for somebody whom only a newer version knows is kept as one that waits for approval").commit(|tx, fence, mut commit| {
                 for open in &mut commit.open {
                     if let PendingKind::Other(_) = open.kind {
                         open.kind = PendingKind::Approval;
                     }
                 }
                 sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
+            }),
     claim_answers!(
         "held-names-the-asker",
         "whoever is refused is told that the session is its own",
@@ -185,21 +150,14 @@ pub(super) static MUTANTS: &[Mutant] = &[
         ClaimOutcome::ItemRefused { index, .. },
         |_asked, _now| *index = 0
     ),
-    Mutant {
-        name: "claim-repeat-found-it-active",
-        broken: "the repeat of a claim says that it found the session active",
-        fault: Fault {
-            claim: |tx, key, claim| {
+    broken("claim-repeat-found-it-active", "the repeat of a claim says that it found the session active").claim(|tx, key, claim| {
                 let repeat = tx.row_of(key).is_some_and(|row| row.last_claim.as_ref() == Some(&claim.run));
                 let mut answer = sound::claim(tx, key, claim);
                 if let (true, ClaimOutcome::Claimed(claim)) = (repeat, &mut answer) {
                     claim.found = SessionStatus::Active;
                 }
                 answer
-            },
-            ..SOUND
-        },
-    },
+            }),
     cas_answers!(
         "cas-conflict-without-status",
         "a move at another version is told that the session is idle",
@@ -212,40 +170,22 @@ pub(super) static MUTANTS: &[Mutant] = &[
         CasOutcome::ItemRefused { index, .. },
         *index = 0
     ),
-    Mutant {
-        name: "cas-keeps-a-later-alarm",
-        broken: "a session that is moved to suspended waits for the alarm that it had",
-        fault: Fault {
-            cas: |tx, key, cas| {
+    broken("cas-keeps-a-later-alarm", "a session that is moved to suspended waits for the alarm that it had").cas(|tx, key, cas| {
                 let before = tx.row_of(key).and_then(|row| row.alarm);
                 let answer = sound::cas(tx, key, cas);
                 if let (CasOutcome::Moved { .. }, Some(before)) = (&answer, before) {
                     tx.row(key, |row| row.alarm = Some(before));
                 }
                 answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "cas-drops-the-interrupt",
-        broken: "an abort that waits is dropped by a move of the status",
-        fault: Fault {
-            cas: |tx, key, cas| {
+            }),
+    broken("cas-drops-the-interrupt", "an abort that waits is dropped by a move of the status").cas(|tx, key, cas| {
                 let answer = sound::cas(tx, key, cas);
                 if let CasOutcome::Moved { .. } = &answer {
                     tx.row(key, |row| row.interrupt = None);
                 }
                 answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "creation-conflict-counts-from-the-claim",
-        broken: "of two items under one key the place is counted among those of the claim",
-        fault: Fault {
-            create: |tx, new| {
+            }),
+    broken("creation-conflict-counts-from-the-claim", "of two items under one key the place is counted among those of the claim").create(|tx, new| {
                 let first = new.items.len();
                 let claimed = matches!(new.start, Start::Claimed(_));
                 match sound::create(tx, new) {
@@ -254,15 +194,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     }
                     answer => answer,
                 }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "exists-names-the-asker",
-        broken: "a creation of a key that is taken is told its own incarnation",
-        fault: Fault {
-            create: |tx, new| {
+            }),
+    broken("exists-names-the-asker", "a creation of a key that is taken is told its own incarnation").create(|tx, new| {
                 let asked = new.incarnation;
                 match sound::create(tx, new) {
                     CreateOutcome::AlreadyExists { status, version, .. } => {
@@ -270,15 +203,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     }
                     answer => answer,
                 }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "creation-repeat-says-the-newest-version",
-        broken: "the repeat of a creation is told the version that the session has now",
-        fault: Fault {
-            create: |tx, new| {
+            }),
+    broken("creation-repeat-says-the-newest-version", "the repeat of a creation is told the version that the session has now").create(|tx, new| {
                 let newest = tx.row_of(&new.key).map(|row| row.version);
                 match (sound::create(tx, new), newest) {
                     (CreateOutcome::Created { claim, .. }, Some(version)) => {
@@ -286,29 +212,15 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     }
                     (answer, _) => answer,
                 }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "fork-repeat-says-the-newest-version",
-        broken: "the repeat of a fork is told the version that the fork has now",
-        fault: Fault {
-            fork: |tx, from, at, new| {
+            }),
+    broken("fork-repeat-says-the-newest-version", "the repeat of a fork is told the version that the fork has now").fork(|tx, from, at, new| {
                 let newest = tx.row_of(&new.key).map(|row| row.version);
                 match (sound::fork(tx, from, at, new), newest) {
                     (ForkOutcome::Forked { .. }, Some(version)) => ForkOutcome::Forked { version },
                     (answer, _) => answer,
                 }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "lease-keeps-its-first-holder",
-        broken: "a session is held, as it says, by whoever claimed it first",
-        fault: Fault {
-            claim: |tx, key, claim| {
+            }),
+    broken("lease-keeps-its-first-holder", "a session is held, as it says, by whoever claimed it first").claim(|tx, key, claim| {
                 let answer = sound::claim(tx, key, claim);
                 tx.with(key, |record| {
                     if let (Some(lease), Some(first)) = (record.row.lease.as_mut(), record.runs.first()) {
@@ -316,15 +228,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     }
                 });
                 answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "runs-keep-their-first-worker",
-        broken: "every run was made, as its record says, by the worker of the first",
-        fault: Fault {
-            claim: |tx, key, claim| {
+            }),
+    broken("runs-keep-their-first-worker", "every run was made, as its record says, by the worker of the first").claim(|tx, key, claim| {
                 let answer = sound::claim(tx, key, claim);
                 tx.with(key, |record| {
                     let first = record.runs.first().map(|run| run.worker.clone());
@@ -333,15 +238,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     }
                 });
                 answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "renew-keeps-the-length",
-        broken: "a lease that was renewed for longer is extended by commits for as long as it was claimed",
-        fault: Fault {
-            renew: |tx, fence, lease| {
+            }),
+    broken("renew-keeps-the-length", "a lease that was renewed for longer is extended by commits for as long as it was claimed").renew(|tx, fence, lease| {
                 let before = tx.row_of(&fence.key).and_then(|row| row.lease).map(|lease| lease.granted_ms);
                 let answer = sound::renew(tx, fence, lease);
                 if let Some(before) = before {
@@ -352,10 +250,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     });
                 }
                 answer
-            },
-            ..SOUND
-        },
-    },
+            }),
     committed_with!(
         "pending-names-itself-as-its-call",
         "a pending call names its own id as the call that waits",
@@ -407,35 +302,17 @@ pub(super) static MUTANTS: &[Mutant] = &[
             }
         }
     ),
-    Mutant {
-        name: "attempts-reset-by-staging",
-        broken: "whoever stages a result sets the takeovers back",
-        fault: Fault {
-            stage: |tx, fence, staging| {
+    broken("attempts-reset-by-staging", "whoever stages a result sets the takeovers back").stage(|tx, fence, staging| {
                 let answer = sound::stage(tx, fence, staging);
                 tx.row(&fence.key, |row| row.attempts = 0);
                 answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "attempts-reset-by-renewal",
-        broken: "whoever renews its lease sets the takeovers back",
-        fault: Fault {
-            renew: |tx, fence, lease| {
+            }),
+    broken("attempts-reset-by-renewal", "whoever renews its lease sets the takeovers back").renew(|tx, fence, lease| {
                 let answer = sound::renew(tx, fence, lease);
                 tx.row(&fence.key, |row| row.attempts = 0);
                 answer
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "delete-takes-dead-runs",
-        broken: "a session is deleted without force once the lease of its run is over",
-        fault: Fault {
-            delete: |tx, key, deletion| {
+            }),
+    broken("delete-takes-dead-runs", "a session is deleted without force once the lease of its run is over").delete(|tx, key, deletion| {
                 let now = tx.now;
                 match sound::delete(tx, key, deletion) {
                     DeleteOutcome::Active => {
@@ -447,15 +324,8 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     }
                     answer => answer,
                 }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "delete-takes-what-was-given-back",
-        broken: "a session is deleted without force once its takeover was given back",
-        fault: Fault {
-            delete: |tx, key, deletion| match sound::delete(tx, key, deletion) {
+            }),
+    broken("delete-takes-what-was-given-back", "a session is deleted without force once its takeover was given back").delete(|tx, key, deletion| match sound::delete(tx, key, deletion) {
                 DeleteOutcome::Active => {
                     tx.row(key, |row| {
                         if row.lease.is_none() {
@@ -465,92 +335,40 @@ pub(super) static MUTANTS: &[Mutant] = &[
                     sound::delete(tx, key, deletion)
                 }
                 answer => answer,
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "commit-keeps-the-first-of-two-results",
-        broken: "of two results for one call in one commit the second is dropped in silence",
-        fault: Fault {
-            commit: |tx, fence, mut commit| {
+            }),
+    broken("commit-keeps-the-first-of-two-results", "of two results for one call in one commit the second is dropped in silence").commit(|tx, fence, mut commit| {
                 one_of_each(&mut commit.stage, false);
                 sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "commit-keeps-the-last-of-two-results",
-        broken: "of two results for one call in one commit the first is dropped in silence",
-        fault: Fault {
-            commit: |tx, fence, mut commit| {
+            }),
+    broken("commit-keeps-the-last-of-two-results", "of two results for one call in one commit the first is dropped in silence").commit(|tx, fence, mut commit| {
                 one_of_each(&mut commit.stage, true);
                 sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "staging-keeps-the-last-of-two-results",
-        broken: "of two results for one call in one staging the first is dropped in silence",
-        fault: Fault {
-            stage: |tx, fence, mut staging| {
+            }),
+    broken("staging-keeps-the-last-of-two-results", "of two results for one call in one staging the first is dropped in silence").stage(|tx, fence, mut staging| {
                 one_of_each(&mut staging.results, true);
                 sound::stage(tx, fence, staging)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "commit-refuses-the-same-result-twice",
-        broken: "two results of the same bytes for one call in one commit are a conflict",
-        fault: Fault {
-            commit: |tx, fence, commit| {
+            }),
+    broken("commit-refuses-the-same-result-twice", "two results of the same bytes for one call in one commit are a conflict").commit(|tx, fence, commit| {
                 let mut calls = std::collections::BTreeSet::new();
                 match commit.stage.iter().find(|result| !calls.insert(&result.call)) {
                     Some(twice) => CommitOutcome::StageConflict { call: twice.call.clone() },
                     None => sound::commit(tx, fence, commit),
                 }
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "commit-drops-a-result-that-differs",
-        broken: "a commit that stages other bytes for a call that has a result drops them in silence",
-        fault: Fault {
-            commit: |tx, fence, mut commit| {
+            }),
+    broken("commit-drops-a-result-that-differs", "a commit that stages other bytes for a call that has a result drops them in silence").commit(|tx, fence, mut commit| {
                 if let Some(record) = tx.record(&fence.key) {
                     commit.stage.retain(|result| !record.staged.contains_key(&result.call));
                 }
                 sound::commit(tx, fence, commit)
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "no-ranges-of-nobody",
-        broken: "to read no range of an unknown session is an empty page",
-        fault: Fault {
-            read_messages: |tx, key, ranges: &[MessageRange]| match sound::read_messages(tx, key, ranges) {
+            }),
+    broken("no-ranges-of-nobody", "to read no range of an unknown session is an empty page").read_messages(|tx, key, ranges: &[MessageRange]| match sound::read_messages(tx, key, ranges) {
                 Err(_) if ranges.is_empty() => Ok(holdover_store::MessagePage::default()),
                 answer => answer,
-            },
-            ..SOUND
-        },
-    },
-    Mutant {
-        name: "overlapping-ranges-merged",
-        broken: "a message that two ranges hold is read once",
-        fault: Fault {
-            read_messages: |tx, key, ranges| {
+            }),
+    broken("overlapping-ranges-merged", "a message that two ranges hold is read once").read_messages(|tx, key, ranges| {
                 let mut page = sound::read_messages(tx, key, ranges)?;
                 let mut seen = std::collections::BTreeSet::new();
                 page.messages.retain(|message| seen.insert(message.seq));
                 Ok(page)
-            },
-            ..SOUND
-        },
-    },
+            }),
 ];

@@ -1,10 +1,13 @@
 //! A place for a store's data that nobody has opened yet, and the data in it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use holdover_store::ids::SessionKey;
 use holdover_store::{StateStore, StoreError};
+
+use crate::record::{History, Recorded, recorded};
 
 /// A store, whatever its type, or why it was not opened.
 pub type OpenResult = Result<Arc<dyn StateStore>, StoreError>;
@@ -41,4 +44,37 @@ pub enum Tampering<'a> {
     UnknownStatus(&'a SessionKey),
     /// A byte of this session's first message is another.
     Message(&'a SessionKey),
+}
+
+/// A place that nobody has opened. What is asked of its handles is kept in the history of the case.
+pub(crate) struct RecordedPlace {
+    place: Arc<dyn Place>,
+    history: History,
+    handles: AtomicU32,
+}
+
+impl RecordedPlace {
+    pub(crate) fn new(place: Arc<dyn Place>, history: History) -> Self {
+        Self { place, history, handles: AtomicU32::new(0) }
+    }
+
+    /// Opens the store there.
+    pub(crate) async fn open(&self) -> Result<Recorded, StoreError> {
+        self.handle(self.place.open().await)
+    }
+
+    /// Opens what is there and up to date, if the store has a way to.
+    pub(crate) async fn open_as_it_is(&self) -> Option<Result<Recorded, StoreError>> {
+        Some(self.handle(self.place.open_as_it_is().await?))
+    }
+
+    /// Changes what lies there.
+    pub(crate) async fn tamper(&self, with: Tampering<'_>) {
+        self.place.tamper(with).await;
+    }
+
+    fn handle(&self, opened: OpenResult) -> Result<Recorded, StoreError> {
+        let number = self.handles.fetch_add(1, Ordering::Relaxed);
+        Ok(recorded(opened?, number, self.history.clone()))
+    }
 }

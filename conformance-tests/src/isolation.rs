@@ -30,7 +30,7 @@ pub(crate) enum Ended<T> {
 /// Does work with a harness in a runtime of its own, so that neither a panic nor a thread that never comes back
 /// reaches anybody else. Then the harness ends with what the work leaves behind. What hangs is left, once `late`
 /// was called.
-pub(crate) fn apart<H: StoreHarness, T: Send + 'static, F: Future<Output = T> + Send>(
+pub(crate) fn isolated<H: StoreHarness, T: Send + 'static, F: Future<Output = T> + Send>(
     make: impl FnOnce() -> H + Send + 'static,
     time_max: Duration,
     late: impl FnOnce(),

@@ -1,4 +1,4 @@
-//! The scene of an operation: the steps before it, its request, and the reads afterwards, of a store and of
+//! The scenario of an operation: the steps before it, its request, and the reads afterwards, of a store and of
 //! the model of its contract.
 
 use std::fmt::Debug;
@@ -20,9 +20,9 @@ use crate::fixture::{
     answer, approval, bytes, checkpoint, commit, count, deltas, events, fresh_id, id, inline, message,
     new_fork, new_session, promote, release_to, result, retention, run_end, soft, staging, state, suspended,
 };
+use crate::interleaving;
 use crate::model::Model;
 use crate::ops::{Op, Stage};
-use crate::parts;
 use crate::script::{Answer, Request};
 use crate::shown::without_instants;
 use crate::snapshot::snapshot;
@@ -40,20 +40,20 @@ pub(crate) struct Ask {
     pub(crate) lease: Duration,
 }
 
-/// Where operations play: one session, and its fork, of a tenant of its own. Many scenes play in one
+/// Where operations play: one session, and its fork, of a tenant of its own. Many scenarios play in one
 /// store, and each is as if it were alone.
 #[derive(Debug, Clone)]
-pub(crate) struct Scene {
+pub(crate) struct Scenario {
     tenant: TenantId,
     lease: Duration,
     /// Which life of its session it plays in.
     life: u128,
 }
 
-impl Scene {
-    /// A scene in which nothing has happened. Leases are `lease` long.
+impl Scenario {
+    /// A scenario in which nothing has happened. Leases are `lease` long.
     pub(crate) fn new(lease: Duration) -> Self {
-        Self { tenant: fresh_id("scene"), lease, life: 7 }
+        Self { tenant: fresh_id("scenario"), lease, life: 7 }
     }
 
     /// The same, of a tenant of this name: every request in it carries the name.
@@ -61,7 +61,7 @@ impl Scene {
         Self { tenant: id(name), ..Self::new(lease) }
     }
 
-    /// The same scene in the next life of its session.
+    /// The same scenario in the next life of its session.
     pub(crate) fn next_life(&self) -> Self {
         Self { life: self.life + 1, ..self.clone() }
     }
@@ -173,7 +173,7 @@ impl Scene {
     /// How two operations may end that are asked at one instant: their answers, and all that can be read then, as
     /// text without instants. First the two ways in which one is over before the other begins.
     pub(crate) fn ends(&self, model: &Model, requests: [&Request; 2]) -> Vec<([String; 2], String)> {
-        let ends = parts::ends(model, requests, &[self.target(), self.forked()]).into_iter();
+        let ends = interleaving::ends(model, requests, &[self.target(), self.forked()]).into_iter();
         ends.map(|(answers, model)| (answers.map(|answer| self.text(&answer)), self.snapshot_of(&model)))
             .collect()
     }
@@ -242,9 +242,9 @@ impl Scene {
         RetentionRule { tenant: Some(self.tenant.clone()), ..retention(remove) }
     }
 
-    /// A value as text, without its instants and the name of the scene, which no two have in common.
+    /// A value as text, without its instants and the name of the scenario, which no two have in common.
     fn text(&self, value: &impl Debug) -> String {
-        without_instants(&format!("{value:?}").replace(self.tenant.as_str(), "scene"))
+        without_instants(&format!("{value:?}").replace(self.tenant.as_str(), "scenario"))
     }
 }
 
