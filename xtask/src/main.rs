@@ -1,6 +1,7 @@
 //! Writes or prints what is found out about the repository, and runs the tests that take long. See [`trace`],
 //! [`lines`](xtask::lines) and [`long`].
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use xtask::lines::Lines;
@@ -9,7 +10,7 @@ use xtask::trace::{PAGE, SECTIONS, Trace};
 use xtask::tree::Tree;
 
 const USAGE: &str = "usage: cargo xtask trace --write    writes the counts of docs/requirements.md
-       cargo xtask lines            prints how many lines of code each crate has
+       cargo xtask lines [FOLDER]   prints how many lines of code each crate has
        cargo xtask long [NAME...]   runs tests with large counts, and writes docs/long-run.md
                                     without a name: the parts that did not pass at this commit
 
@@ -21,7 +22,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["trace", "--write"] => write_trace(),
-        ["lines"] => Ok(Lines::of(&Tree::here()).table().trim_end().to_owned()),
+        ["lines"] => Ok(lines(&Tree::here())),
+        ["lines", folder] if Path::new(folder).is_dir() => Ok(lines(&Tree::at(Path::new(folder)))),
         ["long", ref names @ ..] => run_long(names, &mut |line| println!("{line}")),
         _ => {
             eprintln!("{USAGE}");
@@ -38,6 +40,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn lines(tree: &Tree) -> String {
+    Lines::of(tree).table().trim_end().to_owned()
 }
 
 fn write_trace() -> Result<String, String> {
