@@ -207,7 +207,12 @@ async fn change(
     change: Change,
     seen: &str,
 ) -> Result<Founded, Fault> {
-    let partitions = options.partitions.unwrap_or(RedisOptions::PARTITIONS);
+    let usual = if options.cluster {
+        RedisOptions::PARTITIONS_IN_A_CLUSTER
+    } else {
+        RedisOptions::PARTITIONS_ON_ONE_SERVER
+    };
+    let partitions = options.partitions.unwrap_or(usual);
     let args =
         Args::default().number(FORMAT).number(partitions).text(incarnation).text(change.name()).text(seen);
     read(wire.run(&FOUND, &[&Keys::meta(&options.namespace)], &args).await?, options)

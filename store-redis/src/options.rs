@@ -42,8 +42,12 @@ pub struct RedisOptions {
 impl RedisOptions {
     /// What every key begins with, unless another namespace is named.
     pub const NAMESPACE: &str = "holdover";
-    /// How many partitions a new store has, unless another number is named.
-    pub const PARTITIONS: u16 = 64;
+    /// How many partitions a new store on one server has, unless another number is named. A look at what is due asks each, and
+    /// one server gains nothing from more.
+    pub const PARTITIONS_ON_ONE_SERVER: u16 = 8;
+    /// How many partitions a new store in a cluster has, unless another number is named: enough that each of some masters
+    /// gets its share.
+    pub const PARTITIONS_IN_A_CLUSTER: u16 = 64;
     /// How long one command may take. Longer than a server that rewrites its log needs.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
     /// How long a connection may take to be made.
@@ -54,18 +58,18 @@ impl RedisOptions {
     pub const COMMIT_BYTES_MAX: usize = 64 * MIB;
 
     /// The server named by `redis://[user:password@]host[:port][/db]`, or the cluster of which
-    /// `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes; after it `?namespace=name`, left
-    /// out: [`Self::NAMESPACE`]. With `rediss://` and `rediss+cluster://` all connections speak TLS, and the server
+    /// `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes. After it may stand `?namespace=name`
+    /// (left out: [`Self::NAMESPACE`]) and `?partitions=number` (see [`partitions`](Self::partitions)), joined by `&`. With `rediss://` and `rediss+cluster://` all connections speak TLS, and the server
     /// proves who it is: to an authority that the system trusts, or the one that
     /// [`authority`](Self::authority) names.
     ///
     /// # Errors
-    /// Another scheme, a URL that Redis does not know, a parameter that is not known, a namespace that
+    /// Another scheme, a URL that Redis does not know, a parameter that is not known or has no such value, a namespace that
     /// [`namespace`](Self::namespace) refuses. The error does not repeat the URL: it may hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let (url, named) = match url.split_once('?') {
-            Some((url, query)) => (url, namespace_in(query)?),
-            None => (url, None),
+            Some((url, query)) => (url, Parameters::parse(query)?),
+            None => (url, Parameters::default()),
         };
         let (nodes, cluster) = match url.split_once("://") {
             Some(("redis" | "rediss", _)) => (vec![url.to_owned()], false),
@@ -90,7 +94,7 @@ impl RedisOptions {
             cluster,
             authority: None,
             namespace: Self::NAMESPACE.to_owned(),
-            partitions: None,
+            partitions: named.partitions,
             operation_timeout: Self::OPERATION_TIMEOUT,
             connect_timeout: Self::CONNECT_TIMEOUT,
             payload_bytes_max: Self::PAYLOAD_BYTES_MAX,
@@ -100,7 +104,7 @@ impl RedisOptions {
             opening: Opening::Makes,
             clock: ClockSource::Server,
         };
-        match named {
+        match named.namespace {
             Some(namespace) => options.namespace(namespace),
             None => Ok(options),
         }
@@ -140,7 +144,8 @@ impl RedisOptions {
         self.nodes.iter().any(|node| node.starts_with("rediss:"))
     }
 
-    /// Sets how many partitions a new store has, 1 to 1024. A store that is there must have as many.
+    /// Sets how many partitions a new store has, 1 to 1024. A store that is there must have as many. A store that may move
+    /// from one server into a cluster has as many from the start as it will need there.
     #[must_use]
     pub fn partitions(mut self, partitions: u16) -> Self {
         self.partitions = Some(partitions.clamp(1, PARTITIONS_MAX));
@@ -214,20 +219,34 @@ impl RedisOptions {
     }
 }
 
-/// What the parameters of a URL say: of the namespace, or nothing. What is misspelt is not passed over.
-fn namespace_in(query: &str) -> Result<Option<String>, StoreError> {
-    let mut namespace = None;
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        namespace = match pair.split_once('=') {
-            Some(("namespace", name)) => Some(name.to_owned()),
-            // Without the name: it may be a part of a password that holds a question mark.
-            Some(_) | None => {
-                let detail = "the Redis URL has an unknown parameter: only namespace is known";
-                return Err(StoreError::invalid("open", detail));
+/// What the parameters of a URL say.
+#[derive(Default)]
+struct Parameters {
+    namespace: Option<String>,
+    partitions: Option<u16>,
+}
+
+impl Parameters {
+    fn parse(query: &str) -> Result<Self, StoreError> {
+        let mut named = Self::default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("namespace", name)) => named.namespace = Some(name.to_owned()),
+                Some(("partitions", number)) => {
+                    let number = number.parse().ok().filter(|number| (1..=PARTITIONS_MAX).contains(number));
+                    let detail = || format!("partitions: a number from 1 to {PARTITIONS_MAX} is needed");
+                    named.partitions = Some(number.ok_or_else(|| StoreError::invalid("open", detail()))?);
+                }
+                // Without the name: it may be a part of a password that holds a question mark.
+                Some(_) | None => {
+                    let detail =
+                        "the Redis URL has an unknown parameter: only namespace and partitions are known";
+                    return Err(StoreError::invalid("open", detail));
+                }
             }
-        };
+        }
+        Ok(named)
     }
-    Ok(namespace)
 }
 
 fn cluster_nodes(scheme: &str, rest: &str) -> Vec<String> {
@@ -277,6 +296,16 @@ mod tests {
         let bad = ["h:1", "http://h:1", "redis+cluster://a:b:c"];
         for bad in bad.into_iter().chain(misspelt).chain(unproved) {
             assert_eq!(nodes(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_url_may_name_the_partitions() {
+        let partitions = |url: &str| RedisOptions::from_url(url).map(|options| options.partitions).ok();
+        assert_eq!(partitions("redis://h:1"), Some(None));
+        assert_eq!(partitions("redis://h:1?namespace=n&partitions=64"), Some(Some(64)));
+        for bad in ["0", "1025", "-1", "many", ""] {
+            assert_eq!(partitions(&format!("redis://h:1?partitions={bad}")), None, "{bad}");
         }
     }
 
