@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use holdover_conformance_tests::conformance_tests;
-use holdover_store_sqlite::conformance::SqliteHarness;
+use holdover_harnesses::SqliteHarness;
 
 conformance_tests!(
     SqliteHarness::in_folder(std::env::temp_dir()).child_program(this_program),

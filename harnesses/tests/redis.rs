@@ -1,15 +1,14 @@
 //! The Redis store under the public suite, on one server.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-mod support;
-
 use std::process::Command;
 
 use holdover_conformance_tests::conformance_tests;
-use holdover_store_redis::conformance::RedisHarness;
+use holdover_harnesses::RedisHarness;
+use holdover_launcher::shared;
 
 conformance_tests!(
-    RedisHarness::at(support::redis_url()).child_program(this_program),
+    RedisHarness::at(shared::redis_url()).child_program(this_program),
     claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults, raw_data],
 );
 

@@ -1,6 +1,6 @@
 //! The reference store under the public suite.
 
 use holdover_conformance_tests::conformance_tests;
-use holdover_conformance_tests::reference::MemoryHarness;
+use holdover_harnesses::MemoryHarness;
 
 conformance_tests!(MemoryHarness::new(), claims: [core, distributed, change_hints, forks, retention, due_order]);
