@@ -178,6 +178,21 @@ fn versions(workspace: &Workspace, locked: &[(String, String)]) -> Vec<Fault> {
 }
 
 #[test]
+fn a_crate_whose_tests_need_one_that_is_published_after_it_is_found() {
+    let tree = Tree::of(&[
+        ("Cargo.toml", "[workspace]\nmembers = [\"a\", \"b\"]\n"),
+        (
+            "a/Cargo.toml",
+            "[package]\nname = \"holdover-a\"\n[dev-dependencies]\nholdover-a = { path = \".\" }\nholdover-b.workspace = true\n",
+        ),
+        ("b/Cargo.toml", "[package]\nname = \"holdover-b\"\n[dependencies]\nholdover-a.workspace = true\n"),
+    ]);
+    let found: Vec<_> =
+        cycles(&Workspace::read(&tree)).into_iter().map(|fault| (fault.path, fault.line)).collect();
+    assert_eq!(found, [("a/Cargo.toml".to_owned(), 5)]);
+}
+
+#[test]
 fn what_is_wrong_in_manifests_is_found() {
     let tree = Tree::of(&[
         (

@@ -24,10 +24,6 @@ use crate::left_out::redis;
 pub(crate) use keys::{KEYS, Keys};
 pub(crate) use url::{DEFAULT_STORE, Kind, StoreUrl, VARIABLE, forms};
 
-/// The name of this program for the administrators of a server.
-#[allow(dead_code, reason = "a build without servers has no use for it")]
-const APPLICATION: &str = "holdover";
-
 /// The changes that opening may make to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfMissing {

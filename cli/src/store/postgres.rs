@@ -6,8 +6,11 @@ use async_trait::async_trait;
 use holdover_core::store::StateStore;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 
-use super::{APPLICATION, Backend, IfMissing, Opened, StoreUrl, refused, wrong};
+use super::{Backend, IfMissing, Opened, StoreUrl, refused, wrong};
 use crate::exit::Failure;
+
+/// The name of this program for the administrators of a server.
+const APPLICATION: &str = "holdover";
 
 /// Opens the database that `url` names.
 pub(super) async fn open(url: &StoreUrl, if_missing: IfMissing) -> Result<Opened, Failure> {

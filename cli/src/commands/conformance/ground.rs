@@ -1,11 +1,9 @@
 //! The data that the suite tests on: data of its own beside the user's. The user's is not touched, and the
 //! suite's is removed at the end.
 
-use std::future::Future;
 use std::path::Path;
 
 use holdover_conformance_tests::Report;
-use holdover_core::store::StoreError;
 use holdover_harnesses::{MemoryHarness, SqliteHarness};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
@@ -28,22 +26,6 @@ pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure
         Kind::Postgres => postgres::test(url, run).await,
         Kind::Redis | Kind::RedisCluster => redis::test(url, run).await,
     }
-}
-
-/// Runs the suite on a server. First checks that stores can be made there, so that an error is one line
-/// instead of one for each case. At the end removes everything that is left, whatever the result.
-#[allow(dead_code, reason = "a build without servers has no use for it")]
-pub(super) async fn on_server(
-    url: &StoreUrl,
-    tried: impl Future<Output = Result<(), StoreError>>,
-    run: impl Future<Output = Result<Report, Failure>>,
-    remove: impl Future<Output = Result<(), StoreError>>,
-) -> Result<Report, Failure> {
-    tried.await.map_err(|error| refused(url, &error))?;
-    let ran = run.await;
-    let removed = remove.await.map_err(|error| refused(url, &error));
-    let report = ran?;
-    removed.map(|()| report)
 }
 
 /// Runs the suite in a temporary folder beside the file at `path`, or in the folder at `path`.

@@ -7,6 +7,8 @@ mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 mod run;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod server;
 mod watch;
 
 use std::io::Write;

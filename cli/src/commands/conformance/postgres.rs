@@ -4,7 +4,7 @@ use holdover_conformance_tests::Report;
 use holdover_harnesses::PostgresHarness;
 
 use super::run::Run;
-use super::{child, ground};
+use super::{child, server};
 use crate::exit::Failure;
 use crate::store::StoreUrl;
 
@@ -15,7 +15,7 @@ pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure
         let here = here.clone();
         PostgresHarness::on(&here).child_program(move |place| child::program(&here, place))
     };
-    ground::on_server(url, tried, run.on(make), PostgresHarness::remove_all(url.secret())).await
+    server::test(url, tried, run.on(make), PostgresHarness::remove_all(url.secret())).await
 }
 
 /// Writes at `place` until it is killed.

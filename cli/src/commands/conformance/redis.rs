@@ -4,7 +4,7 @@ use holdover_conformance_tests::Report;
 use holdover_harnesses::RedisHarness;
 
 use super::run::Run;
-use super::{child, ground};
+use super::{child, server};
 use crate::exit::Failure;
 use crate::store::StoreUrl;
 
@@ -12,7 +12,7 @@ use crate::store::StoreUrl;
 pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure> {
     let (tried, here) = (RedisHarness::try_out(url.secret()), url.secret().to_owned());
     let make = move || RedisHarness::at(&here).child_program(|url, namespace| child::program(url, namespace));
-    ground::on_server(url, tried, run.on(make), RedisHarness::remove_all(url.secret())).await
+    server::test(url, tried, run.on(make), RedisHarness::remove_all(url.secret())).await
 }
 
 /// Writes in the namespace `place` until it is killed.
