@@ -15,7 +15,7 @@ esac
 
 built=${CARGO_TARGET_DIR:-target}/debug
 if [ -z "${HOLDOVER_ON_SERVERS-}" ]; then
-    cargo build --quiet -p holdover-cli -p holdover-launcher
+    cargo build --quiet -p holdover-cli -p holdover-launcher --features holdover-cli/full
     cargo build --quiet -p holdover-example-custom-store --example conformance
     export HOLDOVER_ON_SERVERS=1
     exec "$built/holdover-launcher" postgres redis redis-cluster -- "$PWD/acceptance/conformance.sh" $write

@@ -17,7 +17,7 @@ for store in "${stores[@]}"; do
 done
 
 if [ -z "${HOLDOVER_ON_SERVERS-}" ]; then
-    cargo build --quiet -p holdover-cli -p holdover-launcher
+    cargo build --quiet -p holdover-cli -p holdover-launcher --features holdover-cli/full
     export HOLDOVER_ON_SERVERS=1
     exec "${CARGO_TARGET_DIR:-target}/debug/holdover-launcher" "${servers[@]}" -- "$PWD/acceptance/every_store.sh" "${stores[@]}"
 fi

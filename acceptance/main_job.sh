@@ -22,6 +22,7 @@ if ! cmp -s "$here/main_job/provider/package-lock.json" "$provider/package-lock.
     npm ci --silent --no-audit --no-fund --ignore-scripts --prefix "$provider.new"
     mv "$provider.new" "$provider"
 fi
-cargo build --quiet -p holdover-cli
+# --store may name any of them.
+cargo build --quiet -p holdover-cli --features full
 exec node acceptance/main_job/main.mjs \
     "$provider/node_modules/.bin/llmock" "${CARGO_TARGET_DIR:-target}/debug/holdover" "$store"

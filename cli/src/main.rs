@@ -8,6 +8,9 @@ mod follow;
 mod front;
 mod gate;
 mod input;
+mod left_out;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod owed;
 mod print;
 mod signals;
@@ -36,7 +39,13 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let cli = Cli::read();
+    let cli = match Cli::read() {
+        Ok(cli) => cli,
+        Err(Failure { exit, line }) => {
+            note(&format!("error: {line}"));
+            return exit.into();
+        }
+    };
     let ended = log(&cli.command).and_then(|()| {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::failed(error.to_string()))?;
         let ended = runtime.block_on(perform(&cli));
@@ -80,6 +89,7 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Events(args) => commands::events::events(common, args).await,
         Command::Doctor(args) => commands::doctor::doctor(common, args).await,
         Command::Keys(what) => commands::keys::keys(common, what).await,
+        #[cfg(feature = "conformance")]
         Command::Conformance(args) => commands::conformance::conformance(common, args).await,
         Command::Demo(args) => commands::demo::demo(args).await,
         Command::Machine(args) => Ok(commands::machine::machine(common, args)),

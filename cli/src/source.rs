@@ -19,13 +19,17 @@ use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;
 use holdover_core::store::{Labels, Queues, Session};
 use holdover_core::tool::ToolSpec;
-use holdover_mcp::{McpClient, McpServer};
+use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
 use holdover_tools::{CommandTool, LocalSandboxes, Root, SandboxOptions, Sandboxes, Skills, ToolSet};
 use serde::{Deserialize, Serialize};
 
 use crate::gate::{self, GateRef};
+#[cfg(not(feature = "mcp"))]
+use crate::left_out::mcp;
+#[cfg(feature = "mcp")]
+use crate::mcp;
 
 /// The name by which other programs know this one.
 pub(crate) const PROGRAM: &str = "holdover";
@@ -234,8 +238,7 @@ impl Blueprint {
     pub(crate) async fn discover(&mut self) -> Result<(), String> {
         self.mcp_tools.clear();
         for server in &self.recipe.mcp {
-            let client = McpClient::new(server.clone()).map_err(|error| error.to_string())?;
-            let found = client.discover().await.map_err(|error| error.to_string())?;
+            let found = mcp::discover(server).await?;
             let names = || found.iter().map(|tool| tool.name.as_str());
             let prefix = server.prefix();
             // As in the file: what is about no tool guards nothing.
@@ -263,9 +266,8 @@ impl Blueprint {
 
     /// Builds the agent, or says what it lacks in this process.
     pub(crate) fn build(&self) -> Result<Agent, String> {
-        let Recipe {
-            version, model, models, skills, fallback, root, commands, mcp, pass_environment, ..
-        } = &self.recipe;
+        let Recipe { version, model, models, skills, fallback, root, commands, pass_environment, .. } =
+            &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
@@ -324,10 +326,11 @@ impl Blueprint {
         for command in commands {
             agent = agent.shared_tool(tools.command(command).map_err(|error| error.to_string())?);
         }
-        for server in mcp {
-            let client = Arc::new(McpClient::new(server.clone()).map_err(|error| error.to_string())?);
+        for server in &self.recipe.mcp {
             let its = self.mcp_tools.iter().filter(|tool| server.has(tool.name.as_str()));
-            agent = agent.tools(its.map(|tool| client.tool(tool.clone())));
+            for tool in mcp::tools(server, its)? {
+                agent = agent.shared_tool(tool);
+            }
         }
         for tool in &self.human_only {
             agent = agent.human_only(tool.clone());

@@ -4,7 +4,6 @@
 
 mod support;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -139,8 +138,11 @@ fn the_demo_that_is_terminated_leaves_no_folder() {
     assert_eq!(std::fs::read_dir(fixture.path("files")).unwrap().count(), 0, "it left its folder");
 }
 
+#[cfg(feature = "conformance")]
 #[test]
 fn a_suite_that_is_stopped_says_how_far_it_was_and_leaves_no_folder() {
+    use std::path::Path;
+
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let fixture = Fixture::new();
         let suite = fixture.start(&["conformance", "--store", "sqlite:files", "--json"]);

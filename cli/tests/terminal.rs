@@ -6,7 +6,6 @@ mod support;
 
 use std::num::NonZeroU16;
 
-use holdover_conformance_tests::Level;
 use rustix::process::{Signal, kill_process};
 use support::{Fixture, Ran};
 
@@ -132,8 +131,11 @@ fn a_worker_draws_what_it_runs() {
     ran.ends(0).says("session s: step 3: the model is asked");
 }
 
+#[cfg(feature = "conformance")]
 #[test]
 fn the_suite_draws_how_far_it_is_and_leaves_its_tree_alone() {
+    use holdover_conformance_tests::Level;
+
     let fixture = Fixture::new();
     let ran = fixture.run_on_terminal(&["conformance", "--store", "memory", "--level", "core"]).ends(0);
     let all = holdover_conformance_tests::all().filter(|case| case.level == Level::Core).count();

@@ -7,6 +7,7 @@ use holdover_core::gate::{ApprovalTerms, GATE_TIMEOUT, GateError, GateQuestion, 
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
+use rustls::crypto::CryptoProvider;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -74,6 +75,7 @@ impl HttpGate {
         if !["http", "https"].contains(&url.scheme()) {
             return Err(HttpGateError::Url(format!("{}: write http:// or https://", url.scheme())));
         }
+        choose_cryptography();
         let client = Client::builder()
             .connect_timeout(GATE_TIMEOUT)
             // Whoever is asked decides, and nobody to whom it points.
@@ -216,6 +218,14 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
         }
     }
     Ok(body)
+}
+
+/// Chooses the cryptography of TLS for this process, unless it has chosen. The HTTP client brings none.
+fn choose_cryptography() {
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may choose at the same moment; either will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
 }
 
 /// What went wrong, without the address: it may hold a password.

@@ -27,6 +27,7 @@ mod postgres;
 mod process;
 mod redis;
 mod relay;
+pub mod shared;
 mod tls;
 
 use std::path::Path;

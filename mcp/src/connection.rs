@@ -14,13 +14,14 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
 use rmcp::{RoleClient, ServiceExt};
+use rustls::crypto::CryptoProvider;
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, Command};
 use tokio::task::JoinHandle;
 
 use crate::failure;
-use crate::names::told;
 use crate::server::McpServer;
+use crate::told::told;
 
 /// How long a server may take to start and to list its tools.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
@@ -157,6 +158,14 @@ fn program(server: &McpServer) -> CommandWrap {
     wrapped
 }
 
+/// Chooses the cryptography of TLS for this process, unless it has chosen. The HTTP client brings none.
+fn choose_cryptography() {
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may choose at the same moment; either will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}
+
 fn http(server: &McpServer, url: &str) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
     if let Some(variable) = &server.bearer_env {
@@ -164,6 +173,7 @@ fn http(server: &McpServer, url: &str) -> Result<StreamableHttpClientTransport<r
             .map_err(|_| format!("bearer_env: the environment variable {variable} is not set"))?;
         config = config.auth_header(token);
     }
+    choose_cryptography();
     Ok(StreamableHttpClientTransport::from_config(config))
 }
 

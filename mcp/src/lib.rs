@@ -33,15 +33,24 @@
 //! is open, or its outcome is unknown. Pictures are shown as far as models read them. Sound is named in the
 //! result, but not passed on.
 
+#[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
 mod connection;
+#[cfg(feature = "client")]
 mod failure;
 mod names;
+#[cfg(feature = "client")]
 mod results;
 mod server;
+#[cfg(feature = "client")]
+mod told;
+#[cfg(feature = "client")]
 mod tool;
 
+#[cfg(feature = "client")]
 pub use client::{IDEMPOTENCY_KEY, McpClient};
+#[cfg(feature = "client")]
 pub use connection::McpError;
 pub use names::PREFIX;
 pub use server::{InvalidServer, McpServer};

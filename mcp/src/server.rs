@@ -69,7 +69,7 @@ impl McpServer {
             }
             (Some(_), None) => {}
             (None, Some(url)) => {
-                let parsed = reqwest::Url::parse(url).map_err(|error| InvalidServer {
+                let parsed = url::Url::parse(url).map_err(|error| InvalidServer {
                     server: self.name.clone(),
                     field: "url",
                     detail: error.to_string(),

@@ -22,8 +22,6 @@
 mod call;
 mod clock;
 mod columns;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod connections;
 mod error;
 mod hints;
@@ -36,6 +34,8 @@ mod server;
 mod settings;
 mod sql;
 mod store;
+#[cfg(feature = "test-access")]
+mod test_access;
 mod transaction;
 mod url;
 
@@ -44,3 +44,6 @@ pub use options::PostgresOptions;
 pub use sqlx;
 pub use store::PostgresStore;
 pub use transaction::PostgresTransaction;
+
+/// The version of this crate.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -245,20 +245,6 @@ impl PostgresOptions {
         self
     }
 
-    /// Goes by another clock: an expression that answers milliseconds, evaluated anew wherever it stands.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn clock(mut self, expression: String) -> Self {
-        self.clock = Some(expression);
-        self
-    }
-
-    /// The same database at another address.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn at(mut self, address: std::net::SocketAddr) -> Self {
-        self.connect = self.connect.host(&address.ip().to_string()).port(address.port());
-        self
-    }
-
     /// Whether the handle waits for changes that others tell.
     pub(crate) fn listens(&self) -> bool {
         self.change_hints && !self.transaction_pooler

@@ -18,8 +18,8 @@ use crate::transaction::PostgresTransaction;
 pub struct PostgresStore {
     rows: RowStore<PgRows>,
     /// Counts the clones.
-    #[cfg(feature = "conformance")]
-    handle: std::sync::Arc<()>,
+    #[cfg(feature = "test-access")]
+    pub(crate) handle: std::sync::Arc<()>,
 }
 
 impl PostgresStore {
@@ -35,7 +35,7 @@ impl PostgresStore {
         let opened = open::open(&options).await?;
         Ok(Self {
             rows: RowStore::new(PgRows(opened)),
-            #[cfg(feature = "conformance")]
+            #[cfg(feature = "test-access")]
             handle: std::sync::Arc::default(),
         })
     }
@@ -79,12 +79,6 @@ impl PostgresStore {
         self.opened().caller.pool.close().await;
         // Whoever holds a transaction may be the one who waits here.
         let _ = tokio::time::timeout(GRACE, self.opened().lent.close()).await;
-    }
-
-    /// Whether there is no other clone of it.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn is_last(&self) -> bool {
-        std::sync::Arc::strong_count(&self.handle) == 1
     }
 
     pub(crate) fn opened(&self) -> &Opened {

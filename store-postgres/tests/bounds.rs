@@ -6,6 +6,7 @@ mod support;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
+use holdover_launcher::shared;
 use holdover_store::ids::*;
 use holdover_store::payload::Payload;
 use holdover_store::time::Timestamp;
@@ -15,7 +16,6 @@ use holdover_store::{
     StateStore, StoreErrorKind, TimeRange,
 };
 use holdover_store_postgres::PostgresStore;
-use holdover_store_postgres::conformance::Server;
 use support::{Admin, commit, id, key, new_session, options, running, schema_of};
 
 /// Makes this take so long in a table.
@@ -30,7 +30,7 @@ async fn slow(admin: &mut Admin, schema: &str, table: &str, what: &str, seconds:
 
 #[tokio::test]
 async fn what_is_large_takes_longer_than_a_statement_may() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) =
         (options(url).statement_timeout(Duration::from_millis(300)), Admin::at(url).await);
     let schema = schema_of(&options);
@@ -91,7 +91,7 @@ async fn walk(store: &PostgresStore, mut rule: RetentionRule) -> (u64, u64) {
 #[tokio::test]
 async fn a_step_of_a_purge_ends_in_time_and_the_walk_goes_on() {
     const SESSIONS: u64 = 8;
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
@@ -117,7 +117,7 @@ const MANY: i64 = 10_050;
 
 #[tokio::test]
 async fn a_walk_past_many_others_finds_the_last() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
@@ -172,7 +172,7 @@ async fn a_walk_past_many_others_finds_the_last() {
 /// A statement is planned by what the server has counted in its tables, and rows come as its plan goes.
 #[tokio::test]
 async fn whatever_the_server_has_counted_checkpoints_come_in_their_order() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options.clone()).await.unwrap();

@@ -4,10 +4,10 @@
 mod support;
 
 use holdover_launcher::Launcher;
+use holdover_launcher::shared;
 use holdover_store::ids::StateFormat;
 use holdover_store::{ClaimDue, CommitOutcome, Queues, StateStore};
 use holdover_store_postgres::PostgresStore;
-use holdover_store_postgres::conformance::Server;
 use support::watched::{Watched, pages};
 use support::{Admin, commit, due, id, insert_waiting, options, running, schema_of};
 
@@ -159,7 +159,7 @@ async fn a_look_reads_few_pages_whatever_is_in_the_tables() {
 /// The indexes of what is due hold nothing that a commit of a run changes.
 #[tokio::test]
 async fn a_commit_of_a_run_changes_no_index() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();

@@ -5,6 +5,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use holdover_launcher::shared;
 use holdover_store::ids::{Incarnation, StateFormat};
 use holdover_store::payload::Payload;
 use holdover_store::{
@@ -12,13 +13,12 @@ use holdover_store::{
     PageRequest, Retry, SessionStatus, StateStore, StoreErrorKind,
 };
 use holdover_store_postgres::PostgresStore;
-use holdover_store_postgres::conformance::Server;
 use support::{Admin, commit, id, key, options, running, schema_of};
 
 /// A fork that waits for its key holds its source: once a deletion was answered, nothing comes of what it deleted.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_not_deleted_under_a_fork_and_its_commits_go_on() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let options = options(url).application("forks and deletes");
     let schema = schema_of(&options);
     let store = PostgresStore::open(options.clone()).await.unwrap();
@@ -75,7 +75,7 @@ async fn a_session_is_not_deleted_under_a_fork_and_its_commits_go_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_of_one_session_that_somebody_holds_all_end_in_time_and_have_changed_nothing() {
     const TIMEOUT: Duration = Duration::from_secs(6);
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let options = options(url).operation_timeout(TIMEOUT);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();

@@ -4,11 +4,11 @@
 mod support;
 
 use holdover_launcher::Launcher;
+use holdover_launcher::shared;
 use holdover_store::ids::MessageSeq;
 use holdover_store::{
     CommitSurvives, Deletion, MessageRange, Retry, SessionQuery, StateStore, StoreErrorKind,
 };
-use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use support::{Admin, as_version_2, commit, key, options, running, schema_of};
@@ -19,7 +19,7 @@ async fn sql(url: &str, sql: &str) {
 
 #[tokio::test]
 async fn settings_are_read_back_and_decide_what_is_promised() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let store = PostgresStore::open(options(url)).await.unwrap();
     let safe = store.capabilities();
     let setting = |name: &str| {
@@ -54,7 +54,7 @@ async fn a_server_without_fsync_promises_less() {
 
 #[tokio::test]
 async fn what_is_newer_or_foreign_is_refused_and_left_alone() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let newer = options(url);
     let schema = schema_of(&newer);
     PostgresStore::open(newer.clone()).await.unwrap().close().await;
@@ -72,7 +72,7 @@ async fn what_is_newer_or_foreign_is_refused_and_left_alone() {
 
 #[tokio::test]
 async fn as_it_is_nothing_is_made_or_changed() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let options = options(url);
     let schema = schema_of(&options);
     let error = PostgresStore::open(options.clone().as_it_is()).await.err().unwrap();
@@ -92,7 +92,7 @@ async fn as_it_is_nothing_is_made_or_changed() {
 
 #[tokio::test]
 async fn who_needs_a_store_makes_none() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let options = options(url);
     let schema = schema_of(&options);
     let there = async || {
@@ -114,7 +114,7 @@ async fn who_needs_a_store_makes_none() {
 
 #[tokio::test]
 async fn the_url_may_name_the_schema() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let schema = schema_of(&options(url));
     let store = PostgresStore::open_url(&format!("{url}?schema={schema}")).await.unwrap();
     running(&store, "s").await;
@@ -127,7 +127,7 @@ async fn the_url_may_name_the_schema() {
 
 #[tokio::test]
 async fn a_user_who_may_only_read_is_told_so() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let options = options(url);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options.clone()).await.unwrap();
@@ -158,7 +158,7 @@ async fn a_user_who_may_only_read_is_told_so() {
 
 #[tokio::test]
 async fn a_person_reads_sessions_as_json() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let options = options(url);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();

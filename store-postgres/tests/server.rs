@@ -6,6 +6,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use holdover_launcher::shared;
 use holdover_launcher::{Launcher, PgBouncer, Postgres};
 use holdover_store::ids::{InboxSeq, SessionKey};
 use holdover_store::payload::Payload;
@@ -14,7 +15,6 @@ use holdover_store::{
     ClaimOutcome, CommitOutcome, CommitSurvives, Delivery, InboxItem, ItemKind, NewSession, Retry, Start,
     StateStore, StoreErrorKind, Wake,
 };
-use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{Admin, Relay, claim_one, commit, id, key, new_session, options, running, schema_of};
 
@@ -190,7 +190,7 @@ async fn a_call_whose_answer_never_comes_ends_at_its_deadline_and_says_how_long_
 /// The server ends what waits for a lock, and says so, before the call is over: nobody need ask what became of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_gets_no_lock_in_time_is_known_to_have_changed_nothing() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let options = options(url).application("gets no lock").operation_timeout(Duration::from_secs(1));
     let schema = schema_of(&options);
     let store = PostgresStore::open(options.connections_max(2)).await.unwrap();
@@ -217,7 +217,7 @@ async fn a_write_that_gets_no_lock_in_time_is_known_to_have_changed_nothing() {
 /// The clock that is used outside the suite, which brings its own: read after a wait, not when it began.
 #[tokio::test(flavor = "multi_thread")]
 async fn instants_come_from_the_servers_clock_after_the_wait_for_a_lock() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let options = options(url).application("waits for a row");
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();

@@ -5,13 +5,13 @@ mod support;
 
 use std::time::Duration;
 
+use holdover_launcher::shared;
 use holdover_store::ids::{Epoch, Fence};
 use holdover_store::payload::Payload;
 use holdover_store::{
     Commit, CommitOutcome, Delivery, InboxItem, ItemKind, MessageRange, Retry, StateStore,
     StateStoreExt as _, StoreErrorKind, Wake,
 };
-use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore, PostgresTransaction};
 use support::{Admin, commit, id, options, running, schema_of};
 
@@ -25,11 +25,11 @@ struct Site {
 
 impl Site {
     async fn new() -> Self {
-        Self::with(options(Server::shared().url())).await
+        Self::with(options(shared::postgres_url())).await
     }
 
     async fn with(options: PostgresOptions) -> Self {
-        let mut admin = Admin::at(Server::shared().url()).await;
+        let mut admin = Admin::at(shared::postgres_url()).await;
         let account = format!("account_{}", schema_of(&options));
         admin.run(&format!("CREATE TABLE {account} (id bigint PRIMARY KEY, cents bigint)")).await;
         admin.run(&format!("INSERT INTO {account} VALUES (7, 1000)")).await;
@@ -149,11 +149,11 @@ async fn that_is_repeated_has_happened_once() {
 /// A write that lost a race is decided anew in the same transaction.
 #[tokio::test(flavor = "multi_thread")]
 async fn stays_open_while_a_race_is_lost() {
-    let mut site = Site::with(options(Server::shared().url()).application("a race in a transaction")).await;
+    let mut site = Site::with(options(shared::postgres_url()).application("a race in a transaction")).await;
     let claim = running(&site.store, "s").await;
     let schema = schema_of(&site.options);
     let (mut holder, mut admin) =
-        (Admin::at(Server::shared().url()).await, Admin::at(Server::shared().url()).await);
+        (Admin::at(shared::postgres_url()).await, Admin::at(shared::postgres_url()).await);
     holder.run(&format!("BEGIN; UPDATE {schema}.session SET token = token + 1")).await;
     let within = site.paid().await.into_store();
     let fence = claim.fence.clone();
@@ -209,7 +209,7 @@ async fn holds_no_session_that_it_does_not_write() {
 /// Its code may set what it likes, and begin transactions within: the next transaction begins as the first did.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_set_in_it_is_reset() {
-    let mut site = Site::with(options(Server::shared().url()).transactions_max(1)).await;
+    let mut site = Site::with(options(shared::postgres_url()).transactions_max(1)).await;
     let claim = running(&site.store, "s").await;
     let mut transaction = site.paid().await;
     let limit = setting(&mut transaction, "statement_timeout").await;
@@ -270,7 +270,7 @@ async fn that_was_ended_by_its_code_is_found_out() {
 /// So many of them are open at once, and the store's own calls go on beside them.
 #[tokio::test(flavor = "multi_thread")]
 async fn leaves_the_store_its_connections() {
-    let options = options(Server::shared().url()).connections_max(2).transactions_max(2);
+    let options = options(shared::postgres_url()).connections_max(2).transactions_max(2);
     let mut site = Site::with(options.wait_max(Duration::from_millis(200))).await;
     let claim = running(&site.store, "s").await;
     let (mut first, second) = (site.store.begin().await.unwrap(), site.store.begin().await.unwrap());

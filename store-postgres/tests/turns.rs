@@ -5,12 +5,12 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use holdover_launcher::shared;
 use holdover_store::ids::{SessionKey, StateFormat, TenantId};
 use holdover_store::rules::in_turn;
 use holdover_store::time::Timestamp;
 use holdover_store::{ClaimDue, Queues, StateStore};
 use holdover_store_postgres::PostgresStore;
-use holdover_store_postgres::conformance::Server;
 use support::{Admin, due, id, insert_waiting, options, schema_of};
 
 async fn claimed(store: &PostgresStore, claim: ClaimDue) -> Vec<SessionKey> {
@@ -24,7 +24,7 @@ fn ids(keys: &[SessionKey]) -> Vec<&str> {
 
 #[tokio::test]
 async fn one_tenant_with_many_keeps_nobody_waiting() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options.clone()).await.unwrap();
@@ -48,7 +48,7 @@ async fn one_tenant_with_many_keeps_nobody_waiting() {
 
 #[tokio::test]
 async fn more_than_a_page_of_sessions_is_claimed_at_once() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
@@ -91,7 +91,7 @@ const LATER: i64 = 32_503_680_000_000;
 
 #[tokio::test]
 async fn what_is_claimed_is_what_the_rule_chooses() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let mut admin = Admin::at(url).await;
     for seed in 0..12 {
         let mut numbers = Numbers(seed);

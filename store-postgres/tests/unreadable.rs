@@ -5,6 +5,7 @@ mod support;
 
 use std::num::NonZeroU32;
 
+use holdover_launcher::shared;
 use holdover_store::payload::Payload;
 use holdover_store::time::Timestamp;
 use holdover_store::{
@@ -13,7 +14,6 @@ use holdover_store::{
     StateStore, StoreErrorKind, Wake,
 };
 use holdover_store_postgres::PostgresStore;
-use holdover_store_postgres::conformance::Server;
 use support::{
     Admin, claim_one, commit, due, id, insert_waiting, key, new_session, options, schema_of, unique,
 };
@@ -97,7 +97,7 @@ fn row(schema: &str) -> String {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_not_claimed_and_costs_no_other_its_claim() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
@@ -138,7 +138,7 @@ async fn what_cannot_be_read_is_not_claimed_and_costs_no_other_its_claim() {
 
 #[tokio::test]
 async fn a_pending_call_that_cannot_be_read_costs_no_other_its_place_in_the_list() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_pending_call_that_cannot_be_read_costs_no_other_its_place_in_the_list
 
 #[tokio::test]
 async fn many_that_cannot_be_read_cost_no_other_its_claim() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
@@ -197,7 +197,7 @@ async fn many_that_cannot_be_read_cost_no_other_its_claim() {
 /// The soonest of a tenant, however many of them, take neither the turn of its next one nor that of others.
 #[tokio::test]
 async fn what_cannot_be_read_takes_nobodys_turn() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();
@@ -226,7 +226,7 @@ async fn what_cannot_be_read_takes_nobodys_turn() {
 
 #[tokio::test]
 async fn a_claim_by_name_of_what_can_be_read_still_brings_its_items() {
-    let store = PostgresStore::open(options(Server::shared().url())).await.unwrap();
+    let store = PostgresStore::open(options(shared::postgres_url())).await.unwrap();
     whole(&store, "s").await;
     let claim = ClaimOne { items: vec![item("late")], ..claim_one("run-2") };
     let claimed = store.claim_session(&key("s"), claim).await.unwrap();

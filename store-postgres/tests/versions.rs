@@ -6,12 +6,12 @@ mod support;
 use std::process::{Child, Command, Stdio};
 
 use holdover_launcher::Launcher;
+use holdover_launcher::shared;
 use holdover_store::ids::Incarnation;
 use holdover_store::{
     ClaimOutcome, CommitOutcome, CreateOutcome, Deletion, NewSession, Retry, SessionQuery, StateStore,
     StoreErrorKind,
 };
-use holdover_store_postgres::conformance::Server;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use support::{
     Admin, as_version_2, as_version_3, as_version_4, claim_one, commit, due, id, insert_waiting, key,
@@ -50,7 +50,7 @@ fn left_by_version_2(schema: &str) -> String {
 
 #[tokio::test]
 async fn what_version_2_left_goes_on_and_its_programs_are_shut_out() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     admin.run(&as_version_2(&schema)).await;
@@ -94,7 +94,7 @@ async fn what_version_2_left_goes_on_and_its_programs_are_shut_out() {
 
 #[tokio::test]
 async fn what_is_due_in_version_3_is_due_still() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     admin.run(&as_version_3(&schema)).await;
@@ -120,7 +120,7 @@ async fn labelled(store: &PostgresStore, labels: &[(&str, &str)]) -> Vec<String>
 
 #[tokio::test]
 async fn sessions_of_version_4_are_found_by_their_labels_and_its_programs_add_none() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     admin.run(&as_version_4(&schema)).await;
@@ -165,7 +165,7 @@ async fn sessions_of_version_4_are_found_by_their_labels_and_its_programs_add_no
 
 #[tokio::test]
 async fn whoever_works_on_while_the_tables_change_says_that_they_are_newer() {
-    let url = Server::shared().url();
+    let url = shared::postgres_url();
     let (options, mut admin) = (options(url), Admin::at(url).await);
     let schema = schema_of(&options);
     let store = PostgresStore::open(options).await.unwrap();

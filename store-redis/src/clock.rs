@@ -40,7 +40,7 @@ impl Clocks {
     }
 
     /// A clock that passes as a test wants.
-    #[cfg(feature = "conformance")]
+    #[cfg(feature = "test-access")]
     pub(crate) fn always_asked() -> Self {
         Self { heard: None }
     }

@@ -93,8 +93,6 @@
 mod apply;
 mod args;
 mod clock;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod due;
 mod ear;
 mod error;
@@ -120,6 +118,8 @@ mod server;
 mod settings;
 mod state_store;
 mod store;
+#[cfg(feature = "test-access")]
+pub mod test_access;
 mod torn;
 mod trust;
 mod walk;
@@ -128,3 +128,6 @@ mod wire;
 pub use options::RedisOptions;
 pub use rebuild::Rebuilt;
 pub use store::RedisStore;
+
+/// The version of this crate.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

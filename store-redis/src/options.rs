@@ -211,12 +211,6 @@ impl RedisOptions {
         self.opening = Opening::Updates;
         self
     }
-
-    #[cfg(feature = "conformance")]
-    pub(crate) fn clock(mut self, clock: ClockSource) -> Self {
-        self.clock = clock;
-        self
-    }
 }
 
 /// What the parameters of a URL say.

@@ -10,7 +10,7 @@ pub(crate) enum ClockSource {
     /// The server's own.
     Server,
     /// A key of each partition, which a test moves.
-    #[cfg(feature = "conformance")]
+    #[cfg(feature = "test-access")]
     Key,
 }
 
@@ -18,7 +18,7 @@ impl ClockSource {
     fn source(self) -> &'static str {
         match self {
             Self::Server => include_str!("../scripts/prelude/now_server.lua"),
-            #[cfg(feature = "conformance")]
+            #[cfg(feature = "test-access")]
             Self::Key => include_str!("../scripts/prelude/now_key.lua"),
         }
     }
@@ -60,7 +60,7 @@ impl Script {
     }
 
     /// A script of a test, which stands on nothing.
-    #[cfg(feature = "conformance")]
+    #[cfg(feature = "test-access")]
     pub(crate) fn plain(source: &str) -> Self {
         Self::new(Does::Writes, &[source])
     }
@@ -114,11 +114,11 @@ impl Scripts {
     /// The scripts that read this clock, made once.
     pub(crate) fn of(clock: ClockSource) -> &'static Self {
         static SERVER: LazyLock<Scripts> = LazyLock::new(|| Scripts::new(ClockSource::Server));
-        #[cfg(feature = "conformance")]
+        #[cfg(feature = "test-access")]
         static KEY: LazyLock<Scripts> = LazyLock::new(|| Scripts::new(ClockSource::Key));
         match clock {
             ClockSource::Server => &SERVER,
-            #[cfg(feature = "conformance")]
+            #[cfg(feature = "test-access")]
             ClockSource::Key => &KEY,
         }
     }

@@ -83,7 +83,7 @@ impl RedisStore {
         let clocks = match options.clock {
             ClockSource::Server if options.cluster => Clocks::new(keys.partitions().len()),
             ClockSource::Server => Clocks::new(1),
-            #[cfg(feature = "conformance")]
+            #[cfg(feature = "test-access")]
             ClockSource::Key => Clocks::always_asked(),
         };
         let shared = Arc::new(Shared {

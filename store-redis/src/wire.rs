@@ -234,7 +234,7 @@ fn certificates(options: &RedisOptions) -> Option<TlsCertificates> {
 fn choose_cryptography(options: &RedisOptions) {
     if options.speaks_tls() && CryptoProvider::get_default().is_none() {
         // Somebody else may choose at the same moment; either will do.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 

@@ -31,8 +31,6 @@
 
 mod apply;
 mod columns;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod due;
 mod error;
 mod gaps;
@@ -62,3 +60,6 @@ pub use room::room;
 pub use rusqlite;
 pub use store::{SqliteStore, WriterCounts};
 pub use transaction::SqliteTransaction;
+
+/// The version of this crate.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

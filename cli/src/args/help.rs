@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use clap::Command;
 
+use crate::left_out::Part;
+
 /// The end of the top-level help.
 pub(super) const AFTER: &str = "\
 Examples:
@@ -99,6 +101,9 @@ Examples:
   holdover keys status
   holdover keys status --tenant acme --json";
 
+/// What the top-level help says of passwords for Postgres.
+const FOR_POSTGRES: &str = ", or for Postgres into PGPASSWORD or ~/.pgpass";
+
 /// The commands, in the order in which a user needs them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["run", "send", "resume", "retry", "compact", "work"]),
@@ -107,12 +112,34 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
 ];
 
+/// Whether this build has the command, as far as it is that of a part.
+fn is_here(name: &str) -> bool {
+    Part::ALL.iter().all(|part| part.feature() != name || part.is_built())
+}
+
+/// Takes out of all help what is about stores that this build leaves out: lines of lists that name their URLs.
+pub(super) fn only_what_is_here(mut command: Command) -> Command {
+    let left_out: Vec<Part> = Part::ALL.into_iter().filter(|part| !part.is_built()).collect();
+    let is_about = |line: &str| left_out.iter().flat_map(|part| part.schemes()).any(|url| line.contains(url));
+    if let Some(help) = command.get_after_help() {
+        let help = help.to_string();
+        let kept: Vec<&str> =
+            help.lines().filter(|line| !(line.starts_with("  ") && is_about(line))).collect();
+        let mut help = kept.join("\n");
+        if !Part::Postgres.is_built() {
+            help = help.replace(FOR_POSTGRES, "");
+        }
+        command = command.after_help(help);
+    }
+    command.mut_subcommands(only_what_is_here)
+}
+
 /// Shows the subcommands of `command` in groups.
 pub(super) fn grouped(command: Command) -> Command {
     let mut text = String::new();
     for (title, names) in GROUPS {
         let _ = writeln!(text, "\n{title}:");
-        for name in names {
+        for name in names.iter().filter(|name| is_here(name)) {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map_or_else(|| "Print help of a command".to_owned(), ToString::to_string);
             let _ = writeln!(text, "  {name:<12} {about}");
@@ -271,7 +298,8 @@ mod tests {
     #[test]
     fn every_command_stands_in_one_group() {
         let command = Cli::described();
-        let mut shown: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut shown: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).filter(|name| is_here(name)).collect();
         let mut known: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
         known.push("help");
         shown.sort_unstable();

@@ -2,6 +2,7 @@
 
 mod answers;
 mod branch;
+#[cfg(feature = "conformance")]
 mod conformance;
 mod drive;
 mod help;
@@ -13,6 +14,7 @@ use holdover_core::ids::TenantId;
 
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Stop};
 pub(crate) use branch::{Fork, Handoff, Purge};
+#[cfg(feature = "conformance")]
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
@@ -21,7 +23,9 @@ pub(crate) use look::{
 };
 pub(crate) use when::When;
 
-use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE};
+use crate::exit::Failure;
+use crate::left_out;
+use crate::store::{DEFAULT_STORE, StoreUrl, VARIABLE, forms};
 
 /// Runs agents whose sessions survive.
 #[derive(Debug, Parser)]
@@ -36,23 +40,24 @@ pub(crate) struct Cli {
 
 impl Cli {
     /// Parses the command line of this process. Prints help or an error, and ends the process, if there is
-    /// nothing to run.
-    pub(crate) fn read() -> Self {
-        let matches = Self::described().get_matches();
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    /// nothing to run. A failure names a command that this build leaves out.
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let matches = Self::described().try_get_matches();
+        let read = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        read.map_err(|error| left_out::command(&error).unwrap_or_else(|| error.exit()))
     }
 
     /// The command line with its commands in groups.
     pub(crate) fn described() -> clap::Command {
-        help::grouped(Self::command())
+        help::grouped(help::only_what_is_here(Self::command()))
     }
 }
 
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
-    /// Where sessions are kept: sqlite:PATH, postgres://…, redis://… or redis+cluster://…, with TLS rediss://… or
-    /// rediss+cluster://…
+    // Its help lists the kinds of stores of this build.
+    #[arg(help = format!("Where sessions are kept: {}", forms()))]
     #[arg(long, global = true, value_name = "URL", env = VARIABLE, hide_env_values = true, default_value = DEFAULT_STORE, display_order = 900)]
     pub(crate) store: StoreUrl,
     /// Whose sessions
@@ -105,6 +110,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Keys(Keys),
     /// Run the conformance suite against a store, on fresh data of its own
+    #[cfg(feature = "conformance")]
     Conformance(Conformance),
     /// Play a session through approval, kill -9 and recovery, in a temporary folder
     Demo(Demo),
@@ -134,8 +140,9 @@ impl Command {
             | Self::Events(_)
             | Self::Doctor(_)
             | Self::Keys(_)
-            | Self::Conformance(_)
             | Self::Machine(_) => true,
+            #[cfg(feature = "conformance")]
+            Self::Conformance(_) => true,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod completions;
+#[cfg(feature = "conformance")]
 pub(crate) mod conformance;
 pub(crate) mod demo;
 pub(crate) mod doctor;

@@ -1,25 +1,28 @@
 //! The store that `--store` names, of any kind.
 
-mod file;
 mod keys;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
+mod sqlite;
 mod url;
 
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use holdover_core::store::{StateStore, StoreError, StoreErrorKind};
-use holdover_store_postgres::{PostgresOptions, PostgresStore};
-use holdover_store_redis::{RedisOptions, RedisStore};
-use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::exit::Failure;
+#[cfg(not(feature = "postgres"))]
+use crate::left_out::postgres;
+#[cfg(not(feature = "redis"))]
+use crate::left_out::redis;
 
 pub(crate) use keys::{KEYS, Keys};
-pub(crate) use url::{DEFAULT_STORE, Kind, StoreUrl, VARIABLE};
-
-/// The name of this program for the administrators of a server.
-const APPLICATION: &str = "holdover";
+pub(crate) use url::{DEFAULT_STORE, Kind, StoreUrl, VARIABLE, forms};
 
 /// The changes that opening may make to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,26 +38,36 @@ pub(crate) enum IfMissing {
 /// An open store of any kind. It is used through [`StateStore`], with its payloads decoded by the keys that
 /// are here.
 pub(crate) struct OpenStore {
-    backend: Backend,
+    backend: Opened,
     keys: Keys,
     decoded: Arc<dyn StateStore>,
 }
 
-/// The kind of a store.
-enum Backend {
-    /// A file.
-    Sqlite(SqliteStore),
-    /// A schema of a database.
-    Postgres(PostgresStore),
-    /// A namespace of a server or a cluster.
-    Redis(RedisStore),
+/// An open store of one kind, as it is kept.
+#[async_trait]
+pub(crate) trait Backend: Send + Sync {
+    /// Returns the same store for others.
+    fn shared(&self) -> Arc<dyn StateStore>;
+
+    /// Returns why this user cannot write the store, if so. Changes nothing.
+    async fn unwritable(&self) -> Result<Option<String>, Failure>;
+
+    /// Closes the store in good order.
+    async fn close(self: Box<Self>);
 }
+
+/// A store that was opened.
+pub(crate) type Opened = Box<dyn Backend>;
 
 impl OpenStore {
     /// Opens the store `url`.
     pub(crate) async fn open(url: &StoreUrl, if_missing: IfMissing) -> Result<Self, Failure> {
         let keys = Keys::from_environment()?;
-        let backend = Backend::open(url, if_missing).await?;
+        let backend = match url.kind()? {
+            Kind::Sqlite(path) => sqlite::open(url, path, if_missing).await?,
+            Kind::Postgres => postgres::open(url, if_missing).await?,
+            Kind::Redis | Kind::RedisCluster => redis::open(url, if_missing).await?,
+        };
         let decoded = keys.around(backend.shared());
         Ok(Self { backend, keys, decoded })
     }
@@ -75,8 +88,8 @@ impl OpenStore {
     }
 
     /// Returns why this user cannot write the store, if so. Changes nothing.
-    pub(crate) async fn unwritable(&self, url: &StoreUrl) -> Result<Option<String>, Failure> {
-        self.backend.unwritable(url).await
+    pub(crate) async fn unwritable(&self) -> Result<Option<String>, Failure> {
+        self.backend.unwritable().await
     }
 
     /// Returns the number of free bytes on the store's disk, if the store is a file on this machine.
@@ -97,79 +110,6 @@ impl Deref for OpenStore {
 
     fn deref(&self) -> &Self::Target {
         &*self.decoded
-    }
-}
-
-impl Backend {
-    async fn open(url: &StoreUrl, if_missing: IfMissing) -> Result<Self, Failure> {
-        let wrong = |error: StoreError| Failure::wrong_use(format!("store {url}: {}", why(&error)));
-        let opened = match url.kind()? {
-            Kind::Sqlite(path) => {
-                let options = SqliteOptions::from_url(url.secret()).map_err(wrong)?;
-                let options = of_file(url, options, path, if_missing)?;
-                SqliteStore::open(options).await.map(Self::Sqlite)
-            }
-            Kind::Postgres => {
-                let options =
-                    PostgresOptions::from_url(url.secret()).map_err(wrong)?.application(APPLICATION);
-                let options = match if_missing {
-                    IfMissing::Create => options,
-                    IfMissing::Refuse => options.must_exist(),
-                    IfMissing::AsItIs => options.as_it_is(),
-                };
-                PostgresStore::open(options).await.map(Self::Postgres)
-            }
-            Kind::Redis | Kind::RedisCluster => {
-                let options = RedisOptions::from_url(url.secret()).map_err(wrong)?;
-                let options = match if_missing {
-                    IfMissing::Create => options,
-                    IfMissing::Refuse => options.must_exist(),
-                    IfMissing::AsItIs => options.as_it_is(),
-                };
-                RedisStore::open(options).await.map(Self::Redis)
-            }
-        };
-        opened.map_err(|error| refused(url, &error))
-    }
-
-    fn shared(&self) -> Arc<dyn StateStore> {
-        match self {
-            Self::Sqlite(store) => Arc::new(store.clone()),
-            Self::Postgres(store) => Arc::new(store.clone()),
-            Self::Redis(store) => Arc::new(store.clone()),
-        }
-    }
-
-    async fn unwritable(&self, url: &StoreUrl) -> Result<Option<String>, Failure> {
-        match self {
-            Self::Sqlite(_) => Ok(file_of(url).and_then(holdover_store_sqlite::unwritable)),
-            Self::Postgres(store) => Ok(store.unwritable().await?),
-            Self::Redis(store) => Ok(store.unwritable().await?),
-        }
-    }
-
-    async fn close(self) {
-        match self {
-            Self::Sqlite(store) => store.close().await,
-            Self::Postgres(store) => store.close().await,
-            // Every call has its answer; the connections go with the last handle.
-            Self::Redis(store) => drop(store),
-        }
-    }
-}
-
-fn of_file(
-    url: &StoreUrl,
-    options: SqliteOptions,
-    path: &Path,
-    if_missing: IfMissing,
-) -> Result<SqliteOptions, Failure> {
-    let must_be_there =
-        || file::must_hold_something(path).map_err(|why| Failure::failed(format!("store {url}: {why}")));
-    match if_missing {
-        IfMissing::Create => Ok(options),
-        IfMissing::Refuse => must_be_there().map(|()| options),
-        IfMissing::AsItIs => must_be_there().map(|()| options.as_it_is()),
     }
 }
 
@@ -197,6 +137,11 @@ pub(crate) fn refused(url: &StoreUrl, error: &StoreError) -> Failure {
         | StoreErrorKind::Full
         | StoreErrorKind::Backend => Failure::failed(line),
     }
+}
+
+/// The failure of a URL that a kind of store does not understand.
+fn wrong(url: &StoreUrl, error: &StoreError) -> Failure {
+    Failure::wrong_use(format!("store {url}: {}", why(error)))
 }
 
 /// Returns the error of a store without the store's own name.

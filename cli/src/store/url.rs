@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Serialize, Serializer};
 
 use crate::exit::Failure;
+use crate::left_out::Part;
 
 /// The default store.
 pub(crate) const DEFAULT_STORE: &str = "sqlite:holdover.db";
@@ -19,9 +20,18 @@ const MASK: &str = "***";
 /// Parameters of a URL that hold a password.
 const SECRETS: [&str; 2] = ["password", "pass"];
 
-/// The forms that may follow `--store`.
-const FORMS: &str = "write sqlite:PATH, postgres://…, redis://… or redis+cluster://…, with TLS rediss://… or \
-                     rediss+cluster://…";
+/// Returns the forms that may follow `--store` in this build.
+pub(crate) fn forms() -> String {
+    let (postgres, redis) = (Part::Postgres.is_built(), Part::Redis.is_built());
+    let forms = match (postgres, redis) {
+        (false, false) => "sqlite:PATH",
+        (true, false) => "sqlite:PATH or postgres://…",
+        (false, true) => "sqlite:PATH, redis://… or redis+cluster://…",
+        (true, true) => "sqlite:PATH, postgres://…, redis://… or redis+cluster://…",
+    };
+    let with_tls = if redis { ", with TLS rediss://… or rediss+cluster://…" } else { "" };
+    format!("{forms}{with_tls}")
+}
 
 /// The URL of a store. Its display, debug and JSON forms have no password.
 #[derive(Clone, PartialEq, Eq)]
@@ -59,7 +69,8 @@ impl StoreUrl {
     /// Returns the kind of store that the URL names.
     pub(crate) fn kind(&self) -> Result<Kind<'_>, Failure> {
         let wrong = |why: &str| Err(Failure::wrong_use(format!("store {self}: {why}")));
-        let Some((scheme, rest)) = self.0.split_once(':') else { return wrong(FORMS) };
+        let write = || format!("write {}", forms());
+        let Some((scheme, rest)) = self.0.split_once(':') else { return wrong(&write()) };
         match (scheme, rest.starts_with("//")) {
             ("sqlite", _) => match rest.trim_start_matches("//") {
                 "" => wrong("names no file"),
@@ -69,20 +80,9 @@ impl StoreUrl {
             ("redis" | "rediss", true) => Ok(Kind::Redis),
             ("redis+cluster" | "rediss+cluster", true) => Ok(Kind::RedisCluster),
             ("postgres" | "postgresql" | "redis" | "rediss" | "redis+cluster" | "rediss+cluster", false) => {
-                wrong(FORMS)
+                wrong(&write())
             }
-            (other, _) => wrong(&format!("unknown kind {other:?}; {FORMS}")),
-        }
-    }
-
-    /// Returns the URL for a page that others read. The address of a server is left out, for them to fill in.
-    pub(crate) fn for_others(&self) -> String {
-        let tls = self.0.starts_with("rediss");
-        match self.kind() {
-            Ok(Kind::Postgres) => "postgres://…".to_owned(),
-            Ok(Kind::Redis) => if tls { "rediss://…" } else { "redis://…" }.to_owned(),
-            Ok(Kind::RedisCluster) => if tls { "rediss+cluster://…" } else { "redis+cluster://…" }.to_owned(),
-            Ok(Kind::Sqlite(_)) | Err(_) => self.to_string(),
+            (other, _) => wrong(&format!("unknown kind {other:?}; {}", write())),
         }
     }
 }
@@ -182,18 +182,5 @@ mod tests {
         {
             assert_eq!(kind(bad), None, "{bad}");
         }
-    }
-
-    #[test]
-    fn others_are_not_told_where_a_server_is() {
-        let shown = |url: &str| StoreUrl::from(url.to_owned()).for_others();
-        assert_eq!(shown("postgres://u:secret@h:1/d"), "postgres://…");
-        assert_eq!(shown("sqlite:a.db"), "sqlite:a.db");
-        assert_eq!(
-            (shown("redis://h"), shown("rediss://u:secret@h")),
-            ("redis://…".into(), "rediss://…".into())
-        );
-        assert_eq!(shown("redis+cluster://h:1"), "redis+cluster://…");
-        assert_eq!(shown("rediss+cluster://h:1"), "rediss+cluster://…");
     }
 }

@@ -181,6 +181,7 @@ mod tests {
                 tokio::spawn(serve(client, answers, instead));
             }
         });
+        crate::wire::http::choose_cryptography();
         let client = Client::builder()
             .http2_prior_knowledge()
             .no_proxy()

@@ -7,6 +7,7 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, RequestBuilder, Response, Url};
+use rustls::crypto::CryptoProvider;
 use tokio::time::{Instant, timeout_at};
 
 use super::base_url::{endpoint, shown};
@@ -93,6 +94,7 @@ impl Http {
 }
 
 fn client(connect_timeout: Duration, connections: Connections) -> Result<Client, ModelError> {
+    choose_cryptography();
     let mut builder = Client::builder()
         .connect_timeout(connect_timeout)
         .connector_layer(NoteConnections)
@@ -106,6 +108,14 @@ fn client(connect_timeout: Duration, connections: Connections) -> Result<Client,
     builder
         .build()
         .map_err(|error| ModelError::new(ModelErrorKind::Configuration, format!("no HTTP client: {error}")))
+}
+
+/// Chooses the cryptography of TLS for this process, unless it has chosen. The HTTP client brings none.
+pub(super) fn choose_cryptography() {
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may choose at the same moment; either will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
 }
 
 /// A header that holds the key, shown nowhere.

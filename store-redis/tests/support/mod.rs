@@ -4,40 +4,23 @@
 pub(crate) mod work;
 
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use holdover_launcher::{Launcher, Redis, RedisCluster};
+use holdover_launcher::shared;
 use holdover_store::ids::*;
 use holdover_store::payload::Payload;
 use holdover_store::*;
 use holdover_store_redis::{RedisOptions, RedisStore};
 use uuid::Uuid;
 
-/// The server that all cases share: the one that `HOLDOVER_REDIS_URL` names, or one of our own.
+/// The server that all tests share: the one that `HOLDOVER_REDIS_URL` names, or one of our own.
 pub(crate) fn redis_url() -> String {
-    static SERVER: OnceLock<(Launcher, Redis)> = OnceLock::new();
-    std::env::var("HOLDOVER_REDIS_URL").unwrap_or_else(|_| {
-        let server = SERVER.get_or_init(|| {
-            let launcher = Launcher::new().expect("a launcher");
-            let server = launcher.redis(&[]).expect("a Redis");
-            (launcher, server)
-        });
-        server.1.url()
-    })
+    shared::redis_url().to_owned()
 }
 
-/// The cluster that all cases share: the one that `HOLDOVER_REDIS_CLUSTER_URL` names, or one of our own.
+/// The cluster that all tests share: the one that `HOLDOVER_REDIS_CLUSTER_URL` names, or one of our own.
 pub(crate) fn cluster_url() -> String {
-    static CLUSTER: OnceLock<(Launcher, RedisCluster)> = OnceLock::new();
-    std::env::var("HOLDOVER_REDIS_CLUSTER_URL").unwrap_or_else(|_| {
-        let cluster = CLUSTER.get_or_init(|| {
-            let launcher = Launcher::new().expect("a launcher");
-            let cluster = launcher.redis_cluster().expect("a cluster");
-            (launcher, cluster)
-        });
-        cluster.1.url()
-    })
+    shared::redis_cluster_url().to_owned()
 }
 
 pub(crate) const LEASE: Duration = Duration::from_secs(60);

@@ -4,10 +4,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-use holdover_store_postgres::conformance::PostgresHarness;
-use holdover_store_redis::conformance::RedisHarness;
-use holdover_store_sqlite::conformance::SqliteHarness;
+use holdover_harnesses::SqliteHarness;
 
+use super::{postgres, redis};
 use crate::exit::{Exit, Failure};
 use crate::store::{Kind, StoreUrl, VARIABLE};
 
@@ -27,11 +26,14 @@ pub(super) fn program(url: &str, place: impl AsRef<OsStr>) -> Command {
 pub(super) async fn serve(url: &StoreUrl) -> Option<Result<Exit, Failure>> {
     let place = std::env::var_os(PLACE)?;
     let text = place.to_string_lossy();
-    match url.kind() {
-        Ok(Kind::Sqlite(_)) => SqliteHarness::serve_child(Path::new(&place)).await,
-        Ok(Kind::Postgres) => PostgresHarness::serve_child(&text).await,
-        Ok(Kind::Redis | Kind::RedisCluster) => RedisHarness::serve_child(url.secret(), &text).await,
-        Err(failure) => return Some(Err(failure)),
-    }
-    Some(Ok(Exit::Completed))
+    let served = match url.kind() {
+        Ok(Kind::Sqlite(_)) => {
+            SqliteHarness::serve_child(Path::new(&place)).await;
+            Ok(())
+        }
+        Ok(Kind::Postgres) => postgres::serve(url, &text).await,
+        Ok(Kind::Redis | Kind::RedisCluster) => redis::serve(url, &text).await,
+        Err(failure) => Err(failure),
+    };
+    Some(served.map(|()| Exit::Completed))
 }

@@ -1,20 +1,15 @@
 //! The data that the suite tests on: data of its own beside the user's. The user's is not touched, and the
 //! suite's is removed at the end.
 
-use std::future::Future;
 use std::path::Path;
 
 use holdover_conformance_tests::Report;
-use holdover_conformance_tests::reference::MemoryHarness;
-use holdover_core::store::StoreError;
-use holdover_store_postgres::conformance::PostgresHarness;
-use holdover_store_redis::conformance::RedisHarness;
-use holdover_store_sqlite::conformance::SqliteHarness;
+use holdover_harnesses::{MemoryHarness, SqliteHarness};
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
-use super::child;
 use super::run::Run;
+use super::{child, postgres, redis};
 use crate::exit::Failure;
 use crate::store::{Kind, StoreUrl, refused};
 use crate::temporary;
@@ -28,37 +23,9 @@ pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure
         url.kind().map_err(|failure| Failure { line: format!("{}; or memory", failure.line), ..failure })?;
     match kind {
         Kind::Sqlite(path) => in_files(url, path, run).await,
-        Kind::Postgres => {
-            let (tried, here) = (PostgresHarness::try_out(url.secret()), url.secret().to_owned());
-            let make = move || {
-                let here = here.clone();
-                PostgresHarness::on(&here).child_program(move |place| child::program(&here, place))
-            };
-            on_server(url, tried, run.on(make), PostgresHarness::remove_all(url.secret())).await
-        }
-        Kind::Redis | Kind::RedisCluster => {
-            let (tried, here) = (RedisHarness::try_out(url.secret()), url.secret().to_owned());
-            let make = move || {
-                RedisHarness::at(&here).child_program(|url, namespace| child::program(url, namespace))
-            };
-            on_server(url, tried, run.on(make), RedisHarness::remove_all(url.secret())).await
-        }
+        Kind::Postgres => postgres::test(url, run).await,
+        Kind::Redis | Kind::RedisCluster => redis::test(url, run).await,
     }
-}
-
-/// Runs the suite on a server. First checks that stores can be made there, so that an error is one line
-/// instead of one for each case. At the end removes everything that is left, whatever the result.
-async fn on_server(
-    url: &StoreUrl,
-    tried: impl Future<Output = Result<(), StoreError>>,
-    run: impl Future<Output = Result<Report, Failure>>,
-    remove: impl Future<Output = Result<(), StoreError>>,
-) -> Result<Report, Failure> {
-    tried.await.map_err(|error| refused(url, &error))?;
-    let ran = run.await;
-    let removed = remove.await.map_err(|error| refused(url, &error));
-    let report = ran?;
-    removed.map(|()| report)
 }
 
 /// Runs the suite in a temporary folder beside the file at `path`, or in the folder at `path`.

@@ -2,7 +2,13 @@
 
 mod child;
 mod ground;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
 mod run;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod server;
 mod watch;
 
 use std::io::Write;
@@ -13,6 +19,10 @@ use holdover_conformance_tests::{Report, Verdict};
 use self::run::Run;
 use crate::args::{Common, Conformance, Form};
 use crate::exit::{Exit, Failure};
+#[cfg(not(feature = "postgres"))]
+use crate::left_out::postgres;
+#[cfg(not(feature = "redis"))]
+use crate::left_out::redis;
 use crate::print::{Out, counted};
 use crate::signals::Signals;
 

@@ -10,6 +10,7 @@ use crate::args::{Common, Conformance};
 use crate::exit::Failure;
 use crate::print::{Out, counted, note};
 use crate::signals::Signals;
+use crate::store::{Kind, StoreUrl};
 
 /// A requested run of the suite.
 pub(super) struct Run<'a> {
@@ -55,7 +56,7 @@ impl Run<'_> {
         let Self { common, args, .. } = self;
         let mut suite = suite
             .seed(args.seed)
-            .command(format!("holdover conformance --store {}", common.store.for_others()));
+            .command(format!("holdover conformance --store {}", for_others(&common.store)));
         if let Some(level) = args.level {
             suite = suite.level(level);
         }
@@ -72,5 +73,34 @@ impl Run<'_> {
             suite = suite.jobs(jobs.get());
         }
         suite
+    }
+}
+
+/// Returns the URL for a page that others read. The address of a server is left out, for them to fill in.
+fn for_others(url: &StoreUrl) -> String {
+    let tls = url.secret().starts_with("rediss");
+    match url.kind() {
+        Ok(Kind::Postgres) => "postgres://…".to_owned(),
+        Ok(Kind::Redis) => if tls { "rediss://…" } else { "redis://…" }.to_owned(),
+        Ok(Kind::RedisCluster) => if tls { "rediss+cluster://…" } else { "redis+cluster://…" }.to_owned(),
+        Ok(Kind::Sqlite(_)) | Err(_) => url.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_not_told_where_a_server_is() {
+        let shown = |url: &str| for_others(&StoreUrl::from(url.to_owned()));
+        assert_eq!(shown("postgres://u:secret@h:1/d"), "postgres://…");
+        assert_eq!(shown("sqlite:a.db"), "sqlite:a.db");
+        assert_eq!(
+            (shown("redis://h"), shown("rediss://u:secret@h")),
+            ("redis://…".into(), "rediss://…".into())
+        );
+        assert_eq!(shown("redis+cluster://h:1"), "redis+cluster://…");
+        assert_eq!(shown("rediss+cluster://h:1"), "rediss+cluster://…");
     }
 }

@@ -51,7 +51,7 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
             *unread.entry(why).or_default() += 1;
         }
     }
-    let unwritable = front.store.unwritable(&common.store).await?;
+    let unwritable = front.store.unwritable().await?;
     let capabilities = front.store.capabilities();
     let found = Found { capabilities, unwritable, counts, unread, stuck };
     front.out.object(&as_json(&front, &found));

@@ -41,7 +41,7 @@ pub(crate) fn markdown(matrix: &Matrix) -> String {
          The suite is tested too: {} broken stores, each the reference, or sound rules over rows in memory, with one fault, run under its {cases} cases. \
          Every one must be killed by a case that looks and finds something else than it should (neither a panic nor a hang counts, nor a case that draws what it asks), none by more than a third of them, and every case of the levels core \
          and distributed must kill one. Left out are {left_out} cases, which other tests try on broken stores of their own: the stories that are drawn at random (`prop.*`: \
-         `tests/scripts.rs`, on some of these stores), the processes that are killed (`child_process`: `store-sqlite/tests/kills.rs`), \
+         `tests/scripts.rs`, on some of these stores), the processes that are killed (`child_process`: `harnesses/tests/sqlite_kills.rs`), \
          the connections that are cut (`wire_faults`: `tests/wire.rs`), and the places that nobody has opened, or that are damaged (`raw_data`: \
          `tests/schema.rs`). Written, and compared with what is here, by\n\n\
          ```\ncargo run -p holdover-conformance-tests --features mutants --bin mutants -- --write\n```\n\n\

@@ -57,6 +57,8 @@ impl Folder {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.trim().strip_prefix("listening on ").expect("it says where").to_owned();
+        // The client brings no cryptography. Another test may have chosen it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         Service { child, url, client: reqwest::Client::new() }
     }
 

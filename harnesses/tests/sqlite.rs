@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use holdover_conformance_tests::conformance_tests;
-use holdover_store_sqlite::conformance::SqliteHarness;
+use holdover_harnesses::SqliteHarness;
 
 fn main() -> ExitCode {
     // Started to be killed.

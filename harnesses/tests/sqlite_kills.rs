@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_conformance_tests::{Settings, Status, all, run, serve_child};
+use holdover_harnesses::SqliteHarness;
 use holdover_store::ids::{Fence, InboxSeq, MessageSeq, Version};
 use holdover_store::time::Timestamp;
 use holdover_store::*;
-use holdover_store_sqlite::conformance::SqliteHarness;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::sync::mpsc;
 

@@ -1,5 +1,4 @@
-//! Access to this store for the conformance suite. Behind the feature `conformance`.
-#![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
+//! The SQLite store under the suite.
 
 mod place;
 
@@ -13,10 +12,9 @@ use holdover_conformance_tests::{
     Capability, ClockControl, Gap, Instance, Place, StoreHarness, StoreInfo, VirtualClock,
 };
 use holdover_store::StateStore;
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
-use crate::options::SqliteOptions;
-use crate::store::SqliteStore;
 use place::FilePlace;
 
 /// Limits that a test reaches quickly, and large enough for every case.
@@ -75,7 +73,7 @@ impl StoreHarness for SqliteHarness {
     type Store = SqliteStore;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+        StoreInfo::new("holdover-store-sqlite", holdover_store_sqlite::VERSION)
     }
 
     async fn fresh(&self) -> Instance<SqliteStore> {

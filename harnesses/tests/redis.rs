@@ -1,12 +1,11 @@
-//! The Redis store under the public suite, on a cluster of three masters.
+//! The Redis store under the public suite, on one server.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
-
-mod support;
 
 use std::process::{Command, ExitCode};
 
 use holdover_conformance_tests::conformance_tests;
-use holdover_store_redis::conformance::RedisHarness;
+use holdover_harnesses::RedisHarness;
+use holdover_launcher::shared;
 
 fn main() -> ExitCode {
     // Started to be killed.
@@ -16,8 +15,8 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     conformance_tests!(
-        RedisHarness::at(support::cluster_url()).child_program(this_program),
-        claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, raw_data],
+        RedisHarness::at(shared::redis_url()).child_program(this_program),
+        claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults, raw_data],
     )
 }
 

@@ -5,14 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use holdover_store::StoreError;
+use holdover_store_postgres::{PostgresOptions, PostgresStore, sqlx};
 use sqlx::postgres::{PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
-
-use crate::error::Fault;
-use crate::options::PostgresOptions;
-use crate::sql::{Schema, qualify};
 
 /// Where a clock starts: an instant like any other, in 2027.
 const START_MS: i64 = 1_800_000_000_000;
@@ -84,7 +81,7 @@ pub(super) async fn remove_all(url: &str) -> Result<(), StoreError> {
         free.remove(url);
     }
     let removed = async {
-        let mut conn = PgConnection::connect_with(&options.connect_options()).await?;
+        let mut conn = PgConnection::connect_with(&options.test_connection()).await?;
         let query = sqlx::query("SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname, $1)");
         for row in query.bind(own_prefix("test")).fetch_all(&mut conn).await? {
             let drop = format!("DROP SCHEMA \"{}\" CASCADE", row.try_get::<String, _>(0)?);
@@ -102,7 +99,7 @@ pub(super) async fn remove_all(url: &str) -> Result<(), StoreError> {
         transaction.commit().await?;
         conn.close().await
     };
-    removed.await.map_err(|error| Fault::from(error).of("remove_all", None, true))
+    removed.await.map_err(|error| PostgresStore::test_error(error, "remove_all"))
 }
 
 impl Admin {
@@ -121,7 +118,7 @@ impl Admin {
             let pool = PgPoolOptions::new()
                 .max_connections(1)
                 .acquire_timeout(std::time::Duration::from_secs(60))
-                .connect_lazy_with(options.connect_options());
+                .connect_lazy_with(options.test_connection());
             let mut conn = pool.acquire().await.expect("a connection");
             let mut transaction = conn.begin().await.expect("a transaction");
             sqlx::raw_sql(ALONE).execute(&mut *transaction).await.expect("its turn");
@@ -145,8 +142,7 @@ impl Admin {
 
     /// Lets a new schema go by this harness's clock.
     pub(super) async fn prepare(&self, schema: &str) {
-        let place = Schema::new(schema).expect("a name");
-        self.run(qualify(&place, GO_BY_A_ROW)).await;
+        self.run(GO_BY_A_ROW.replace("holdover.", &format!("\"{schema}\"."))).await;
         self.take(schema).await;
     }
 

@@ -6,13 +6,11 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{OpenResult, Place, Tampering};
 use holdover_store::StateStore;
 use holdover_store::ids::SessionKey;
-use rusqlite::Connection;
+use holdover_store_sqlite::rusqlite::Connection;
+use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
 use super::FILE;
-use crate::migration::NEWEST;
-use crate::options::SqliteOptions;
-use crate::store::SqliteStore;
 
 const UNKNOWN_STATUS: &str = "UPDATE session SET status = 'asleep' WHERE tenant = ? AND id = ?";
 const MESSAGE: &str = "UPDATE message SET payload = CAST(x'00' || substr(payload, 2) AS BLOB) WHERE seq = 1 \
@@ -34,9 +32,12 @@ impl FilePlace {
         assert_eq!(changed, 1, "{key} is there to be changed");
     }
 
-    fn set_version(&self, version: usize) {
-        let sql = format!("PRAGMA user_version = {version}");
-        self.connect().execute_batch(&sql).expect("the database obeys");
+    /// Raises or lowers the version of the schema.
+    fn change_version(&self, by: i64) {
+        let file = self.connect();
+        let version = file.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
+        let version = version.expect("a version") + by;
+        file.pragma_update(None, "user_version", version).expect("the database obeys");
     }
 
     fn connect(&self) -> Connection {
@@ -56,8 +57,8 @@ impl Place for FilePlace {
 
     async fn tamper(&self, with: Tampering<'_>) {
         match with {
-            Tampering::Newer => self.set_version(NEWEST + 1),
-            Tampering::NotNewer => self.set_version(NEWEST),
+            Tampering::Newer => self.change_version(1),
+            Tampering::NotNewer => self.change_version(-1),
             Tampering::UnknownStatus(key) => self.on(key, UNKNOWN_STATUS),
             Tampering::Message(key) => self.on(key, MESSAGE),
             _ => panic!("{with:?} is not known here"),

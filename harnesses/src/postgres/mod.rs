@@ -1,12 +1,8 @@
-//! Access to this store for the conformance suite. Behind the feature `conformance`; its server is behind
-//! `test-server`.
-#![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
+//! The Postgres store under the suite.
 
 mod clock;
 mod place;
 mod schemas;
-#[cfg(feature = "test-server")]
-mod server;
 
 use std::fmt;
 use std::process::Command;
@@ -16,14 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use holdover_conformance_tests::{ClockControl, Instance, Place, Proxy, StoreHarness, StoreInfo};
 use holdover_store::{StateStore, StoreError};
+use holdover_store_postgres::{PostgresOptions, PostgresStore};
 
-use crate::options::PostgresOptions;
-use crate::store::PostgresStore;
 use clock::RowClock;
 use place::SchemaPlace;
 use schemas::Admin;
-#[cfg(feature = "test-server")]
-pub use server::Server;
 
 /// Limits that a test reaches quickly, and large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
@@ -121,7 +114,7 @@ impl PostgresHarness {
     }
 
     async fn open_as(&self, at: &PostgresOptions, schema: &str, application: &str) -> PostgresStore {
-        let options = self.options_of(at, schema, application).clock(schemas::clock(schema));
+        let options = self.options_of(at, schema, application).test_clock(schemas::clock(schema));
         PostgresStore::open(options).await.expect("the database opens")
     }
 
@@ -150,7 +143,7 @@ impl Schema {
     async fn close(&self, every: bool) {
         let over: Vec<PostgresStore> = {
             let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-            peers.extract_if(.., |peer| every || peer.is_last()).collect()
+            peers.extract_if(.., |peer| every || peer.test_is_last()).collect()
         };
         for peer in over {
             peer.close().await;
@@ -167,7 +160,7 @@ impl StoreHarness for PostgresHarness {
     type Store = PostgresStore;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+        StoreInfo::new("holdover-store-postgres", holdover_store_postgres::VERSION)
     }
 
     async fn fresh(&self) -> Instance<PostgresStore> {
@@ -233,9 +226,10 @@ impl StoreHarness for PostgresHarness {
     async fn peer_through(&self, of: &Instance<PostgresStore>, proxy: &Proxy) -> Option<PostgresStore> {
         let place = of.guard::<Schema>().expect("its place");
         let direct = self.options();
-        let address = proxy.to((direct.connect.get_host(), direct.connect.get_port())).await;
-        let options = self.options_of(&direct.at(address), &place.schema, "holdover");
-        let options = options.clock(schemas::clock(&place.schema));
+        let server = direct.test_connection();
+        let address = proxy.to((server.get_host(), server.get_port())).await;
+        let options = self.options_of(&direct.test_address(address), &place.schema, "holdover");
+        let options = options.test_clock(schemas::clock(&place.schema));
         // One, and one for hints.
         let peer = PostgresStore::open(options.connections_max(2)).await.expect("the database opens");
         place.keep(&peer);

@@ -6,10 +6,9 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{OpenResult, Place, Tampering};
 use holdover_store::StateStore;
 use holdover_store::ids::SessionKey;
+use holdover_store_postgres::{PostgresOptions, PostgresStore};
 
 use super::schemas::Admin;
-use crate::options::PostgresOptions;
-use crate::store::PostgresStore;
 
 pub(super) struct SchemaPlace {
     pub(super) admin: Arc<Admin>,

@@ -1,5 +1,4 @@
-//! Access to this store for the conformance suite. Behind the feature `conformance`.
-#![allow(clippy::expect_used, reason = "a harness that cannot have its backend panics")]
+//! The Redis store under the suite, on one server or on a cluster.
 
 mod place;
 
@@ -16,16 +15,11 @@ use holdover_conformance_tests::{
 };
 use holdover_store::time::Timestamp;
 use holdover_store::{StateStore, StoreError};
+use holdover_store_redis::test_access::{Bypass, Layout};
+use holdover_store_redis::{RedisOptions, RedisStore};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-use crate::args::Args;
-use crate::error::{Call, Fault};
-use crate::keys::Keys;
-use crate::options::RedisOptions;
-use crate::script::{ClockSource, Script};
-use crate::store::RedisStore;
-use crate::wire::Wire;
 use place::NamespacePlace;
 
 /// Limits that a test reaches quickly, and large enough for every case.
@@ -40,6 +34,9 @@ const START_MS: i64 = 1_800_000_000_000;
 
 /// The port of a server whose URL names none.
 const PORT: u16 = 6379;
+
+/// The operation that an error of the cleaning up names.
+const REMOVE_ALL: &str = "remove_all";
 
 /// Moves the clock of a partition.
 const SET_CLOCK: &str = "redis.call('SET', KEYS[1], ARGV[1]) return 'set'";
@@ -69,12 +66,10 @@ fn new_namespace(url: &str) -> String {
 }
 
 /// Removes every key of a namespace.
-async fn clear(wire: &Wire, namespace: &str) -> Result<(), Fault> {
-    let (script, keys) = (Script::plain(CLEAR), Keys::new(namespace, PARTITIONS));
-    let tags = keys.partitions().map(|partition| keys.tag(partition)).chain([format!("{{{namespace}}}")]);
-    let cleared = tags.map(|tag| {
-        let (script, args) = (&script, Args::default().text(format!("{tag}:*")));
-        async move { wire.run(script, &[&format!("{tag}:meta")], &args).await }
+async fn clear(servers: &Bypass, namespace: &str) -> Result<(), StoreError> {
+    let tags = Layout::new(namespace, PARTITIONS).tags();
+    let cleared = tags.iter().map(async |tag| {
+        servers.run(CLEAR, &format!("{tag}:meta"), &[&format!("{tag}:*")], REMOVE_ALL).await
     });
     try_join_all(cleared).await?;
     left().retain(|(_, known)| known != namespace);
@@ -98,7 +93,7 @@ struct Namespace(String);
 /// The clock, and where it must be moved.
 struct KeyClock {
     url: String,
-    wire: OnceCell<Wire>,
+    servers: OnceCell<Bypass>,
     now_ms: AtomicI64,
     namespaces: Mutex<Vec<String>>,
 }
@@ -109,7 +104,7 @@ impl RedisHarness {
         let url = url.into();
         let clock = KeyClock {
             url: url.clone(),
-            wire: OnceCell::new(),
+            servers: OnceCell::new(),
             now_ms: AtomicI64::new(START_MS),
             namespaces: Mutex::default(),
         };
@@ -146,11 +141,9 @@ impl RedisHarness {
         if here.is_empty() {
             return Ok(());
         }
-        let failed = |fault: Fault| fault.of(Call::Write, "remove_all", None);
-        let options = RedisOptions::from_url(url)?;
-        let wire = Wire::connect(&options).await.map_err(|error| failed(error.into()))?;
+        let servers = Bypass::connect(&RedisOptions::from_url(url)?, REMOVE_ALL).await?;
         for namespace in here {
-            clear(&wire, &namespace).await.map_err(failed)?;
+            clear(&servers, &namespace).await?;
         }
         Ok(())
     }
@@ -195,28 +188,28 @@ fn options(url: &str, namespace: &str) -> RedisOptions {
         .partitions(PARTITIONS)
         .payload_bytes_max(PAYLOAD_BYTES_MAX)
         .commit_bytes_max(COMMIT_BYTES_MAX)
-        .clock(ClockSource::Key)
+        .test_clock()
 }
 
 impl KeyClock {
-    async fn wire(&self) -> &Wire {
+    /// Runs a script on the server that has `key`.
+    async fn run(&self, script: &str, key: &str, arguments: &[&str]) {
+        self.servers().await.run(script, key, arguments, "harness").await.expect("the script runs");
+    }
+
+    async fn servers(&self) -> &Bypass {
         let connect = || async {
             let options = RedisOptions::from_url(&self.url).expect("a URL of Redis");
-            Wire::connect(&options).await.expect("a connection")
+            Bypass::connect(&options, "harness").await.expect("a connection")
         };
-        self.wire.get_or_init(connect).await
+        self.servers.get_or_init(connect).await
     }
 
     /// Sets the clock of each partition of a namespace.
     async fn set(&self, namespace: &str) {
-        let (wire, script) = (self.wire().await, Script::plain(SET_CLOCK));
-        let args = Args::default().text(self.now_ms.load(Ordering::SeqCst).to_string());
-        let keys = Keys::new(namespace, PARTITIONS);
-        let set = keys.partitions().map(|partition| {
-            let (clock, script, args) = (format!("{}:clock", keys.tag(partition)), &script, &args);
-            async move { wire.run(script, &[&clock], args).await.expect("the script runs") }
-        });
-        join_all(set).await;
+        let now = self.now_ms.load(Ordering::SeqCst).to_string();
+        let clocks = Layout::new(namespace, PARTITIONS).clocks();
+        join_all(clocks.iter().map(async |clock| self.run(SET_CLOCK, clock, &[&now]).await)).await;
     }
 
     /// A new namespace in which nothing lies but this clock.
@@ -230,7 +223,7 @@ impl KeyClock {
     /// Removes all that lies in a namespace.
     async fn forget(&self, namespace: &str) {
         self.namespaces().retain(|other| other != namespace);
-        clear(self.wire().await, namespace).await.expect("the script runs");
+        clear(self.servers().await, namespace).await.expect("the script runs");
     }
 
     fn namespaces(&self) -> MutexGuard<'_, Vec<String>> {
@@ -259,7 +252,7 @@ impl StoreHarness for RedisHarness {
     type Store = RedisStore;
 
     fn info(&self) -> StoreInfo {
-        StoreInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+        StoreInfo::new("holdover-store-redis", holdover_store_redis::VERSION)
     }
 
     async fn fresh(&self) -> Instance<RedisStore> {

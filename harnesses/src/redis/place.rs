@@ -6,13 +6,10 @@ use async_trait::async_trait;
 use holdover_conformance_tests::{OpenResult, Place, Tampering};
 use holdover_store::StateStore;
 use holdover_store::ids::SessionKey;
+use holdover_store_redis::test_access::Layout;
+use holdover_store_redis::{RedisOptions, RedisStore};
 
 use super::{KeyClock, PARTITIONS};
-use crate::args::Args;
-use crate::keys::Keys;
-use crate::options::RedisOptions;
-use crate::script::Script;
-use crate::store::RedisStore;
 
 const ADD_TO_FORMAT: &str = "return redis.call('HINCRBY', KEYS[1], 'format', ARGV[1])";
 
@@ -35,19 +32,16 @@ pub(super) struct NamespacePlace {
 }
 
 impl NamespacePlace {
-    async fn version(&self, by: i64) {
-        let meta = Keys::meta(&self.namespace);
-        self.run(ADD_TO_FORMAT, &meta, Args::default().text(by.to_string())).await;
+    async fn version(&self, by: &str) {
+        self.clock.run(ADD_TO_FORMAT, &self.layout().meta(), &[by]).await;
     }
 
     async fn on(&self, key: &SessionKey, script: &str) {
-        let row = Keys::new(&self.namespace, PARTITIONS).row(key);
-        self.run(script, &row, Args::default()).await;
+        self.clock.run(script, &self.layout().row(key), &[]).await;
     }
 
-    async fn run(&self, script: &str, key: &str, args: Args) {
-        let wire = self.clock.wire().await;
-        wire.run(&Script::plain(script), &[key], &args).await.expect("the script runs");
+    fn layout(&self) -> Layout {
+        Layout::new(&self.namespace, PARTITIONS)
     }
 }
 
@@ -64,8 +58,8 @@ impl Place for NamespacePlace {
 
     async fn tamper(&self, with: Tampering<'_>) {
         match with {
-            Tampering::Newer => self.version(1).await,
-            Tampering::NotNewer => self.version(-1).await,
+            Tampering::Newer => self.version("1").await,
+            Tampering::NotNewer => self.version("-1").await,
             Tampering::UnknownStatus(key) => self.on(key, UNKNOWN_STATUS).await,
             Tampering::Message(key) => self.on(key, MESSAGE).await,
             _ => panic!("{with:?} is not known here"),

@@ -4,7 +4,8 @@
 use std::process::{Command, ExitCode};
 
 use holdover_conformance_tests::conformance_tests;
-use holdover_store_postgres::conformance::{PostgresHarness, Server};
+use holdover_harnesses::PostgresHarness;
+use holdover_launcher::shared;
 
 fn main() -> ExitCode {
     // Started to be killed.
@@ -14,7 +15,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     conformance_tests!(
-        PostgresHarness::on(Server::shared().url()).child_program(this_program),
+        PostgresHarness::on(shared::postgres_url()).child_program(this_program),
         claims: [core, durable, distributed, change_hints, due_order, forks, retention, child_process, wire_faults, raw_data],
     )
 }

@@ -1,0 +1,151 @@
+//! The parts that this build leaves out: their names, the one line that says how to get them, and the stand-ins that
+//! say it.
+//!
+//! Elsewhere a module of a part is chosen by its feature, or else its stand-in from here.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::exit::Failure;
+
+/// The command that builds this program, without its features.
+const INSTALL: &str = "cargo install --locked --path cli --features";
+
+/// A part of the program that a build may leave out. Each is a feature of the crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The command `conformance`.
+    Conformance,
+    /// Tools of MCP servers.
+    Mcp,
+    /// Stores in a Postgres database.
+    Postgres,
+    /// Stores on a Redis server or a Redis Cluster.
+    Redis,
+}
+
+impl Part {
+    /// All parts.
+    pub(crate) const ALL: [Self; 4] = [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis];
+
+    /// Returns the name of the feature, which for a command is also its name.
+    pub(crate) fn feature(self) -> &'static str {
+        match self {
+            Self::Conformance => "conformance",
+            Self::Mcp => "mcp",
+            Self::Postgres => "postgres",
+            Self::Redis => "redis",
+        }
+    }
+
+    /// Whether this build has the part.
+    pub(crate) fn is_built(self) -> bool {
+        match self {
+            Self::Conformance => cfg!(feature = "conformance"),
+            Self::Mcp => cfg!(feature = "mcp"),
+            Self::Postgres => cfg!(feature = "postgres"),
+            Self::Redis => cfg!(feature = "redis"),
+        }
+    }
+
+    /// Returns the beginnings of the URLs that belong to the part.
+    pub(crate) fn schemes(self) -> &'static [&'static str] {
+        match self {
+            Self::Conformance | Self::Mcp => &[],
+            Self::Postgres => &["postgres://", "postgresql://"],
+            Self::Redis => &["redis://", "rediss://", "redis+cluster://", "rediss+cluster://"],
+        }
+    }
+
+    /// Says in one line that `what` needs this part, and how to get it.
+    pub(crate) fn needed_for(self, what: &str) -> String {
+        let feature = self.feature();
+        format!("{what} needs the feature {feature}, which this build leaves out: {INSTALL} {feature}")
+    }
+}
+
+/// Returns the failure of a command line that names a command of a part that is left out.
+pub(crate) fn command(error: &clap::Error) -> Option<Failure> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    let is_its = |part: &Part| *part == Part::Conformance && part.feature() == name && !part.is_built();
+    let part = Part::ALL.into_iter().find(is_its)?;
+    Some(Failure::wrong_use(part.needed_for(&format!("the command {name}"))))
+}
+
+/// Makes a module that stands in for a kind of store.
+#[allow(unused_macros, reason = "a build that leaves nothing out needs no stand-in")]
+macro_rules! store_stand_in {
+    ($name:ident, $part:expr) => {
+        pub(crate) mod $name {
+            use crate::exit::Failure;
+            use crate::left_out::Part;
+            use crate::store::{IfMissing, Opened, StoreUrl};
+
+            fn refused(url: &StoreUrl) -> Failure {
+                Failure::wrong_use($part.needed_for(&format!("store {url}:")))
+            }
+
+            pub(crate) async fn open(url: &StoreUrl, _: IfMissing) -> Result<Opened, Failure> {
+                Err(refused(url))
+            }
+
+            #[cfg(feature = "conformance")]
+            pub(crate) async fn test<T, R>(url: &StoreUrl, _: R) -> Result<T, Failure> {
+                Err(refused(url))
+            }
+
+            #[cfg(feature = "conformance")]
+            pub(crate) async fn serve(url: &StoreUrl, _: &str) -> Result<(), Failure> {
+                Err(refused(url))
+            }
+        }
+    };
+}
+
+#[cfg(not(feature = "postgres"))]
+store_stand_in!(postgres, Part::Postgres);
+#[cfg(not(feature = "redis"))]
+store_stand_in!(redis, Part::Redis);
+
+/// Stands in for the tools of MCP servers.
+#[cfg(not(feature = "mcp"))]
+pub(crate) mod mcp {
+    use std::sync::Arc;
+
+    use holdover_core::tool::{Tool, ToolSpec};
+    use holdover_mcp::McpServer;
+
+    use super::Part;
+
+    fn refused(server: &McpServer) -> String {
+        Part::Mcp.needed_for(&format!("mcp server {:?}:", server.name))
+    }
+
+    pub(crate) async fn discover(server: &McpServer) -> Result<Vec<ToolSpec>, String> {
+        Err(refused(server))
+    }
+
+    pub(crate) fn tools<'a>(
+        server: &McpServer,
+        _: impl Iterator<Item = &'a ToolSpec>,
+    ) -> Result<Vec<Arc<dyn Tool>>, String> {
+        Err(refused(server))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_names_the_feature_and_the_command_that_builds_it() {
+        let line = Part::Postgres.needed_for("store postgres://h/d:");
+        assert_eq!(
+            line,
+            "store postgres://h/d: needs the feature postgres, which this build leaves out: \
+             cargo install --locked --path cli --features postgres"
+        );
+    }
+}

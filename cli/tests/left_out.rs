@@ -1,0 +1,68 @@
+//! A build without the parts that are features: each is named where it is needed, with the command that adds it.
+
+#![cfg(not(any(feature = "conformance", feature = "mcp", feature = "postgres", feature = "redis")))]
+
+mod support;
+
+use support::Fixture;
+
+fn needs(feature: &str) -> String {
+    format!(
+        " needs the feature {feature}, which this build leaves out: cargo install --locked --path cli --features {feature}"
+    )
+}
+
+#[test]
+fn a_command_that_is_left_out_names_its_feature() {
+    let fixture = Fixture::new();
+    let line = format!("the command conformance{}", needs("conformance"));
+    for words in
+        [&["conformance"][..], &["--json", "conformance", "--level", "core"], &["help", "conformance"]]
+    {
+        fixture.run(words).fails(2, &[&line]);
+    }
+    fixture.run(&["conform"]).ends(2);
+}
+
+#[test]
+fn a_store_that_is_left_out_names_its_feature_and_no_password() {
+    let fixture = Fixture::new();
+    for (scheme, feature) in [
+        ("postgres", "postgres"),
+        ("postgresql", "postgres"),
+        ("redis", "redis"),
+        ("rediss", "redis"),
+        ("redis+cluster", "redis"),
+        ("rediss+cluster", "redis"),
+    ] {
+        let url = format!("{scheme}://u:secret@h:1");
+        let line = format!("store {scheme}://u:***@h:1:{}", needs(feature));
+        for command in [&["run", "agent.toml", "hello"][..], &["sessions", "list"], &["keys", "status"]] {
+            fixture.run(&[command, &["--store", &url]].concat()).fails(2, &[&line]);
+        }
+        let doctor = fixture.run(&["doctor", "--store", &url]).ends(2);
+        assert!(doctor.err.contains(&line), "{doctor:#?}");
+    }
+    fixture.run(&["doctor", "--store", "mysql://h"]).fails(2, &["write sqlite:PATH"]);
+}
+
+#[test]
+fn an_agent_with_tools_that_are_left_out_names_their_feature() {
+    let fixture = Fixture::new();
+    let server = "[[mcp]]\nname = 'files'\ncommand = ['true']\n";
+    fixture.write("agent.toml", &format!("model = 'scripted:script.toml'\n{server}"));
+    let line = format!("agent.toml: mcp server \"files\":{}", needs("mcp"));
+    fixture.run(&["run", "agent.toml", "hello"]).fails(2, &[&line]);
+    assert!(!fixture.has("holdover.db"), "nothing was begun");
+}
+
+#[test]
+fn help_and_completions_show_only_what_is_there() {
+    let fixture = Fixture::new();
+    for words in [&["--help"][..], &["run", "--help"], &["doctor", "--help"], &["completions", "bash"]] {
+        let shown = fixture.run(words).ends(0).out.to_lowercase();
+        for part in ["conformance", "postgres", "redis", "mcp"] {
+            assert!(!shown.contains(part), "{words:?} show {part}:\n{shown}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The stores of another harness, each inside a layer.
+//!
+//! Encrypting layers use keys that anybody can read here. They protect nothing.
+
+use std::sync::Arc;
+
+use holdover_conformance_tests::{StoreHarness, Wrapped};
+use holdover_store::StateStore;
+use holdover_store_layers::{
+    Compressed, Encoded, Encrypted, EncryptionKey, Faults, Faulty, KeyId, Keyring, OrPlain, PayloadCodec,
+    Recorder, Recording, Then,
+};
+
+/// How many requests a recording layer keeps.
+const RECORDED: usize = 16;
+
+/// Wraps the stores of `harness` in a layer that can fail on purpose, without any planned fault.
+pub fn faulty<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Faulty<H::Store>> {
+    around(harness, |store| Faults::default().around(store))
+}
+
+/// Wraps the stores of `harness` in a layer that records what passes.
+pub fn recording<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Recording<H::Store>> {
+    around(harness, |store| Recorder::new(RECORDED).around(store))
+}
+
+/// Wraps the stores of `harness` in a layer that compresses payloads.
+pub fn compressed<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Encoded<H::Store, Compressed>> {
+    around(harness, |store| Compressed::new().around(store))
+}
+
+/// Wraps the stores of `harness` in a layer that encrypts payloads.
+pub fn encrypted<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Encoded<H::Store, Encrypted>> {
+    around(harness, |store| Encrypted::new(ring(&[2, 1])).around(store))
+}
+
+/// Wraps the stores of `harness` in a layer that compresses payloads and then encrypts them.
+pub fn compressed_then_encrypted<H: StoreHarness>(
+    harness: H,
+) -> impl StoreHarness<Store = Encoded<H::Store, Then<Compressed, Encrypted>>> {
+    around(harness, |store| Compressed::new().then(Encrypted::new(ring(&[1]))).around(store))
+}
+
+/// Wraps the stores of `harness` in a layer that encrypts payloads, and also reads those that are not encrypted.
+pub fn encrypted_or_plain<H: StoreHarness>(
+    harness: H,
+) -> impl StoreHarness<Store = Encoded<H::Store, OrPlain<Encrypted>>> {
+    around(harness, |store| Encrypted::new(ring(&[1])).or_plain().around(store))
+}
+
+fn around<H: StoreHarness, W: StateStore>(
+    harness: H,
+    wrap: fn(Arc<H::Store>) -> W,
+) -> Wrapped<H, fn(Arc<H::Store>) -> W> {
+    Wrapped::new(harness, wrap)
+}
+
+/// A ring that writes with the first of these keys and reads with all.
+fn ring(ids: &[u8]) -> Keyring {
+    let bytes = |id: u8| std::array::from_fn(|place| id ^ (place as u8).wrapping_mul(151));
+    let key = |id: &u8| (KeyId(u32::from(*id)), EncryptionKey::new(bytes(*id)));
+    Keyring::new(KeyId(u32::from(ids[0])), ids.iter().map(key)).expect("a ring of known keys")
+}

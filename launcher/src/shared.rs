@@ -1,0 +1,71 @@
+//! Servers that all tests of a process share, one of each kind.
+//!
+//! The first test that asks starts the server, and it ends with the process. A variable can name a server
+//! instead; tests may then change it at will.
+//!
+//! Every function panics if no server can be had: then nothing can be tested.
+#![allow(clippy::expect_used, reason = "tests that cannot have their server panic")]
+
+use std::sync::LazyLock;
+
+use crate::{Launcher, Postgres, Redis, RedisCluster};
+
+/// Names a database of Postgres.
+const POSTGRES: &str = "HOLDOVER_POSTGRES_URL";
+/// Names a Redis server.
+const REDIS: &str = "HOLDOVER_REDIS_URL";
+/// Names a Redis Cluster.
+const REDIS_CLUSTER: &str = "HOLDOVER_REDIS_CLUSTER_URL";
+
+/// A server that was started here, or one that a variable names.
+struct Shared<S> {
+    url: String,
+    _launched: Option<(Launcher, S)>,
+}
+
+impl<S> Shared<S> {
+    fn new(variable: &str, launch: impl FnOnce(&Launcher) -> (S, String)) -> Self {
+        if let Ok(url) = std::env::var(variable) {
+            return Self { url, _launched: None };
+        }
+        let launcher = Launcher::new().expect("a folder for servers");
+        let (server, url) = launch(&launcher);
+        Self { url, _launched: Some((launcher, server)) }
+    }
+}
+
+/// Returns the URL of the Postgres database that `HOLDOVER_POSTGRES_URL` names, or of a server started here.
+pub fn postgres_url() -> &'static str {
+    static SHARED: LazyLock<Shared<Postgres>> = LazyLock::new(|| {
+        Shared::new(POSTGRES, |launcher| {
+            let server = launcher.postgres(&[]).expect("a Postgres server");
+            let url = server.url();
+            (server, url)
+        })
+    });
+    &SHARED.url
+}
+
+/// Returns the URL of the Redis server that `HOLDOVER_REDIS_URL` names, or of a server started here.
+pub fn redis_url() -> &'static str {
+    static SHARED: LazyLock<Shared<Redis>> = LazyLock::new(|| {
+        Shared::new(REDIS, |launcher| {
+            let server = launcher.redis(&[]).expect("a Redis server");
+            let url = server.url();
+            (server, url)
+        })
+    });
+    &SHARED.url
+}
+
+/// Returns the URL of the Redis Cluster that `HOLDOVER_REDIS_CLUSTER_URL` names, or of a cluster started here.
+pub fn redis_cluster_url() -> &'static str {
+    static SHARED: LazyLock<Shared<RedisCluster>> = LazyLock::new(|| {
+        Shared::new(REDIS_CLUSTER, |launcher| {
+            let cluster = launcher.redis_cluster().expect("a Redis Cluster");
+            let url = cluster.url();
+            (cluster, url)
+        })
+    });
+    &SHARED.url
+}
