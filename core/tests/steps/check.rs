@@ -6,7 +6,7 @@ use holdover_core::custom::{CustomState, StateChange};
 use holdover_core::engine::CallOut;
 use holdover_core::event::Event;
 use holdover_core::history::HistoryRow;
-use holdover_core::ids::{CallId, MessageSeq};
+use holdover_core::ids::{CallId, MessageSeq, SessionKey};
 use holdover_core::machine::history::rebuild;
 use holdover_core::machine::{CallInput, CallState, DoneReason, Input};
 use holdover_core::message::{Message, ResultStatus};
@@ -53,7 +53,7 @@ pub(crate) fn history(bench: &Bench) -> Vec<HistoryRow> {
     rows_of(&events(bench))
 }
 
-fn rows_of(events: &[Event]) -> Vec<HistoryRow> {
+pub(crate) fn rows_of(events: &[Event]) -> Vec<HistoryRow> {
     let rows = events.iter().filter_map(|event| match event {
         Event::History { rows } => Some(rows.clone()),
         _ => None,
@@ -266,9 +266,14 @@ pub(crate) fn dones(events: &[Event]) -> Vec<DoneReason> {
 }
 
 pub(crate) fn events(bench: &Bench) -> Vec<Event> {
+    now(events_in(&bench.store, &bench.key))
+}
+
+/// All events of a session.
+pub(crate) async fn events_in(store: &impl StateStore, key: &SessionKey) -> Vec<Event> {
     let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
     loop {
-        match now(bench.store.read_events(&bench.key, &cursor, 100)).unwrap() {
+        match store.read_events(key, &cursor, 100).await.unwrap() {
             EventPage::Events { events, next, more, .. } => {
                 all.extend(events.iter().map(|event| event.payload.parse::<Event>().expect("an event")));
                 cursor = next;

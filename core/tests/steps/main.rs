@@ -1,5 +1,6 @@
 //! The step iterator on the memory store, with a clock that is moved by hand: short stories of what can
-//! happen to a session, and a property test that makes stories up.
+//! happen to a session, a property test that makes stories up, and a scenario that is stopped at every action, on other
+//! stores too.
 //!
 //! After every commit of every story the store is read and the invariants of `check` must hold.
 
@@ -21,6 +22,7 @@ mod answers;
 mod asking_again;
 mod compacting;
 mod correcting;
+mod crash_at_every_action;
 mod custom;
 mod cutting;
 mod denials;

@@ -3,34 +3,34 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use holdover_core::compaction;
 use holdover_core::engine::{
     Action, CallOut, Drain, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
 };
 use holdover_core::event::Event;
-use holdover_core::history::HistoryRow;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, QueueLabel, RunId, SessionId,
     SessionKey, TenantId, WorkerId,
 };
 use holdover_core::machine::history::rebuild;
-use holdover_core::machine::{CallState, DoneReason, Facts, Machine};
+use holdover_core::machine::{CallState, Facts, Machine};
 use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody};
 use holdover_core::model::{StopReason, TokenUsage};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
-    Claim, ClaimDue, Delivery, EventCursor, EventPage, InboxItem, Interrupt, InterruptCheck, InterruptKind,
-    ItemKind, Labels, LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues,
-    SessionStatus, Start, StateStore, StateStoreExt, Wake,
+    Claim, ClaimDue, Delivery, InboxItem, Interrupt, InterruptCheck, InterruptKind, ItemKind, Labels,
+    LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues, SessionStatus,
+    Start, StateStore, StateStoreExt, Wake,
 };
 use holdover_core::time::Clock;
 
-use crate::scenario::{self, DEEDS, Deed, End, Thought, find};
-use crate::world::{Send, VirtualClock, WorldLog};
-
-const LEASE: Duration = Duration::from_secs(30);
+use super::scenario::{self, DEEDS, Deed, End, Thought, find};
+use super::sends::{Send, WorldLog};
+use crate::bench::LEASE;
+use crate::check;
+use crate::run::kind_of;
+use crate::world::VirtualClock;
 
 /// What becomes of the run after an action.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ pub(crate) enum Fault {
 }
 
 /// What a run that is told to start nothing more still does.
-const STARTS_NOTHING: [&str; 6] = ["read", "commit", "stage_result", "stop_calls", "stop_model", "exit"];
+const STARTS_NOTHING: [&str; 6] = ["read", "commit", "stage", "stop_calls", "stop_model", "exit"];
 
 /// An action that was performed, as far as the expectations need it.
 #[derive(Debug, Clone, Default)]
@@ -334,7 +334,7 @@ impl<P: Place> Teller<P> {
             Action::CallModel { id, call } => {
                 let shown = self.shown(&call.shown).await;
                 let transcript: Vec<_> = shown.into_iter().map(|(_, message)| (*message).clone()).collect();
-                assert_no_open_call(&transcript);
+                check::transcript_is_whole(&transcript);
                 match scenario::think(&transcript, call.attempt) {
                     Thought::Answers(answer) => Reply::ModelAnswered { id, result: Ok(answer) },
                     Thought::Fails(error) => Reply::ModelAnswered { id, result: Err(error) },
@@ -490,15 +490,9 @@ impl<P: Place> Teller<P> {
                 | Message::Summary(_) => None,
             })
             .collect();
-        let events = self.read_events().await;
-        let turns: Vec<DoneReason> = events
-            .iter()
-            .filter_map(|event| match event {
-                Event::Done { ending, .. } => Some(ending.reason),
-                _ => None,
-            })
-            .collect();
-        let rows = history(&events);
+        let events = check::events_in(&self.store, &self.key).await;
+        let turns = check::dones(&events);
+        let rows = check::rows_of(&events);
         for upto in 0..rows.len() {
             let machine = rebuild(&rows[..upto]).expect("a whole history");
             if let Some(batch) = machine.state.batch() {
@@ -531,31 +525,15 @@ impl<P: Place> Teller<P> {
             transcript,
         }
     }
-
-    async fn read_events(&self) -> Vec<Event> {
-        let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
-        loop {
-            match self.store.read_events(&self.key, &cursor, 100).await.unwrap() {
-                EventPage::Events { events, next, more, .. } => {
-                    all.extend(events.iter().map(|event| event.payload.parse::<Event>().expect("an event")));
-                    cursor = next;
-                    if !more {
-                        return all;
-                    }
-                }
-                EventPage::Gone | EventPage::NotFound => panic!("the session is there"),
-            }
-        }
-    }
 }
 
 impl Story {
     /// What holds whatever was stopped.
     pub(crate) fn check_invariants(&self) {
         // INV-08: each call has exactly one result.
-        assert_no_open_call(&self.transcript);
+        check::transcript_is_whole(&self.transcript);
         // INV-10: the rows alone rebuild the stored machine.
-        let rows = history(&self.events);
+        let rows = check::rows_of(&self.events);
         assert_eq!(rebuild(&rows).expect("a whole history"), self.machine, "history and state agree");
         // INV-12: one `agent_end` and one `done` a turn, in this order.
         let ends: Vec<(&str, u64)> = self
@@ -602,33 +580,6 @@ impl Story {
     }
 }
 
-fn history(events: &[Event]) -> Vec<HistoryRow> {
-    let rows = events.iter().filter_map(|event| match event {
-        Event::History { rows } => Some(rows.clone()),
-        _ => None,
-    });
-    rows.flatten().collect()
-}
-
-fn assert_no_open_call(transcript: &[Message]) {
-    let mut open: Vec<CallId> = Vec::new();
-    for message in transcript {
-        match message {
-            Message::Assistant(said) => {
-                assert!(open.is_empty(), "a call was open when the model spoke: {open:?}");
-                open.extend(said.calls().map(|call| call.id.clone()));
-            }
-            Message::Tool(result) => {
-                assert_eq!(open.first(), Some(&result.call), "one result a call, in call order");
-                open.remove(0);
-            }
-            Message::User(_) => assert!(open.is_empty(), "a call was open when somebody spoke: {open:?}"),
-            Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
-        }
-    }
-    assert!(open.is_empty(), "a call has no result: {open:?}");
-}
-
 fn note_commit(point: &mut Point, commit: &holdover_core::store::Commit) {
     if let Some(state) = &commit.state {
         let machine: Machine = state.payload.parse().expect("a machine");
@@ -650,29 +601,5 @@ fn note_commit(point: &mut Point, commit: &holdover_core::store::Commit) {
         {
             point.settled.push(result.call);
         }
-    }
-}
-
-fn kind_of(action: &Action) -> &'static str {
-    match action {
-        Action::Read { .. } => "read",
-        Action::Provision { .. } => "provision",
-        Action::CallModel { .. } => "call_model",
-        Action::Summarise { .. } => "summarise",
-        Action::Shorten { .. } => "shorten",
-        Action::StopModel { .. } => "stop_model",
-        Action::Consult { .. } => "consult",
-        Action::Foresee { .. } => "foresee",
-        Action::RunEarly { .. } => "run_early",
-        Action::DropEarly { .. } => "drop_early",
-        Action::RunHooks { .. } => "run_hooks",
-        Action::RunCalls { .. } => "run_call",
-        Action::StopCalls { .. } => "stop_calls",
-        Action::StageResult { .. } => "stage_result",
-        Action::Commit { .. } => "commit",
-        Action::Sleep { .. } => "sleep",
-        Action::TearDown { .. } => "tear_down",
-        Action::Await { .. } => "await",
-        Action::Exit(_) => "exit",
     }
 }

@@ -8,17 +8,10 @@
 //!
 //! Requirements: A57, B45, B46, C17, C33, C47, C54, D11, U03.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::wildcard_enum_match_arm,
-    reason = "a test may panic"
-)]
-
 mod driver;
 mod expect;
 mod scenario;
-mod world;
+mod sends;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +23,8 @@ use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 
 use driver::{Fault, Place, Point, Story};
 use expect::Expected;
-use world::VirtualClock;
+
+use crate::world::VirtualClock;
 
 /// Actions of the scenario when nothing goes wrong, every call of a group counted by itself. A change here
 /// is a change of what the engine does: look at the list before changing the number.
@@ -44,9 +38,9 @@ const ACTION_KINDS: [&str; 13] = [
     "exit",
     "provision",
     "read",
-    "run_call",
+    "run_calls",
     "sleep",
-    "stage_result",
+    "stage",
     "stop_calls",
     "stop_model",
     "summarise",

@@ -17,9 +17,9 @@ use holdover_core::message::ResultStatus;
 use holdover_core::store::SessionStatus;
 use holdover_core::tool::EffectClass;
 
-use crate::driver::Point;
-use crate::scenario::{End, find};
-use crate::world::Send;
+use super::driver::Point;
+use super::scenario::{End, find};
+use super::sends::Send;
 
 pub(crate) struct Expected {
     pub(crate) end: End,
