@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use holdover::{
-    Agents, Changed, Deletion, Deliver, Fork, HandOff, HandedOff, Interaction, ItemKey, Message,
-    MessageEntry, MessageSeq, OperationId, PageRequest, ResultStatus, RunRecord, Runtime, RuntimeError,
-    SessionKey, SignalBody, ToolResult, Wake,
+use holdover::agent::Changed;
+use holdover::prelude::*;
+use holdover::session::{
+    Deletion, Fork, HandOff, HandedOff, Interaction, Message, MessageEntry, MessageSeq, OperationId,
+    PageRequest, ResultStatus, RunRecord, SignalBody, ToolResult, Wake,
 };
 
 /// Never run: that it compiles is the test.

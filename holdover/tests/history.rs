@@ -7,14 +7,11 @@
 
 use std::sync::Arc;
 
-use holdover::core::machine::{Machine, StateKind};
-use holdover::models::{Script, ScriptedModel};
-use holdover::tools::FunctionTool;
-use holdover::{
-    Agent, Agents, Approval, ApprovalRule, Execute, MemoryStore, RuleAction, RuleGate, Runtime,
-    RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, TenantId, Timestamp,
-    ToolCall, ToolError, ToolName, ToolOutput,
-};
+use holdover::machine::{Machine, StateKind};
+use holdover::model::{Script, ScriptedModel};
+use holdover::prelude::*;
+use holdover::runtime::Timestamp;
+use holdover::store::{SqliteOptions, StateStore};
 use holdover_launcher::Launcher;
 use holdover_store_postgres::PostgresStore;
 use holdover_store_redis::RedisStore;

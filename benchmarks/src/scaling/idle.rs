@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover::{Agents, CancellationToken, Queues, Runtime, RuntimeOptions, Worker, WorkerOptions};
+use holdover::prelude::*;
+use holdover::runtime::Queues;
 
 use super::crowd::QUEUE;
 use crate::Failed;

@@ -6,10 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use holdover::{
-    Agents, Execute, PostgresStore, RedisStore, Runtime, RuntimeOptions, SessionId, SessionKey, SqliteStore,
-    StateStore, TenantId,
-};
+use holdover::prelude::*;
+use holdover::store::{PostgresStore, RedisStore, StateStore};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -6,12 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover::models::{ModelRef, Script, ScriptedModel, connect};
-use holdover::tools::FunctionTool;
-use holdover::{
-    Agent, Agents, ApprovalRule, EffectClass, Limits, Model, RuleAction, RuleGate, ToolError, ToolName,
-    ToolOutput,
-};
+use holdover::agent::Limits;
+use holdover::model::{Model, ModelRef, Script, ScriptedModel, connect};
+use holdover::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::fs::OpenOptions;

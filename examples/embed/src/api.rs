@@ -6,11 +6,9 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use holdover::{
-    Agent, Approval, CancellationToken, ClientAnswer, Deliver, Delivered, Denial, Execute, Fork, ItemKey,
-    MessageSeq, PageRequest, PendingId, PendingKind, PendingQuery, Runtime, SessionId, SessionKey, Standing,
-    TenantId,
-};
+use holdover::pending::{ClientAnswer, PendingId, PendingKind, PendingQuery};
+use holdover::prelude::*;
+use holdover::session::{Delivered, Fork, MessageSeq, PageRequest, Standing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

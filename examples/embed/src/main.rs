@@ -17,10 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use holdover::models::ModelRef;
-use holdover::{
-    CancellationToken, Runtime, RuntimeOptions, SqliteOptions, SqliteStore, TenantId, Worker, WorkerOptions,
-};
+use holdover::model::ModelRef;
+use holdover::prelude::*;
+use holdover::store::SqliteOptions;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;

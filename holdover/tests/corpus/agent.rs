@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
-use holdover::{
-    Agent, AnswerPart, ApprovalRule, ApprovalTerms, Approvers, Compaction, EffectClass, Limits, Message,
-    Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, ResourceProfile,
-    RuleAction, RuleGate, StopReason, TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput,
-    ToolReturn, ToolSpec,
+use holdover::agent::{Compaction, Limits};
+use holdover::gates::{ApprovalTerms, Approvers};
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+    StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::Message;
+use holdover::tools::{ResourceProfile, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
 /// When the agent is made: what it never ends is left behind by its release, and ended by the next.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover::layers::{Compressed, Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
-use holdover::{
-    Agent, Agents, Execute, Message, Runtime, RuntimeOptions, SessionId, SessionKey, StateStore, TenantId,
-};
+use holdover::prelude::*;
+use holdover::session::Message;
+use holdover::store::StateStore;
+use holdover::store::layers::{Compressed, Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
 
 /// Each is named by what it waits for, or by what became of it.
 pub(crate) const CAST: [&str; 18] = [

@@ -7,10 +7,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use holdover::{
-    Agents, DoneReason, Execute, MemoryStore, RunOutcome, Runtime, RuntimeOptions, SqliteOptions,
-    SqliteStore, StateStore,
-};
+use holdover::prelude::*;
+use holdover::session::{DoneReason, RunOutcome};
+use holdover::store::{SqliteOptions, StateStore};
 use holdover_launcher::Launcher;
 use holdover_store_postgres::PostgresStore;
 use holdover_store_redis::RedisStore;

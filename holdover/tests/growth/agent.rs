@@ -7,15 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use holdover::core::list::SharedList;
-use holdover::core::message::Message;
-use holdover::{
-    Access, Agent, Agents, AnswerPart, Compaction, EffectClass, Execute, Limits, LoopDetection, Model,
-    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, OutcomeKind,
-    ResourceProfile, RunsOn, Runtime, RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore,
-    StateStore, StopReason, TenantId, TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput,
-    ToolReturn, ToolSpec,
+use holdover::agent::{Compaction, Limits, LoopDetection};
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+    SharedList, StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::{Message, OutcomeKind};
+use holdover::store::{SqliteOptions, StateStore};
+use holdover::tools::{Access, ResourceProfile, RunsOn, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
 /// What every tool answers: 4 KB.

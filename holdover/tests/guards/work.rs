@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream;
-use holdover::{
-    Access, Agent, Agents, AnswerPart, Compaction, EffectClass, Execute, Limits, LoopDetection, Model,
-    ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn,
-    Runtime, RuntimeOptions, StateStore, StopReason, TenantId, TokenUsage, Tool, ToolCall, ToolError,
-    ToolName, ToolOutput, ToolReturn, ToolSpec,
+use holdover::agent::{Compaction, Limits, LoopDetection};
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::OutcomeKind;
+use holdover::store::StateStore;
+use holdover::tools::{Access, ResourceProfile, RunsOn, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
 const BYTES: usize = 200;

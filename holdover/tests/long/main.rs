@@ -14,10 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{DEADLY, ROOMS, WORD, World};
-use holdover::{
-    Agents, CancellationToken, Execute, ItemKey, Message, ResultStatus, Runtime, RuntimeOptions, SessionId,
-    SessionKey, SqliteOptions, SqliteStore, StateStore, TenantId, Worker, WorkerOptions,
-};
+use holdover::prelude::*;
+use holdover::session::{Message, ResultStatus};
+use holdover::store::{SqliteOptions, StateStore};
 use holdover_launcher::Launcher;
 use holdover_store_postgres::PostgresStore;
 
