@@ -153,7 +153,7 @@ impl Tool for Letters {
 
 /// An agent whose turns are so.
 pub(crate) fn agent(turn: Turn) -> Result<Arc<Agent>, Failed> {
-    let limits = Limits { max_steps: u32::MAX, max_run_ms: None, ..Limits::default() };
+    let limits = Limits::default().max_steps(u32::MAX).max_run_ms(None);
     let agent: Result<Agent, AgentError> = Agent::builder("benchmark")
         .instructions("Send one letter at a time.")
         .tool(Letters::new(turn.result_bytes)?)

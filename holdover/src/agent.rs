@@ -11,7 +11,7 @@
 //!     .version("2")
 //!     .instructions("You are a clerk.")
 //!     .model(model)
-//!     .limits(Limits { max_steps: 20, ..Limits::default() })
+//!     .limits(Limits::default().max_steps(20))
 //!     .build()?;
 //! assert_eq!(agent.label().as_str(), "clerk@2");
 //! # Ok(())

@@ -24,16 +24,17 @@
 //! // The session waits, and nothing runs. Show the call to Ada, and take her decision.
 //! let asked = runtime.pending(&session).await?.remove(0);
 //! println!("{} {}", asked.body.tool, asked.body.arguments);
-//! runtime.approve(&session, asked.id(), Approval::by("ada")).await?;
+//! runtime.approve(&session, asked.id(), "ada").await?;
 //! runtime.resume(&session).await?.outcome().await?;
 //! assert_eq!(runtime.last_text(&session).await?.as_deref(), Some("Done."));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`PendingEntry`] is one such call with its arguments and what is known of its approvals. [`Approval`] and [`Denial`]
-//! decide on a call; a [`ClientAnswer`] is the result of a tool that runs outside. An approval is bound to the exact
-//! arguments that were shown. Which calls must ask, and whom, is decided in [`gates`](crate::gates).
+//! [`PendingEntry`] is one such call with its arguments and what is known of its approvals. A name decides on a call. An
+//! [`Approval`] or a [`Denial`] adds a reason, edits the arguments, or covers later calls. A [`ClientAnswer`] is the result
+//! of a tool that runs outside. An approval is bound to the exact arguments that were shown. Which calls must ask, and whom,
+//! is decided in [`gates`](crate::gates).
 
 pub use holdover_core::ids::PendingId;
 pub use holdover_core::message::{ClientAnswer, Decision, DecisionRecord, PendingBody};

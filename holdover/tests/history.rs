@@ -43,7 +43,7 @@ fn agent() -> Arc<Agent> {
 fn runtime(store: &Arc<dyn StateStore>) -> Runtime {
     // Nothing is really paid, so no store's promise is needed.
     let backend = store.capabilities().backend.split(' ').next().map(str::to_owned);
-    let options = RuntimeOptions { effects_override: backend, ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().effects_override(backend);
     Runtime::new(Arc::clone(store), Agents::new().with(agent()), options)
 }
 

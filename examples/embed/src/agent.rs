@@ -89,7 +89,7 @@ fn clerk(
         .tool(refund)
         .tool(scan)
         .gate(RuleGate::new(vec![a_person_first]))
-        .limits(Limits { answer_timeout_ms: Some(A_WEEK_MS), ..Limits::default() });
+        .limits(Limits::default().answer_timeout_ms(Some(A_WEEK_MS)));
     Ok(clerk.build()?)
 }
 

@@ -144,11 +144,11 @@ async fn decide(
 ) -> Answer {
     let (key, reason) = (desk.key(session), said.reason);
     if !said.approve {
-        let denial = Denial { reason, ..Denial::by(said.by) };
+        let denial = Denial::by(said.by).reason(reason);
         return delivered(desk.runtime.deny(&key, &id, denial).await?);
     }
     let arguments = said.arguments.map(|arguments| arguments.to_string());
-    let approval = Approval { reason, arguments, ..Approval::by(said.by) };
+    let approval = Approval::by(said.by).reason(reason).arguments(arguments);
     delivered(desk.runtime.approve(&key, &id, approval).await?)
 }
 

@@ -27,8 +27,8 @@ pub(crate) enum When {
 pub(crate) type Sent = Arc<Mutex<Vec<String>>>;
 
 pub(crate) fn agent(when: When, sent: &Sent) -> Arc<Agent> {
-    let two = Approvers { needed: 2, ..Approvers::default() };
-    let two = ApprovalTerms { approvers: two, ..ApprovalTerms::default() };
+    let two = Approvers::of(Vec::<String>::new(), 2);
+    let two = ApprovalTerms::default().approvers(two);
     let rules = vec![
         ApprovalRule::new("pay", RuleAction::Ask),
         ApprovalRule::new("grant", RuleAction::Ask).on_terms(two),
@@ -36,8 +36,8 @@ pub(crate) fn agent(when: When, sent: &Sent) -> Arc<Agent> {
     let mut agent = Agent::builder("tester")
         .instructions("Test.")
         .model(Told(when))
-        .limits(Limits { answer_timeout_ms: None, ..Limits::default() })
-        .compaction(Compaction { kept_turns: 1, ..Compaction::default() })
+        .limits(Limits::default().answer_timeout_ms(None))
+        .compaction(Compaction::default().kept_turns(1))
         .client_tool(spec("ask", EffectClass::Idempotent))
         .gate(RuleGate::new(rules));
     let tools = [

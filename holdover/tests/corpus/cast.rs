@@ -50,7 +50,7 @@ pub(crate) fn say(agent: &Arc<Agent>, id: &str, text: &str) -> Execute {
 }
 
 pub(crate) fn runtime<S: StateStore>(store: &Arc<S>, agent: &Arc<Agent>) -> Runtime {
-    let options = RuntimeOptions { lease: Duration::from_secs(1), ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().lease(Duration::from_secs(1));
     Runtime::new(Arc::clone(store), Agents::new().with(Arc::clone(agent)), options)
 }
 

@@ -24,7 +24,7 @@ fn rounds() -> usize {
 /// A process with this handle of a store. What is paid is noted in the folder, so no store's promise is needed.
 fn process(store: Arc<dyn StateStore>, folder: &Path) -> Runtime {
     let backend = store.capabilities().backend.split(' ').next().map(str::to_owned);
-    let options = RuntimeOptions { effects_override: backend, ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().effects_override(backend);
     Runtime::new(store, Agents::new().with(agent::agent(folder)), options)
 }
 

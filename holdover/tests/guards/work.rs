@@ -72,14 +72,14 @@ pub(crate) async fn session(store: &Arc<dyn StateStore>, steps: u64) {
     let agent = Agent::builder("w")
         .tool(Send(send))
         .model(Scripted(steps))
-        .limits(Limits { max_steps: u32::MAX, max_run_ms: None, ..Limits::default() })
+        .limits(Limits::default().max_steps(u32::MAX).max_run_ms(None))
         .loops(LoopDetection::OFF)
         .compaction(Compaction::OFF)
         .build();
     let agent = Arc::new(agent.unwrap());
     let agents = Agents::new().with(Arc::clone(&agent));
     // A store in memory survives nothing: here no effect needs it to.
-    let options = RuntimeOptions { effects_override: Some("memory".into()), ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().effects_override(Some("memory".into()));
     let runtime = Runtime::new(Arc::clone(store), agents, options);
     let run = runtime.execute(Execute::new(TenantId::new("acme").unwrap(), agent, "go")).await.unwrap();
     assert_eq!(run.outcome().await.unwrap().kind(), OutcomeKind::Completed);

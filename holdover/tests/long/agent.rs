@@ -153,8 +153,8 @@ pub(crate) fn agent(folder: &Path) -> Arc<Agent> {
             }
         },
     );
-    let limits = Limits { max_steps: ROOMS + 1, ..Limits::default() };
-    let compaction = Compaction { context_tokens: CONTEXT_TOKENS, ..Compaction::default() };
+    let limits = Limits::default().max_steps(ROOMS + 1);
+    let compaction = Compaction::default().context_tokens(CONTEXT_TOKENS);
     let agent = Agent::builder("visitor")
         .model(Visitor(world))
         .tool(visit.effect(EffectClass::Idempotent))

@@ -91,7 +91,7 @@ async fn open(folder: &Path, store: &str) -> Runtime {
     };
     let agents = Agents::new().with(agent::agent(folder));
     // Whoever died is succeeded soon.
-    let options = RuntimeOptions { lease: Duration::from_secs(1), ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().lease(Duration::from_secs(1));
     Runtime::new(store, Arc::new(agents), options)
 }
 
