@@ -10,5 +10,6 @@ pub mod lexer;
 pub mod manifest;
 pub mod markdown;
 pub mod modules;
+pub mod public;
 pub mod trace;
 pub mod tree;
