@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use holdover::core::ids::MessageSeq;
-use holdover::core::store::{MessageRange, StateStoreExt};
-use holdover::{SessionKey, SqliteStore, StateStore};
+use holdover::session::{MessageSeq, SessionKey};
+use holdover::store::{SqliteStore, StateStore};
+use holdover_store::{MessageRange, StateStoreExt};
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Mutex;
 

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use holdover::{SqliteStore, StateStore};
+use holdover::store::{SqliteStore, StateStore};
 
 use crate::Failed;
 use crate::stats::Samples;

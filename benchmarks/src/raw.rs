@@ -6,7 +6,7 @@ mod grouped;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use holdover::core::store::Capabilities;
+use holdover::store::Capabilities;
 use rusqlite::Connection;
 
 use crate::Failed;
@@ -77,7 +77,7 @@ fn number<N: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>>(
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-    use holdover::{SqliteOptions, SqliteStore, StateStore};
+    use holdover::store::{SqliteOptions, SqliteStore, StateStore};
 
     use super::*;
 

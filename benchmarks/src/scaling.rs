@@ -8,9 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use holdover::core::ids::StateFormat;
-use holdover::core::store::{ClaimDue, PendingQuery, SessionQuery};
-use holdover::{Queues, SessionKey, StateStore};
+use holdover::pending::PendingQuery;
+use holdover::runtime::Queues;
+use holdover::session::{SessionKey, SessionQuery};
+use holdover::store::StateStore;
+use holdover_store::ClaimDue;
+use holdover_store::ids::StateFormat;
 
 use self::crowd::{Asked, LEASE, QUEUE};
 use crate::stores::{Backend, Place};

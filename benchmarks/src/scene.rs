@@ -8,12 +8,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use holdover::{
-    Access, Agent, AgentError, Agents, AnswerPart, Compaction, EffectClass, Execute, Limits, LoopDetection,
-    Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile,
-    RunsOn, Runtime, RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore,
-    StopReason, TenantId, TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput, ToolReturn, ToolSpec,
+use holdover::agent::{AgentError, Compaction, Limits, LoopDetection};
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::OutcomeKind;
+use holdover::store::{SqliteOptions, StateStore};
+use holdover::tools::{Access, ResourceProfile, RunsOn, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::Failed;
@@ -151,7 +153,7 @@ impl Tool for Letters {
 
 /// An agent whose turns are so.
 pub(crate) fn agent(turn: Turn) -> Result<Arc<Agent>, Failed> {
-    let limits = Limits { max_steps: u32::MAX, max_run_ms: None, ..Limits::default() };
+    let limits = Limits::default().max_steps(u32::MAX).max_run_ms(None);
     let agent: Result<Agent, AgentError> = Agent::builder("benchmark")
         .instructions("Send one letter at a time.")
         .tool(Letters::new(turn.result_bytes)?)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hdrhistogram::Histogram;
-use holdover::StateStore;
+use holdover::store::StateStore;
 
 use crate::raw::Raw;
 use crate::scene::{self, Turn};

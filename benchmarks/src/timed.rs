@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use hdrhistogram::Histogram;
-use holdover::SqliteStore;
-use holdover::core::store::{Answer, Layer, Layered, Request, StateStore, StoreError};
+use holdover::store::{SqliteStore, StateStore, StoreError};
+use holdover_store::{Answer, Layer, Layered, Request};
 use tokio::sync::watch;
 
 /// What was written, and how long that took.

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
-use holdover::StateStore;
-use holdover::core::store::Capabilities;
+use holdover::store::{Capabilities, StateStore};
 use serde_json::{Value, json};
 
 use crate::Failed;

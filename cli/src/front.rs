@@ -71,7 +71,7 @@ impl Front {
     ) -> Result<Self, Failure> {
         let mut agents = StoredAgents { queues, ..StoredAgents::default() };
         let program = Some(PROGRAM.to_owned());
-        let mut options = RuntimeOptions { observer, program, ..RuntimeOptions::default() };
+        let mut options = RuntimeOptions::default().observer(observer).program(program);
         if let Some(drive) = drive {
             options.lease = drive.lease;
             agents.base_url.clone_from(&drive.base_url);

@@ -348,8 +348,7 @@ impl Blueprint {
     /// Builds the agent's sandboxes, if it needs some, or says why it can have none in this process.
     fn sandboxes(&self) -> Result<Option<Sandboxes>, String> {
         let Some(options) = &self.recipe.sandbox else { return Ok(None) };
-        let options =
-            SandboxOptions { pass_environment: self.recipe.pass_environment.clone(), ..options.clone() };
+        let options = options.clone().pass_environment(self.recipe.pass_environment.clone());
         let sandboxes = LocalSandboxes::open(&options).map_err(|error| error.to_string())?;
         Ok(Some(Sandboxes::new(sandboxes)))
     }

@@ -30,7 +30,7 @@ fn till<T>(fixture: &Fixture, act: impl AsyncFnOnce(&SqliteStore, &Runtime, &Arc
         let model: ModelRef = format!("scripted:{}", fixture.path("script.toml").display()).parse().unwrap();
         let agent = Agent::builder("clerk").version("2").shared_model(connect(&model).unwrap());
         let agent = Arc::new(agent.build().unwrap());
-        let options = RuntimeOptions { program: Some("till".to_owned()), ..RuntimeOptions::default() };
+        let options = RuntimeOptions::default().program(Some("till".to_owned()));
         let runtime = Runtime::new(store.clone(), Agents::new().with(Arc::clone(&agent)), options);
         let done = act(&store, &runtime, &agent).await;
         store.close().await;

@@ -85,13 +85,11 @@ async fn u05_it_says_whose_approval_a_call_takes() {
         "at_expiry": { "result": "nobody was there" },
     });
     let said = verdict(&json!({ "verdict": "needs_approval", "prompt": "Sure?", "terms": terms })).await;
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let terms = ApprovalTerms {
-        approvers: Approvers { names: names(&["ann", "bob", "eve"]), needed: 2 },
-        escalate: vec![Escalation { after_ms: 600_000, to: names(&["joe"]) }],
-        expires_after_ms: Some(Bound::Never),
-        at_expiry: AtExpiry::Result("nobody was there".into()),
-    };
+    let terms = ApprovalTerms::default()
+        .approvers(Approvers::of(["ann", "bob", "eve"], 2))
+        .escalate(vec![Escalation::new(600_000, ["joe"])])
+        .expires_after_ms(Some(Bound::Never))
+        .at_expiry(AtExpiry::Result("nobody was there".into()));
     assert_eq!(said, Ok(Verdict::NeedsApproval { prompt: Some("Sure?".into()), terms }));
     for unclear in [json!({ "approvers": { "needed": "two" } }), json!({ "quorum": 2 }), json!([])] {
         let said = verdict(&json!({ "verdict": "needs_approval", "terms": unclear })).await;

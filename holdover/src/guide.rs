@@ -4,7 +4,10 @@
 
 // What the pages name.
 #[cfg(doc)]
-use crate::*;
+use crate::{
+    agent::*, events::*, gates::*, hooks::*, model::*, pending::*, runtime::*, session::*, store::*,
+    tools::*, *,
+};
 
 #[doc = include_str!("docs/guide/effects.md")]
 pub mod effects {}

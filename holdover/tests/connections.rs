@@ -7,12 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-use holdover::models::{Script, ScriptedModel};
-use holdover::tools::FunctionTool;
-use holdover::{
-    Agent, Agents, CancellationToken, Execute, OutcomeKind, Runtime, RuntimeOptions, TenantId, ToolName,
-    ToolOutput, Worker, WorkerOptions,
-};
+use holdover::model::{Script, ScriptedModel};
+use holdover::prelude::*;
+use holdover::session::OutcomeKind;
 use holdover_launcher::Launcher;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection, PgConnection};

@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
-use holdover::{
-    Agents, Changed, Deletion, Deliver, Fork, HandOff, HandedOff, Interaction, ItemKey, Message,
-    MessageEntry, MessageSeq, OperationId, PageRequest, ResultStatus, RunRecord, Runtime, RuntimeError,
-    SessionKey, SignalBody, ToolResult, Wake,
+use holdover::agent::Changed;
+use holdover::prelude::*;
+use holdover::session::{
+    Deletion, Fork, HandOff, HandedOff, Interaction, Message, MessageEntry, MessageSeq, OperationId,
+    PageRequest, ResultStatus, RunRecord, SignalBody, ToolResult, Wake,
 };
 
 /// Never run: that it compiles is the test.
@@ -20,7 +21,7 @@ async fn everything(runtime: Runtime, key: SessionKey) -> Result<(), RuntimeErro
     runtime.deliver(&key, Deliver::message_that(format!("{} runs", runs.len()), Wake::Quiet)).await?;
     runtime.fork(&key, Fork::newest().once("once".parse::<OperationId>()?)).await?;
     let goal = HandOff::for_goal("go on elsewhere").draft().once("key".parse::<ItemKey>()?);
-    let HandedOff { key: handed } = runtime.hand_off(&key, goal).await?;
+    let HandedOff { key: handed, .. } = runtime.hand_off(&key, goal).await?;
     let prepared: bool = runtime.glance(&handed).await?.interaction != Interaction::Handoff;
     runtime.deliver(&key, Deliver::message_that(format!("prepared: {prepared}"), Wake::Quiet)).await?;
     runtime.delete(&key, Deletion::UNLESS_ACTIVE).await

@@ -7,14 +7,11 @@
 
 use std::sync::Arc;
 
-use holdover::core::machine::{Machine, StateKind};
-use holdover::models::{Script, ScriptedModel};
-use holdover::tools::FunctionTool;
-use holdover::{
-    Agent, Agents, Approval, ApprovalRule, Execute, MemoryStore, RuleAction, RuleGate, Runtime,
-    RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, StateStore, TenantId, Timestamp,
-    ToolCall, ToolError, ToolName, ToolOutput,
-};
+use holdover::machine::{Machine, StateKind};
+use holdover::model::{Script, ScriptedModel};
+use holdover::prelude::*;
+use holdover::runtime::Timestamp;
+use holdover::store::{SqliteOptions, StateStore};
 use holdover_launcher::Launcher;
 use holdover_store_postgres::PostgresStore;
 use holdover_store_redis::RedisStore;
@@ -46,7 +43,7 @@ fn agent() -> Arc<Agent> {
 fn runtime(store: &Arc<dyn StateStore>) -> Runtime {
     // Nothing is really paid, so no store's promise is needed.
     let backend = store.capabilities().backend.split(' ').next().map(str::to_owned);
-    let options = RuntimeOptions { effects_override: backend, ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().effects_override(backend);
     Runtime::new(Arc::clone(store), Agents::new().with(agent()), options)
 }
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use holdover::models::{Script, ScriptedModel};
-use holdover::{Agent, Agents, Execute, Runtime, RuntimeOptions, TenantId};
+use holdover::model::{Script, ScriptedModel};
+use holdover::prelude::*;
 use holdover_launcher::Launcher;
 use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection, PgConnection};

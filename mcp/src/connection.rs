@@ -41,6 +41,7 @@ const ENVIRONMENT: [&str; 5] = ["PATH", "HOME", "LANG", "USER", "TMPDIR"];
 /// Why a server could not be asked. Nothing was asked of it but to say what tools it has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("mcp server {server:?}: {detail}")]
+#[non_exhaustive]
 pub struct McpError {
     /// Which server.
     pub server: String,

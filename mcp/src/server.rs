@@ -41,6 +41,7 @@ pub struct McpServer {
 /// Why a server cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("mcp server {server:?}: {field}: {detail}")]
+#[non_exhaustive]
 pub struct InvalidServer {
     /// Which server.
     pub server: String,

@@ -91,6 +91,7 @@ fn timeout_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>,
 
 /// A text that names no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidModelRef {
     /// It has not the form `PROVIDER:NAME`.
     #[error("model {0:?}: write PROVIDER:NAME, for example openai:gpt-5")]

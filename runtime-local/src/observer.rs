@@ -11,6 +11,7 @@ use holdover_core::time::Timestamp;
 /// The model call from which something provisional comes. It becomes final only with the commit of the
 /// message; the next attempt may say something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Provisional {
     /// The session.
     pub session: SessionKey,
@@ -25,6 +26,7 @@ pub struct Provisional {
 /// An outage of the store. A run waits until the store works again. It keeps its session as long as its lease
 /// can be renewed; nothing is lost meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoreOutage {
     /// The run that waits, and its session.
     pub run: Fence,

@@ -35,6 +35,7 @@ const LAST_ANSWER: Duration = Duration::from_secs(2);
 
 /// The sessions that a [`Worker`] serves, and how many.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct WorkerOptions {
     /// The number of sessions that run at once.
     pub max_running: NonZeroUsize,
@@ -55,6 +56,17 @@ pub struct WorkerOptions {
     /// once the leases have ended. An at-most-once call that was out is then in doubt.
     pub shutdown_grace: Duration,
 }
+
+holdover_core::setters! { WorkerOptions {
+    max_running: NonZeroUsize,
+    queues: Queues,
+    newest_format: StateFormat,
+    poll: Duration,
+    drain: Drain,
+    shutdown_grace: Duration,
+} into {
+    tenant: Option<TenantId>,
+} }
 
 impl Default for WorkerOptions {
     fn default() -> Self {

@@ -12,5 +12,6 @@ pub mod long;
 pub mod manifest;
 pub mod markdown;
 pub mod modules;
+pub mod public;
 pub mod trace;
 pub mod tree;

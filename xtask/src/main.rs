@@ -1,15 +1,17 @@
 //! Writes or prints what is found out about the repository, and runs the tests that take long. See [`trace`],
-//! [`lines`](xtask::lines) and [`long`].
+//! [`lines`](xtask::lines), [`public`] and [`long`].
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use xtask::lines::Lines;
 use xtask::long::{self, PARTS, Part, Row};
+use xtask::public::{self, Docs, LIST};
 use xtask::trace::{PAGE, SECTIONS, Trace};
 use xtask::tree::Tree;
 
 const USAGE: &str = "usage: cargo xtask trace --write    writes the counts of docs/requirements.md
+       cargo xtask public-api       compares the public items with holdover/public-api.txt; --write writes that list
        cargo xtask lines [FOLDER]   prints how many lines of code each crate has
        cargo xtask long [NAME...]   runs tests with large counts, and writes docs/long-run.md
                                     without a name: the parts that did not pass at this commit
@@ -18,12 +20,17 @@ cargo test -p xtask checks the rules";
 
 #[allow(clippy::print_stderr, clippy::print_stdout, reason = "a command talks")]
 fn main() -> ExitCode {
+    if let Some(code) = public::become_rustdoc() {
+        return code;
+    }
     let words: Vec<_> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["trace", "--write"] => write_trace(),
         ["lines"] => Ok(lines(&Tree::here())),
         ["lines", folder] if Path::new(folder).is_dir() => Ok(lines(&Tree::at(Path::new(folder)))),
+        ["public-api"] => public_api(false),
+        ["public-api", "--write"] => public_api(true),
         ["long", ref names @ ..] => run_long(names, &mut |line| println!("{line}")),
         _ => {
             eprintln!("{USAGE}");
@@ -44,6 +51,26 @@ fn main() -> ExitCode {
 
 fn lines(tree: &Tree) -> String {
     Lines::of(tree).table().trim_end().to_owned()
+}
+
+fn public_api(write: bool) -> Result<String, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let found = public::list(&Docs::made_by_cargo(&root, &this)?)?;
+    let tree = Tree::here();
+    let lines = found.lines().count();
+    if write {
+        tree.write(LIST, &found).map_err(|error| format!("{LIST}: {error}"))?;
+        return Ok(format!("{LIST}: {lines} lines"));
+    }
+    let differs = if tree.exists(LIST) { public::difference(tree.read(LIST), &found) } else { vec![] };
+    if tree.exists(LIST) && differs.is_empty() {
+        return Ok(format!("{LIST}: {lines} lines, as they are"));
+    }
+    let differs = differs.join("\n");
+    Err(format!(
+        "{differs}\n{LIST} is not what the crates export: cargo xtask public-api --write, and say it in CHANGELOG.md"
+    ))
 }
 
 fn write_trace() -> Result<String, String> {

@@ -67,7 +67,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &["launcher"],
     ),
     ("holdover-launcher", &[], &[]),
-    ("holdover-benchmarks", &["holdover"], &["launcher"]),
+    ("holdover-benchmarks", &["holdover", "store"], &["launcher"]),
     ("xtask", &[], &[]),
     // A service knows the facade; whoever writes a store of their own, the contract.
     ("holdover-example-embed", &["holdover"], &["launcher"]),

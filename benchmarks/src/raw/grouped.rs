@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use holdover::core::store::Capabilities;
+use holdover::store::Capabilities;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Raw;

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
-use holdover::core::ids::{Incarnation, PendingId, StateFormat};
-use holdover::core::payload::Payload;
-use holdover::core::store::{
-    Claim, ClaimOne, Commit, CreateOutcome, Delivery, InboxItem, ItemKind, Labels, NewPending, NewSession,
-    Release, Start,
+use holdover::pending::{PendingId, PendingKind};
+use holdover::runtime::Timestamp;
+use holdover::session::{Deletion, Incarnation, Labels, SessionKey, SessionStatus};
+use holdover::store::StateStore;
+use holdover_store::ids::StateFormat;
+use holdover_store::payload::Payload;
+use holdover_store::{
+    Claim, ClaimOne, Commit, CreateOutcome, Delivery, InboxItem, ItemKind, NewPending, NewSession, Release,
+    Start,
 };
-use holdover::{Deletion, PendingKind, SessionKey, SessionStatus, StateStore, Timestamp};
 use uuid::Uuid;
 
 use crate::Failed;

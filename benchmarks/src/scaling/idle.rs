@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover::{Agents, CancellationToken, Queues, Runtime, RuntimeOptions, Worker, WorkerOptions};
+use holdover::prelude::*;
+use holdover::runtime::Queues;
 
 use super::crowd::QUEUE;
 use crate::Failed;
@@ -18,7 +19,7 @@ const SETTLED: Duration = Duration::from_secs(15);
 pub(super) async fn exchanges(backend: &Backend, counted: Duration) -> Result<Option<f64>, Failed> {
     let runtime =
         Runtime::new(Arc::clone(backend.store()), Arc::new(Agents::new()), RuntimeOptions::default());
-    let options = WorkerOptions { queues: Queues::Named(vec![QUEUE.parse()?]), ..WorkerOptions::default() };
+    let options = WorkerOptions::default().queues(Queues::Named(vec![QUEUE.parse()?]));
     let stop = CancellationToken::new();
     let worker = Worker::new(runtime, options).spawn(stop.clone());
     tokio::time::sleep(SETTLED.min(counted)).await;

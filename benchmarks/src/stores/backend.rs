@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use holdover::{PostgresOptions, PostgresStore, RedisOptions, RedisStore, SqliteStore, StateStore};
+use holdover::store::{PostgresOptions, PostgresStore, RedisOptions, RedisStore, SqliteStore, StateStore};
 use tempfile::TempDir;
 use uuid::Uuid;
 

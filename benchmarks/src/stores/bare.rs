@@ -4,8 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use holdover::PostgresOptions;
-use holdover::core::store::Capabilities;
+use holdover::store::{Capabilities, PostgresOptions};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
-use holdover::core::ids::StateFormat;
-use holdover::core::ids::{Fence, Incarnation};
-use holdover::core::payload::Payload;
-use holdover::core::store::{
-    ClaimOne, Commit, CommitOutcome, CreateOutcome, Labels, NewMessage, NewSession, NewState, Start,
+use holdover::session::{Deletion, Fence, Incarnation, Labels, SessionKey};
+use holdover::store::StateStore;
+use holdover_store::ids::StateFormat;
+use holdover_store::payload::Payload;
+use holdover_store::{
+    ClaimOne, Commit, CommitOutcome, CreateOutcome, NewMessage, NewSession, NewState, Start,
 };
-use holdover::{Deletion, SessionKey, StateStore};
 use uuid::Uuid;
 
 use super::Speed;

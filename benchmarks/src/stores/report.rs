@@ -15,7 +15,7 @@ pub(crate) fn write(text: &mut String, stores: &[Measured]) {
              with a transaction for all inserts that wait, as its store makes one for all commits that wait, Postgres with a statement for each \
              and as many connections as the store has ({}), Redis with a `SET` for each on one shared connection, as the store has. A \
              ratio above 1 says that bare inserts are so many times as fast.\n",
-            holdover::PostgresOptions::CONNECTIONS_MAX
+            holdover::store::PostgresOptions::CONNECTIONS_MAX
         ),
     );
     table(

@@ -6,10 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use holdover::{
-    Agents, Execute, PostgresStore, RedisStore, Runtime, RuntimeOptions, SessionId, SessionKey, SqliteStore,
-    StateStore, TenantId,
-};
+use holdover::prelude::*;
+use holdover::store::{PostgresStore, RedisStore, StateStore};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -94,7 +92,7 @@ impl Part {
         let mut turn = turn(STEPS, Duration::ZERO);
         turn.on_step = Some(on_step);
         let agent = scene::agent(turn)?;
-        let options = RuntimeOptions { lease: LEASE, ..RuntimeOptions::default() };
+        let options = RuntimeOptions::default().lease(LEASE);
         let runtime = Runtime::new(store, Arc::new(Agents::new().with(Arc::clone(&agent))), options);
         let key = SessionKey::new(TenantId::new("acme")?, SessionId::new("s")?);
         let run = match self {

@@ -94,12 +94,11 @@ fn a_file_says_all_of_it() {
     assert_eq!(agent.recipe.model.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
     assert_eq!((agent.limits.max_steps, agent.limits.answer_timeout_ms), (7, None));
     assert_eq!(agent.limits.tool_timeout_ms, Limits::default().tool_timeout_ms);
-    let prices = Prices {
-        input_microusd: 1,
-        output_microusd: 0,
-        cached_microusd: Some(0),
-        cache_written_microusd: Some(2),
-    };
+    let prices = Prices::default()
+        .input_microusd(1)
+        .output_microusd(0)
+        .cached_microusd(Some(0))
+        .cache_written_microusd(Some(2));
     assert_eq!(agent.limits.prices, prices);
     assert_eq!((agent.loops.stop_at, agent.loops.warn_at, agent.loops.withheld_steps), (0, 3, 3));
     assert_eq!((agent.compaction.threshold(), agent.compaction.kept_turns), (Some(14_000), 6));
@@ -117,7 +116,7 @@ fn a_file_says_all_of_it() {
     let models: Vec<(Mode, &str)> =
         agent.recipe.models.iter().map(|(mode, model)| (*mode, model.name.as_str())).collect();
     assert_eq!(models, [(Mode::Plan, "/agents/plan.toml"), (Mode::Ask, "quick")]);
-    let prices = Prices { input_microusd: 3, output_microusd: 0, ..Prices::default() };
+    let prices = Prices::default().input_microusd(3).output_microusd(0);
     assert_eq!(agent.mode_prices, [(Mode::Plan, prices)].into());
     assert_eq!((agent.retries.tool_waits_ms.len(), agent.retries.on_trip), (0, OnTrip::Observe));
     assert_eq!(agent.retries.model_waits_ms, Retries::default().model_waits_ms);

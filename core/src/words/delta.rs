@@ -9,6 +9,7 @@ use crate::words::ids::{CallId, ToolName};
 /// A piece of an answer, or a call that is out. JSON with a `type`; the payload of one stored delta.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Delta {
     /// More text.
     Text {

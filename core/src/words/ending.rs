@@ -11,6 +11,7 @@ use crate::words::payload::is_default;
 /// The reason for which a turn ended. Programs read these wire names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DoneReason {
     /// The model said all that it wanted.
     ModelStop,

@@ -53,6 +53,7 @@ pub enum SummaryCause {
 /// An event of a session. JSON with a `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Event {
     /// A turn began. The first event of a turn.
     Init {

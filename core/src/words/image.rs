@@ -85,6 +85,7 @@ impl TryFrom<Written> for Image {
 
 /// The reason why bytes are no such picture, or no such list of pictures.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidImage {
     /// The bytes do not begin like those of a known picture format.
     #[error("is no picture that models read: PNG, JPEG, GIF or WebP")]

@@ -298,6 +298,7 @@ pub struct Decision {
 
 /// The content of an answer to a client tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClientAnswer {
     /// Whether the client could not do it.
     #[serde(default)]

@@ -3,6 +3,9 @@
 //! Nothing here decides what a session does next. The machine, one floor up, decides what follows from an
 //! input, and the engine above it decides when.
 
+#[macro_use]
+mod setters;
+
 pub mod agent;
 pub mod custom;
 pub mod delta;

@@ -210,6 +210,7 @@ pub enum AnswerPart {
 /// The reason why a model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum StopReason {
     /// The model said all that it wanted.
     EndTurn,

@@ -13,6 +13,7 @@ use crate::words::usage::Usage;
 /// The purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RunKind {
     /// A message began a turn.
     Execute,
@@ -69,6 +70,7 @@ impl RunKind {
 /// The data that the record of a run holds beside its outcome: the bytes of
 /// [`RunEnded::detail`](crate::store::RunEnded).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RunDetail {
     /// The purpose of the run; missing in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -302,10 +302,8 @@ fn c53_no_other_model_mends_a_transcript_that_cannot_be_read() {
 #[test]
 fn c53_each_model_costs_what_it_costs() {
     let bench = Bench::with(|agent| {
-        agent.limits.prices =
-            Prices { input_microusd: 1_000_000, output_microusd: 1_000_000, ..Prices::default() };
-        let prices =
-            Some(Prices { input_microusd: 2_000_000, output_microusd: 4_000_000, ..Prices::default() });
+        agent.limits.prices = Prices::default().input_microusd(1_000_000).output_microusd(1_000_000);
+        let prices = Some(Prices::default().input_microusd(2_000_000).output_microusd(4_000_000));
         let named = |model: &str, prices| Fallback { model: model.to_owned(), prices };
         agent.fallback = vec![named("dear", prices), named("as dear as its own", None)];
     });
@@ -323,7 +321,7 @@ fn c53_each_model_costs_what_it_costs() {
 
 #[test]
 fn c53_the_model_of_a_mode_costs_what_it_costs() {
-    let prices = |each| Prices { input_microusd: each, output_microusd: each, ..Prices::default() };
+    let prices = |each| Prices::default().input_microusd(each).output_microusd(each);
     let priced = |agent: &mut AgentSpec| {
         agent.limits.prices = prices(1_000_000);
         agent.mode_prices = [(Mode::Plan, prices(4_000_000))].into();

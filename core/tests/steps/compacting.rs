@@ -20,7 +20,7 @@ use crate::world::{calls, text};
 /// A model that reads 1,000 tokens, of which two turns stay; the stories' model counts 15 tokens a step and knows
 /// nothing of what it is shown, so `counted` says what it counts.
 fn small() -> Compaction {
-    Compaction { context_tokens: 1_000, kept_turns: 2, ..Compaction::default() }
+    Compaction::default().context_tokens(1_000).kept_turns(2)
 }
 
 fn bench() -> Bench {
@@ -198,7 +198,7 @@ fn a69_an_empty_summary_is_a_failure_and_a_good_one_sets_the_count_back() {
 fn b38_a_request_that_the_provider_refuses_as_too_long_is_tried_again_with_a_summary() {
     let too_long = || ModelError::new(ModelErrorKind::ContextLimit, "too long");
     let bench = Bench::with(|agent| {
-        agent.compaction = Compaction { context_tokens: 1_000_000, kept_turns: 2, ..Compaction::default() };
+        agent.compaction = Compaction::default().context_tokens(1_000_000).kept_turns(2);
         agent.compaction.threshold_percent = 1;
     });
     bench.say("the task");

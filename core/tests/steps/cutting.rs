@@ -105,8 +105,7 @@ fn u10_every_budget_holds_across_a_wait_and_is_passed_by_one_model_call_at_most(
         (|limits| limits.max_tokens = Some(16), DoneReason::BudgetExceeded),
         (
             |limits| {
-                limits.prices =
-                    Prices { input_microusd: 1_000_000, output_microusd: 1_000_000, ..Prices::default() };
+                limits.prices = Prices::default().input_microusd(1_000_000).output_microusd(1_000_000);
                 limits.max_cost_microusd = Some(16);
             },
             DoneReason::BudgetExceeded,

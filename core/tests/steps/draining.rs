@@ -307,12 +307,8 @@ fn what_waits_parks_as_ever_and_no_short_wait_is_slept_through() {
 #[test]
 fn old_results_are_not_put_in_short_by_a_run_that_leaves() {
     let bench = Bench::with(|agent| {
-        agent.compaction = Compaction {
-            clear_results_over: 1,
-            kept_results: 1,
-            summarise_results: true,
-            ..Compaction::default()
-        };
+        agent.compaction =
+            Compaction::default().clear_results_over(1).kept_results(1).summarise_results(true);
     });
     let mut run = asked(&bench);
     run.model(calls(&["look", "look"]));

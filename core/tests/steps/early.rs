@@ -155,7 +155,7 @@ fn a40_no_read_begins_of_which_it_is_not_certain_that_it_will_run_as_it_stands()
     }
     // It is withheld from a model that asks for the same again and again.
     let bench = early(|agent| {
-        agent.loops = LoopDetection { stop_at: 0, withhold_at: 2, ..LoopDetection::default() };
+        agent.loops = LoopDetection::default().stop_at(0).withhold_at(2);
     });
     let mut run = writing(&bench, &[]);
     for (step, begins) in [(1, true), (2, true), (3, false)] {

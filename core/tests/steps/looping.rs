@@ -86,7 +86,7 @@ fn a27_a_loop_is_found_also_by_a_run_that_saw_only_its_end() {
 
 #[test]
 fn a28_a_warning_is_for_one_request_and_stored_nowhere() {
-    let bench = Bench::with(|agent| agent.loops = LoopDetection { warn_at: 3, ..LoopDetection::default() });
+    let bench = Bench::with(|agent| agent.loops = LoopDetection::default().warn_at(3));
     bench.say("look");
     let mut run = bench.run();
     for step in 1..=3 {
@@ -105,7 +105,7 @@ fn a28_a_warning_is_for_one_request_and_stored_nowhere() {
 
 #[test]
 fn a29_a_tool_that_loops_is_withheld_for_three_steps_and_a30_comes_back() {
-    let rules = LoopDetection { withhold_at: 5, ..LoopDetection::default() };
+    let rules = LoopDetection::default().withhold_at(5);
     let bench = Bench::with(|agent| agent.loops = rules);
     bench.say("look");
     let mut run = bench.run();
@@ -202,7 +202,7 @@ fn a32_a_turn_that_is_taken_up_again_counts_on() {
 
 #[test]
 fn a29_the_model_is_told_why_a_tool_is_gone_however_often_its_request_is_made() {
-    let rules = LoopDetection { withhold_at: 3, ..LoopDetection::default() };
+    let rules = LoopDetection::default().withhold_at(3);
     let bench = Bench::with(|agent| agent.loops = rules);
     bench.say("look");
     let mut run = bench.run();
@@ -231,7 +231,7 @@ fn a29_the_model_is_told_why_a_tool_is_gone_however_often_its_request_is_made() 
 
 #[test]
 fn a29_every_tool_that_loops_is_withheld_and_a28_warned_of() {
-    let rules = LoopDetection { warn_at: 3, withhold_at: 4, ..LoopDetection::default() };
+    let rules = LoopDetection::default().warn_at(3).withhold_at(4);
     let bench = Bench::with(|agent| agent.loops = rules.clone());
     bench.say("look");
     let mut run = bench.run();

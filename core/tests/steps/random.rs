@@ -95,14 +95,7 @@ proptest! {
             }
             // A model that reads little: what is old is summarised and cleared, again and again.
             if let Some(context_tokens) = context {
-                agent.compaction = Compaction {
-                    context_tokens,
-                    kept_turns: 1,
-                    clear_results_over: 3,
-                    kept_results: 1,
-                    summarise_results: true,
-                    ..Compaction::default()
-                };
+                agent.compaction = Compaction::default().context_tokens(context_tokens).kept_turns(1).clear_results_over(3).kept_results(1).summarise_results(true);
             }
         });
         // The session is new, or one that another was handed over to: then it has heard two words already.

@@ -32,7 +32,7 @@ fn lost() -> Result<ToolReturn, ToolError> {
 /// Calls that are given up at once; the circuit opens after so many.
 fn given_up_at_once(broken_calls_max: u32) -> Bench {
     Bench::with(|agent| {
-        agent.retries = Retries { tool_waits_ms: Vec::new(), broken_calls_max, ..Retries::default() };
+        agent.retries = Retries::default().tool_waits_ms(Vec::new()).broken_calls_max(broken_calls_max);
     })
 }
 

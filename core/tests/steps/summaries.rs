@@ -19,7 +19,7 @@ use crate::world::{calls, text};
 
 /// A model that reads 1,000 tokens, of which two steps stay.
 fn small(agent: &mut AgentSpec) {
-    agent.compaction = Compaction { context_tokens: 1_000, kept_turns: 2, ..Compaction::default() };
+    agent.compaction = Compaction::default().context_tokens(1_000).kept_turns(2);
     agent.loops.stop_at = 0;
 }
 

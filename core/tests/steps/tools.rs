@@ -297,8 +297,7 @@ fn a53_an_event_says_which_call_waits_for_whom_and_why() {
 
 #[test]
 fn h09_the_answer_of_a_client_is_bounded_as_a_result_and_as_an_error() {
-    let (usual, own) =
-        (Limits::default(), Limits { error_bytes_max: 10, result_bytes_max: 99, ..Limits::default() });
+    let (usual, own) = (Limits::default(), Limits::default().error_bytes_max(10).result_bytes_max(99));
     for (limits, is_error, most) in
         [(&usual, true, 8 * 1024), (&usual, false, 1024 * 1024), (&own, true, 10), (&own, false, 99)]
     {
@@ -308,7 +307,8 @@ fn h09_the_answer_of_a_client_is_bounded_as_a_result_and_as_an_error() {
             bench.run().model(calls(&["ask"]));
             // What it is answered under is the engine's own.
             assert!(bench.asked().id.as_str().len() <= ID_BYTES_MAX && ID_BYTES_MAX <= 256);
-            let answer = ClientAnswer { is_error, ..ClientAnswer::done("x".repeat(bytes)) };
+            let said = if is_error { ClientAnswer::failed } else { ClientAnswer::done };
+            let answer = said("x".repeat(bytes));
             bench.answer_with(&bench.asked().id, Payload::json(&answer).unwrap());
             bench.run().model(text("done"));
             let result = bench.results().remove(0);

@@ -8,8 +8,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover::models::{Script, ScriptedModel};
-use holdover::*;
+use holdover::gates::StrictestGate;
+use holdover::model::{Script, ScriptedModel};
+use holdover::prelude::*;
+use holdover::session::{InvalidId, Message};
+use holdover::store::SqliteOptions;
+use holdover::tools::{Access, ResourceProfile, RunsOn, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::policy::{Budget, NoAccounts};

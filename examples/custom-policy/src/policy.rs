@@ -1,10 +1,9 @@
 //! The policy.
 
 use async_trait::async_trait;
-use holdover::{
-    AfterTool, GateError, GateQuestion, Hook, HookError, HookPoint, OnFailure, PolicyGate, ToolEnded,
-    ToolOutput, Verdict,
-};
+use holdover::gates::{GateError, GateQuestion, PolicyGate, Verdict};
+use holdover::hooks::{AfterTool, Hook, HookError, HookPoint, OnFailure, ToolEnded};
+use holdover::tools::ToolOutput;
 use serde_json::Value;
 
 /// Bills up to a bound are paid unasked; about others a person decides.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use custom_store::{Options, RedbStore};
-use holdover::*;
+use holdover::model::{Model, ModelAnswer, ModelError, ModelRequest, ModelStream};
+use holdover::prelude::*;
 
 struct Counter;
 

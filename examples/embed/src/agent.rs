@@ -6,12 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover::models::{ModelRef, Script, ScriptedModel, connect};
-use holdover::tools::FunctionTool;
-use holdover::{
-    Agent, Agents, ApprovalRule, EffectClass, Limits, Model, RuleAction, RuleGate, ToolError, ToolName,
-    ToolOutput,
-};
+use holdover::agent::Limits;
+use holdover::model::{Model, ModelRef, Script, ScriptedModel, connect};
+use holdover::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::fs::OpenOptions;
@@ -92,7 +89,7 @@ fn clerk(
         .tool(refund)
         .tool(scan)
         .gate(RuleGate::new(vec![a_person_first]))
-        .limits(Limits { answer_timeout_ms: Some(A_WEEK_MS), ..Limits::default() });
+        .limits(Limits::default().answer_timeout_ms(Some(A_WEEK_MS)));
     Ok(clerk.build()?)
 }
 

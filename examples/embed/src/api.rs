@@ -6,11 +6,9 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use holdover::{
-    Agent, Approval, CancellationToken, ClientAnswer, Deliver, Delivered, Denial, Execute, Fork, ItemKey,
-    MessageSeq, PageRequest, PendingId, PendingKind, PendingQuery, Runtime, SessionId, SessionKey, Standing,
-    TenantId,
-};
+use holdover::pending::{ClientAnswer, PendingId, PendingKind, PendingQuery};
+use holdover::prelude::*;
+use holdover::session::{Delivered, Fork, MessageSeq, PageRequest, Standing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -146,11 +144,11 @@ async fn decide(
 ) -> Answer {
     let (key, reason) = (desk.key(session), said.reason);
     if !said.approve {
-        let denial = Denial { reason, ..Denial::by(said.by) };
+        let denial = Denial::by(said.by).reason(reason);
         return delivered(desk.runtime.deny(&key, &id, denial).await?);
     }
     let arguments = said.arguments.map(|arguments| arguments.to_string());
-    let approval = Approval { reason, arguments, ..Approval::by(said.by) };
+    let approval = Approval::by(said.by).reason(reason).arguments(arguments);
     delivered(desk.runtime.approve(&key, &id, approval).await?)
 }
 

@@ -8,7 +8,7 @@ use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
-use holdover::RuntimeError;
+use holdover::runtime::RuntimeError;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time::timeout;

@@ -6,7 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::{Stream, StreamExt, future};
-use holdover::{EventCursor, Follow, RuntimeError, SessionId, Shown};
+use holdover::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
 

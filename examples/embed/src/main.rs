@@ -17,10 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
-use holdover::models::ModelRef;
-use holdover::{
-    CancellationToken, Runtime, RuntimeOptions, SqliteOptions, SqliteStore, TenantId, Worker, WorkerOptions,
-};
+use holdover::model::ModelRef;
+use holdover::prelude::*;
+use holdover::store::SqliteOptions;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
@@ -91,10 +90,10 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
     let agent = Arc::clone(agent?);
     let store = SqliteStore::open(SqliteOptions::new(folder.join("sessions.db"))).await?;
     let lease = Duration::from_millis(options.lease_ms);
-    let runtime = Runtime::new(store, agents, RuntimeOptions { lease, ..RuntimeOptions::default() });
+    let runtime = Runtime::new(store, agents, RuntimeOptions::default().lease(lease));
 
     // The routes put work into the store, the worker takes it from there: the two may be different processes.
-    let served = WorkerOptions { tenant: Some(tenant.clone()), ..WorkerOptions::default() };
+    let served = WorkerOptions::default().tenant(Some(tenant.clone()));
     let worker = Worker::new(runtime.clone(), served);
     announce(listener.local_addr()?);
     let desk = Desk { runtime, agent, tenant, stop: stop.clone() };

@@ -7,8 +7,10 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use holdover::models::{Script, ScriptedModel};
-use holdover::*;
+use holdover::model::{Script, ScriptedModel};
+use holdover::prelude::*;
+use holdover::session::Message;
+use holdover::store::SqliteOptions;
 
 use crate::tools::Warehouse;
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use holdover::tools::FunctionTool;
-use holdover::{Access, EffectClass, InvalidId, ResourceProfile, ToolCall, ToolError, ToolName, ToolOutput};
+use holdover::prelude::*;
+use holdover::session::InvalidId;
+use holdover::tools::{Access, ResourceProfile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,12 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
-use holdover::{
-    Agent, AnswerPart, ApprovalRule, ApprovalTerms, Approvers, Compaction, EffectClass, Limits, Message,
-    Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, ResourceProfile,
-    RuleAction, RuleGate, StopReason, TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput,
-    ToolReturn, ToolSpec,
+use holdover::agent::{Compaction, Limits};
+use holdover::gates::{ApprovalTerms, Approvers};
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+    StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::Message;
+use holdover::tools::{ResourceProfile, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
 /// When the agent is made: what it never ends is left behind by its release, and ended by the next.
@@ -24,8 +27,8 @@ pub(crate) enum When {
 pub(crate) type Sent = Arc<Mutex<Vec<String>>>;
 
 pub(crate) fn agent(when: When, sent: &Sent) -> Arc<Agent> {
-    let two = Approvers { needed: 2, ..Approvers::default() };
-    let two = ApprovalTerms { approvers: two, ..ApprovalTerms::default() };
+    let two = Approvers::of(Vec::<String>::new(), 2);
+    let two = ApprovalTerms::default().approvers(two);
     let rules = vec![
         ApprovalRule::new("pay", RuleAction::Ask),
         ApprovalRule::new("grant", RuleAction::Ask).on_terms(two),
@@ -33,8 +36,8 @@ pub(crate) fn agent(when: When, sent: &Sent) -> Arc<Agent> {
     let mut agent = Agent::builder("tester")
         .instructions("Test.")
         .model(Told(when))
-        .limits(Limits { answer_timeout_ms: None, ..Limits::default() })
-        .compaction(Compaction { kept_turns: 1, ..Compaction::default() })
+        .limits(Limits::default().answer_timeout_ms(None))
+        .compaction(Compaction::default().kept_turns(1))
         .client_tool(spec("ask", EffectClass::Idempotent))
         .gate(RuleGate::new(rules));
     let tools = [

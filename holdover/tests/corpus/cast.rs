@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use holdover::layers::{Compressed, Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
-use holdover::{
-    Agent, Agents, Execute, Message, Runtime, RuntimeOptions, SessionId, SessionKey, StateStore, TenantId,
-};
+use holdover::prelude::*;
+use holdover::session::Message;
+use holdover::store::StateStore;
+use holdover::store::layers::{Compressed, Encrypted, EncryptionKey, KeyId, Keyring, PayloadCodec};
 
 /// Each is named by what it waits for, or by what became of it.
 pub(crate) const CAST: [&str; 18] = [
@@ -50,7 +50,7 @@ pub(crate) fn say(agent: &Arc<Agent>, id: &str, text: &str) -> Execute {
 }
 
 pub(crate) fn runtime<S: StateStore>(store: &Arc<S>, agent: &Arc<Agent>) -> Runtime {
-    let options = RuntimeOptions { lease: Duration::from_secs(1), ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().lease(Duration::from_secs(1));
     Runtime::new(Arc::clone(store), Agents::new().with(Arc::clone(agent)), options)
 }
 

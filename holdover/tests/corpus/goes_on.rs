@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use holdover::{
-    ClientAnswer, Deliver, Message, OutcomeKind, ResultStatus, Runtime, SessionQuery, SessionStatus,
-};
+use holdover::pending::ClientAnswer;
+use holdover::runtime::Runtime;
+use holdover::session::{Deliver, Message, OutcomeKind, ResultStatus, SessionQuery, SessionStatus};
 
 use crate::agent::{Sent, When, agent};
 use crate::cast::{SEALED, SESSIONS, key, runtime, say, sealed, transcript};
@@ -29,7 +29,7 @@ pub(crate) async fn all<P: Place>(place: &P, release: &Path) {
 }
 
 /// A session of an old release goes on to the end of its turn, and its rows still make its state.
-async fn goes_on(runtime: &Runtime, id: &str, agent: &std::sync::Arc<holdover::Agent>, sent: &Sent) {
+async fn goes_on(runtime: &Runtime, id: &str, agent: &std::sync::Arc<holdover::agent::Agent>, sent: &Sent) {
     let key = key(id);
     if id == "deleted" {
         assert_eq!(runtime.session(&key).await.unwrap(), None, "it stays deleted");

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use holdover::core::store::EventPage;
-use holdover::{
-    Approval, Deletion, Deliver, EventCursor, Fork, MessagePolicy, MessageSeq, Runtime, StateStore, Wake,
-};
+use holdover::agent::MessagePolicy;
+use holdover::prelude::*;
+use holdover::session::{Deletion, Fork, MessageSeq, Wake};
+use holdover::store::StateStore;
+use holdover_core::store::EventPage;
 
 use crate::agent::{Sent, When, agent};
 use crate::cast::{CAST, FORK, SEALED, key, runtime, say, sealed};
@@ -87,7 +88,7 @@ pub(crate) async fn approve(runtime: &Runtime, id: &str, who: &str) {
     runtime.approve(&key(id), pending[0].id(), Approval::by(who)).await.unwrap();
 }
 
-async fn loaded(runtime: &Runtime, id: &str) -> holdover::Session {
+async fn loaded(runtime: &Runtime, id: &str) -> holdover::session::Session {
     runtime.session(&key(id)).await.unwrap().expect("a session")
 }
 

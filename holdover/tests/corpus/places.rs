@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover::{
+use holdover::store::{
     PostgresOptions, PostgresStore, RedisOptions, RedisStore, SqliteOptions, SqliteStore, StateStore,
 };
 use holdover_launcher as launcher;

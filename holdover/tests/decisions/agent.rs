@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover::tools::FunctionTool;
-use holdover::{
-    Agent, AnswerPart, ApprovalRule, Message, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest,
-    ModelStream, RuleAction, RuleGate, SessionKey, StopReason, TokenUsage, ToolCall, ToolError, ToolName,
-    ToolOutput,
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::Message;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -15,13 +15,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use holdover::core::message::{Decision, ResultStatus};
-use holdover::core::payload::Digest;
-use holdover::{
-    Agents, Deliver, Delivered, DoneReason, Execute, ItemKey, Message, PendingEntry, RunOutcome, Runtime,
-    RuntimeError, RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore, TenantId, Worker,
-    WorkerOptions,
-};
+use holdover::pending::{Decision, Digest, PendingEntry};
+use holdover::prelude::*;
+use holdover::session::{Delivered, DoneReason, Message, ResultStatus, RunOutcome};
+use holdover::store::SqliteOptions;
 use tokio::sync::Barrier;
 use tokio_util::sync::CancellationToken;
 

@@ -7,10 +7,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use holdover::{
-    Agents, DoneReason, Execute, MemoryStore, RunOutcome, Runtime, RuntimeOptions, SqliteOptions,
-    SqliteStore, StateStore,
-};
+use holdover::prelude::*;
+use holdover::session::{DoneReason, RunOutcome};
+use holdover::store::{SqliteOptions, StateStore};
 use holdover_launcher::Launcher;
 use holdover_store_postgres::PostgresStore;
 use holdover_store_redis::RedisStore;
@@ -25,7 +24,7 @@ fn rounds() -> usize {
 /// A process with this handle of a store. What is paid is noted in the folder, so no store's promise is needed.
 fn process(store: Arc<dyn StateStore>, folder: &Path) -> Runtime {
     let backend = store.capabilities().backend.split(' ').next().map(str::to_owned);
-    let options = RuntimeOptions { effects_override: backend, ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().effects_override(backend);
     Runtime::new(store, Agents::new().with(agent::agent(folder)), options)
 }
 

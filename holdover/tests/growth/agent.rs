@@ -7,15 +7,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use holdover::core::list::SharedList;
-use holdover::core::message::Message;
-use holdover::{
-    Access, Agent, Agents, AnswerPart, Compaction, EffectClass, Execute, Limits, LoopDetection, Model,
-    ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream, OutcomeKind,
-    ResourceProfile, RunsOn, Runtime, RuntimeOptions, SessionId, SessionKey, SqliteOptions, SqliteStore,
-    StateStore, StopReason, TenantId, TokenUsage, Tool, ToolCall, ToolError, ToolName, ToolOutput,
-    ToolReturn, ToolSpec,
+use holdover::agent::{Compaction, Limits, LoopDetection};
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+    SharedList, StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::{Message, OutcomeKind};
+use holdover::store::{SqliteOptions, StateStore};
+use holdover::tools::{Access, ResourceProfile, RunsOn, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
 /// What every tool answers: 4 KB.
@@ -152,7 +152,7 @@ impl Tool for Answering {
 
 /// An agent that gives `answers` at each of `steps` steps.
 pub(crate) fn agent(answers: Answers, steps: u64, hooks: Hooks) -> Arc<Agent> {
-    let limits = Limits { max_steps: u32::MAX, max_run_ms: None, ..Limits::default() };
+    let limits = Limits::default().max_steps(u32::MAX).max_run_ms(None);
     let agent = Agent::builder("grower")
         .model(Scripted { answers, steps, hooks, shown: Mutex::default() })
         .tool(Answering::new("send", EffectClass::AtMostOnce))
@@ -175,11 +175,8 @@ pub(crate) async fn open(folder: &Path) -> SqliteStore {
 /// Runs one turn of `agent` to its end.
 pub(crate) async fn run(store: Arc<dyn StateStore>, agent: Arc<Agent>) -> SessionKey {
     let agents = Agents::new().with(Arc::clone(&agent));
-    let options = RuntimeOptions {
-        lease: Duration::from_secs(3600),
-        delta_interval: Some(DELTA_INTERVAL),
-        ..RuntimeOptions::default()
-    };
+    let options =
+        RuntimeOptions::default().lease(Duration::from_secs(3600)).delta_interval(Some(DELTA_INTERVAL));
     let runtime = Runtime::new(store, Arc::new(agents), options);
     let request = Execute::new(TenantId::new("acme").unwrap(), agent, "Do it, step by step.")
         .in_session(SessionId::new("growing").unwrap());

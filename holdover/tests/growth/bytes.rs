@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use holdover::core::ids::MessageSeq;
-use holdover::core::store::{MessageRange, StateStoreExt};
-use holdover::{SessionKey, SqliteStore};
+use holdover::session::{MessageSeq, SessionKey};
+use holdover::store::SqliteStore;
+use holdover_core::store::{MessageRange, StateStoreExt};
 use sqlx::{ConnectOptions, Connection, Row};
 
 use crate::agent::{self, Answer};

@@ -6,10 +6,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use holdover::SqliteStore;
-use holdover::core::store::{
-    Answer, Commit, CommitOutcome, Layered, LeaseOutcome, Receipt, Request, StateStore, StoreError,
-};
+use holdover::store::{SqliteStore, StateStore, StoreError};
+use holdover_core::store::{Answer, Commit, CommitOutcome, Layered, LeaseOutcome, Receipt, Request};
 use tokio::sync::watch;
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -204,7 +202,7 @@ impl<S: tracing::Subscriber> Layer<S> for Statements {
 }
 
 #[async_trait]
-impl holdover::core::store::Layer for Watched {
+impl holdover_core::store::Layer for Watched {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         if let Request::Renew(..) = &request {
             self.seen.lock().unwrap().renewals += 1;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover::MemoryStore;
+use holdover::store::MemoryStore;
 
 use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check, check_late};
 

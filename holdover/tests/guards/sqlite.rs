@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover::{SqliteOptions, SqliteStore};
+use holdover::store::{SqliteOptions, SqliteStore};
 
 use crate::step::{ALLOCATED, ALLOCATIONS, Counts, HOPS, check};
 

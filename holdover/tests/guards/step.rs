@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use holdover::StateStore;
+use holdover::store::StateStore;
 use stats_alloc::INSTRUMENTED_SYSTEM;
 use tokio::runtime::Builder;
 

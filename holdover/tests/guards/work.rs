@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::stream;
-use holdover::{
-    Access, Agent, Agents, AnswerPart, Compaction, EffectClass, Execute, Limits, LoopDetection, Model,
-    ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, OutcomeKind, ResourceProfile, RunsOn,
-    Runtime, RuntimeOptions, StateStore, StopReason, TenantId, TokenUsage, Tool, ToolCall, ToolError,
-    ToolName, ToolOutput, ToolReturn, ToolSpec,
+use holdover::agent::{Compaction, Limits, LoopDetection};
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::OutcomeKind;
+use holdover::store::StateStore;
+use holdover::tools::{Access, ResourceProfile, RunsOn, Tool, ToolReturn, ToolSpec};
 use serde_json::{Value, json};
 
 const BYTES: usize = 200;
@@ -70,14 +72,14 @@ pub(crate) async fn session(store: &Arc<dyn StateStore>, steps: u64) {
     let agent = Agent::builder("w")
         .tool(Send(send))
         .model(Scripted(steps))
-        .limits(Limits { max_steps: u32::MAX, max_run_ms: None, ..Limits::default() })
+        .limits(Limits::default().max_steps(u32::MAX).max_run_ms(None))
         .loops(LoopDetection::OFF)
         .compaction(Compaction::OFF)
         .build();
     let agent = Arc::new(agent.unwrap());
     let agents = Agents::new().with(Arc::clone(&agent));
     // A store in memory survives nothing: here no effect needs it to.
-    let options = RuntimeOptions { effects_override: Some("memory".into()), ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().effects_override(Some("memory".into()));
     let runtime = Runtime::new(Arc::clone(store), agents, options);
     let run = runtime.execute(Execute::new(TenantId::new("acme").unwrap(), agent, "go")).await.unwrap();
     assert_eq!(run.outcome().await.unwrap().kind(), OutcomeKind::Completed);

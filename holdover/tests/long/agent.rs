@@ -10,13 +10,14 @@ use std::process::Command;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover::core::compaction::{SECTIONS, tokens_of};
-use holdover::tools::FunctionTool;
-use holdover::{
-    Agent, AnswerPart, Compaction, EffectClass, Limits, Message, Model, ModelAnswer, ModelError,
-    ModelErrorKind, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage, ToolCall, ToolError,
-    ToolName, ToolOutput,
+use holdover::agent::{Compaction, Limits};
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelErrorKind, ModelEvent, ModelRequest, ModelStream,
+    StopReason, TokenUsage,
 };
+use holdover::prelude::*;
+use holdover::session::Message;
+use holdover_core::compaction::{SECTIONS, tokens_of};
 
 /// How many rooms there are: a step each.
 pub(crate) const ROOMS: u32 = 200;
@@ -152,8 +153,8 @@ pub(crate) fn agent(folder: &Path) -> Arc<Agent> {
             }
         },
     );
-    let limits = Limits { max_steps: ROOMS + 1, ..Limits::default() };
-    let compaction = Compaction { context_tokens: CONTEXT_TOKENS, ..Compaction::default() };
+    let limits = Limits::default().max_steps(ROOMS + 1);
+    let compaction = Compaction::default().context_tokens(CONTEXT_TOKENS);
     let agent = Agent::builder("visitor")
         .model(Visitor(world))
         .tool(visit.effect(EffectClass::Idempotent))

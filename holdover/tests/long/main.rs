@@ -14,10 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::{DEADLY, ROOMS, WORD, World};
-use holdover::{
-    Agents, CancellationToken, Execute, ItemKey, Message, ResultStatus, Runtime, RuntimeOptions, SessionId,
-    SessionKey, SqliteOptions, SqliteStore, StateStore, TenantId, Worker, WorkerOptions,
-};
+use holdover::prelude::*;
+use holdover::session::{Message, ResultStatus};
+use holdover::store::{SqliteOptions, StateStore};
 use holdover_launcher::Launcher;
 use holdover_store_postgres::PostgresStore;
 
@@ -92,7 +91,7 @@ async fn open(folder: &Path, store: &str) -> Runtime {
     };
     let agents = Agents::new().with(agent::agent(folder));
     // Whoever died is succeeded soon.
-    let options = RuntimeOptions { lease: Duration::from_secs(1), ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().lease(Duration::from_secs(1));
     Runtime::new(store, Arc::new(agents), options)
 }
 

@@ -16,6 +16,7 @@ pub struct Script {
 
 /// A text that is no script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScriptError {
     /// It cannot be read as one.
     #[error("line {line}: {why}")]

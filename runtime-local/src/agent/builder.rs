@@ -307,7 +307,7 @@ impl AgentBuilder {
         }
         let (provisions, points) = (!self.provisioners.is_empty(), hooks.points());
         let summarise_results = self.spec.compaction.summarise_results || self.summariser.is_some();
-        let compaction = Compaction { summarise_results, ..self.spec.compaction.clone() };
+        let compaction = self.spec.compaction.clone().summarise_results(summarise_results);
         let spec = AgentSpec {
             compaction,
             tools: specs,

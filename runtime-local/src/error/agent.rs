@@ -4,6 +4,7 @@ use holdover_core::ids::{InvalidId, ToolName};
 
 /// An error in the definition of an agent.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AgentError {
     /// Name and version make no valid queue label.
     #[error("agent {agent:?}: name and version: {source}")]

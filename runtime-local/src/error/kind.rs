@@ -7,6 +7,7 @@ use super::RuntimeError;
 
 /// The kind of an error: a small closed set, for a front end that must answer something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RuntimeErrorKind {
     /// The named thing does not exist.
     NotFound,

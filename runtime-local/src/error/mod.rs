@@ -20,6 +20,7 @@ pub use kind::RuntimeErrorKind;
 
 /// An error of the runtime, for its callers.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuntimeError {
     /// There is no such session, or it was deleted meanwhile.
     #[error("session {key}: there is no such session")]

@@ -14,6 +14,7 @@ const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Options of a [`Runtime`](crate::Runtime).
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct RuntimeOptions {
     /// The name of this worker in leases and run records; drawn if none.
     pub worker: Option<WorkerId>,
@@ -46,6 +47,20 @@ pub struct RuntimeOptions {
     /// An observer of the models' words before they are durable.
     pub observer: Option<Arc<dyn RunObserver>>,
 }
+
+holdover_core::setters! { RuntimeOptions {
+    lease: Duration,
+    model_stall: Duration,
+    model_timeout: Duration,
+    provision_timeout: Duration,
+    operation_timeout: Duration,
+    observer: Option<Arc<dyn RunObserver>>,
+} into {
+    worker: Option<WorkerId>,
+    delta_interval: Option<Duration>,
+    effects_override: Option<String>,
+    program: Option<String>,
+} }
 
 impl Default for RuntimeOptions {
     fn default() -> Self {

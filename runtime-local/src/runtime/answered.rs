@@ -12,6 +12,7 @@ use crate::error::RuntimeError;
 /// Facts about the newest answer to a pending call that has all the answers it needs. The next run takes them
 /// up, and nobody has to act on the call any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Answered {
     /// The person who answered, if the answer says so.
     pub by: Option<String>,

@@ -14,6 +14,7 @@ use crate::error::RuntimeError;
 
 /// An approval of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Approval {
     /// The person who approves; not empty. Where a call needs several approvals, this name tells people
     /// apart.
@@ -49,6 +50,18 @@ impl Approval {
         Self { reason: Some(reason.into()), ..self }
     }
 
+    /// Sets the reason, if there is one.
+    #[must_use]
+    pub fn reason(self, reason: Option<String>) -> Self {
+        Self { reason, ..self }
+    }
+
+    /// Sets the arguments to run with instead, if there are any.
+    #[must_use]
+    pub fn arguments(self, arguments: Option<String>) -> Self {
+        Self { arguments, ..self }
+    }
+
     /// Runs the call with these arguments instead, as JSON text. Schema and policy check them again.
     #[must_use]
     pub fn editing(self, arguments: impl Into<String>) -> Self {
@@ -76,6 +89,7 @@ impl Approval {
 
 /// A denial of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Denial {
     /// The person who denies; not empty.
     pub by: Option<String>,
@@ -101,11 +115,43 @@ impl Denial {
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..self }
     }
+
+    /// Sets the reason, if there is one; the model is told.
+    #[must_use]
+    pub fn reason(self, reason: Option<String>) -> Self {
+        Self { reason, ..self }
+    }
 }
+
+/// A decision needs a name, and often nothing else: `runtime.approve(&session, id, "ann")`.
+macro_rules! named {
+    ($decision:ident) => {
+        impl From<&str> for $decision {
+            fn from(by: &str) -> Self {
+                Self::by(by)
+            }
+        }
+
+        impl From<String> for $decision {
+            fn from(by: String) -> Self {
+                Self::by(by)
+            }
+        }
+
+        impl From<Option<String>> for $decision {
+            fn from(by: Option<String>) -> Self {
+                Self { by, ..Self::default() }
+            }
+        }
+    };
+}
+
+named!(Approval);
+named!(Denial);
 
 impl Runtime {
     /// Approves a call that waits for a person, or adds one of several approvals that it needs; each name
-    /// counts once.
+    /// counts once. A name is an [`Approval`]: `runtime.approve(&session, id, "ann")`.
     ///
     /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide;
     /// or the approval certainly could not be carried out as [given](RuntimeError::Unfit).
@@ -117,8 +163,9 @@ impl Runtime {
         &self,
         key: &SessionKey,
         pending: &PendingId,
-        approval: Approval,
+        approval: impl Into<Approval>,
     ) -> Result<Delivered, RuntimeError> {
+        let approval = approval.into();
         self.decide(key, pending, |saw| approval.decision(saw)).await
     }
 
@@ -127,9 +174,9 @@ impl Runtime {
         &self,
         key: &SessionKey,
         pending: &PendingId,
-        denial: Denial,
+        denial: impl Into<Denial>,
     ) -> Result<Delivered, RuntimeError> {
-        let Denial { by, reason } = denial;
+        let Denial { by, reason } = denial.into();
         let decide = |saw| Decision {
             approve: false,
             saw,

@@ -31,6 +31,7 @@ pub struct Deciders {
 
 /// People who may answer from an instant on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Later {
     /// The instant.
     pub at: Timestamp,

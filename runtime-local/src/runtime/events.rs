@@ -15,6 +15,7 @@ use crate::error::RuntimeError;
 
 /// An event with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct EventEntry {
     /// The cursor after the event.
     #[serde(skip)]
@@ -29,6 +30,7 @@ pub struct EventEntry {
 
 /// A piece of an answer that is not complete yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DeltaEntry {
     /// The cursor after the delta.
     #[serde(skip)]
@@ -45,6 +47,7 @@ pub struct DeltaEntry {
 /// which Server-Sent Events carry beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Shown {
     /// An event: committed, and final. An event that announces the message of a stream ([`Event::Message`]
     /// with `stream`) replaces that stream's deltas.

@@ -19,6 +19,7 @@ use crate::host::draw_id;
 
 /// A message that starts a turn, in a new or an existing session.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Execute {
     /// The tenant of the session.
     pub tenant: TenantId,

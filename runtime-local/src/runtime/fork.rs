@@ -67,6 +67,7 @@ pub(super) struct Branch<'a> {
 
 /// A session that was forked.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Forked {
     /// The key of the fork.
     pub key: SessionKey,
@@ -80,6 +81,7 @@ pub struct Forked {
 
 /// A checkpoint, decoded.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct CheckpointEntry {
     /// The checkpoint, as it is stored.
     pub checkpoint: Checkpoint,

@@ -70,6 +70,7 @@ impl HandOff {
 
 /// A session that was handed a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HandedOff {
     /// The key of the new session.
     pub key: SessionKey,

@@ -16,6 +16,7 @@ use crate::error::RuntimeError;
 /// A move of a session's machine. Its number refers to the machine after the move
 /// ([`Runtime::machine_after`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Move {
     /// The number of the move, from 1.
     pub number: usize,

@@ -21,6 +21,7 @@ const TRIES_MAX: u32 = 8;
 
 /// A message that no turn has taken yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct QueuedMessage {
     /// The place in the inbox, by which the message is withdrawn or replaced.
     pub item: InboxSeq,

@@ -18,6 +18,7 @@ use crate::error::RuntimeError;
 /// `deadline`; `deciders` where the terms say who decides, and `answered` once nobody has to act on it any
 /// more.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PendingEntry {
     /// The pending call, as it is stored.
     pub call: PendingCall,
@@ -68,6 +69,7 @@ impl Serialize for PendingEntry {
 /// that are known without reading it: `id`, `session`, `call`, `kind`, `opened_at`, `deadline`. `unreadable`
 /// says why.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnreadablePending {
     /// The pending call, as it is stored.
     pub call: PendingCall,
@@ -98,6 +100,7 @@ impl Serialize for UnreadablePending {
 
 /// A page of pending calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PendingPage {
     /// The calls that can be read, soonest deadline first.
     pub items: Vec<PendingEntry>,

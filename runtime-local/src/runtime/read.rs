@@ -18,6 +18,7 @@ pub(super) const MESSAGES_AT_ONCE: u64 = 256;
 
 /// A message with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MessageEntry {
     /// The place of the message.
     pub seq: MessageSeq,

@@ -17,6 +17,7 @@ const TRIES_MAX: u32 = 8;
 
 /// The result of rebuilding a session from its rows.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Replay {
     /// The number of rows.
     pub rows: usize,

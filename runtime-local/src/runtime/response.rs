@@ -14,6 +14,7 @@ use crate::error::RuntimeError;
 
 /// The result of the last turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Response {
     /// The number of the turn.
     pub turn: TurnNumber,

@@ -16,6 +16,7 @@ const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 /// The data to remove, and from which sessions. A session that is active, suspended or due, or that has an
 /// unread item or a waiting interrupt, is never touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Retention {
     /// Only sessions of this tenant; of all tenants if none.
     pub tenant: Option<TenantId>,
@@ -25,6 +26,30 @@ pub struct Retention {
     pub unchanged_for: Duration,
     /// The data to remove.
     pub remove: Remove,
+}
+
+impl Retention {
+    /// Removes sessions in which nothing has changed for this time.
+    pub fn sessions(unchanged_for: Duration) -> Self {
+        Self { tenant: None, status: Vec::new(), unchanged_for, remove: Remove::Sessions }
+    }
+
+    /// Removes all checkpoints but the newest `keep`, of sessions in which nothing has changed for this time.
+    pub fn checkpoints(keep: NonZeroU32, unchanged_for: Duration) -> Self {
+        Self { remove: Remove::Checkpoints { keep }, ..Self::sessions(unchanged_for) }
+    }
+
+    /// Only of this tenant.
+    #[must_use]
+    pub fn of_tenant(self, tenant: impl Into<Option<TenantId>>) -> Self {
+        Self { tenant: tenant.into(), ..self }
+    }
+
+    /// Only sessions that rest with one of these statuses.
+    #[must_use]
+    pub fn with_status(self, status: impl IntoIterator<Item = SessionStatus>) -> Self {
+        Self { status: status.into_iter().collect(), ..self }
+    }
 }
 
 impl Runtime {

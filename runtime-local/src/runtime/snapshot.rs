@@ -13,6 +13,7 @@ use crate::error::RuntimeError;
 /// A session at one instant, and the cursor from which its events continue. A client that shows it and then
 /// [follows](Runtime::follow) after its cursor misses nothing and is told nothing twice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// The standing of the session. Of the calls that owed an answer at that instant, it has those that still
     /// do; the events after the cursor tell of the others.

@@ -15,6 +15,7 @@ use crate::error::RuntimeError;
 /// ([its label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null),
 /// `pending`, and `unreadable` if there are any.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Standing {
     /// The session, as it is stored.
     pub session: Session,

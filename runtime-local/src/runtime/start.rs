@@ -20,6 +20,7 @@ const TRIES_MAX: u32 = 8;
 
 /// The result of [`Runtime::start`].
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Started {
     /// The session.
     pub key: SessionKey,

@@ -17,6 +17,7 @@ use crate::error::RuntimeError;
 
 /// A session that would not go on as it should.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Breaking {
     /// The session.
     pub key: SessionKey,
@@ -33,6 +34,7 @@ pub struct Breaking {
 /// A reason that keeps a session from going on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "breaks", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Breaks {
     /// A newer version wrote the session's state.
     NewerFormat {

@@ -135,7 +135,7 @@ async fn a_decision_says_who_decides_or_says_nothing_of_it() {
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let asked = only_pending(&runtime, &key).await;
     for by in ["", " "] {
-        let nobody = Approval { by: Some(by.into()), ..Approval::default() };
+        let nobody = Approval::by(by);
         let error = runtime.approve(&key, &asked, nobody).await.unwrap_err();
         assert_eq!(error.kind(), RuntimeErrorKind::Invalid, "{error}");
     }

@@ -15,8 +15,8 @@ use holdover_core::message::{ClientAnswer, ResultStatus};
 use holdover_core::payload::Digest;
 use holdover_core::store::{EventCursor, OutcomeKind, PageRequest, PendingKind, PendingQuery, SessionStatus};
 use holdover_runtime_local::{
-    Answered, Approval, Delivered, Denial, EDIT_BYTES_MAX, Follow, PendingEntry, RuntimeError,
-    RuntimeErrorKind, WorkerOptions,
+    Approval, Delivered, Denial, EDIT_BYTES_MAX, Follow, PendingEntry, RuntimeError, RuntimeErrorKind,
+    WorkerOptions,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -43,7 +43,7 @@ async fn an_approval_from_another_process_lets_the_call_run_once() {
     assert_eq!((session.status, session.lease), (SessionStatus::Suspended, None));
 
     let call = only_pending(&second, &key).await;
-    let approval = Approval { by: Some("ada".into()), ..Approval::default() };
+    let approval = Approval::by("ada");
     let delivered = second.approve(&key, &call, approval.clone()).await.unwrap();
     assert_eq!(delivered, Delivered::Accepted);
     assert_eq!(second.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
@@ -64,7 +64,7 @@ async fn an_edit_runs_with_the_edited_arguments() {
     let runtime = runtime(&store, &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let call = only_pending(&runtime, &key).await;
-    let edit = Approval { arguments: Some(r#"{"n":5}"#.into()), ..Approval::default() };
+    let edit = Approval::default().editing(r#"{"n":5}"#);
     runtime.approve(&key, &call, edit).await.unwrap();
     assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::Completed);
     let sent: Vec<_> = tool.calls().into_iter().map(|call| call.arguments).collect();
@@ -79,12 +79,8 @@ async fn c25_what_would_come_to_nothing_is_refused_also_where_nobody_knows_the_a
     let runtime = runtime(&store, &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let (before, call) = (runtime.session(&key).await.unwrap(), only_pending(&runtime, &key).await);
-    let edit = |arguments: &str| Approval { arguments: Some(arguments.into()), ..Approval::default() };
-    let only = |name: &str| Approval {
-        always: true,
-        only: [(name, "*")].into_iter().collect(),
-        ..Approval::default()
-    };
+    let edit = |arguments: &str| Approval::default().editing(arguments);
+    let only = |name: &str| Approval::default().always_where([(name, "*")].into_iter().collect());
     for (approval, why) in [
         (edit(r#"{"n":"seven"}"#), "/n: "),
         (edit("{"), "arguments: not JSON"),
@@ -112,7 +108,7 @@ async fn c25_an_edit_is_judged_by_the_agent_as_it_is_now() {
     let now = of(tool.clone());
     let process = runtime(&store, &now);
     let call = only_pending(&process, &key).await;
-    let edit = Approval { arguments: Some(r#"{"n":"seven"}"#.into()), ..Approval::default() };
+    let edit = Approval::default().editing(r#"{"n":"seven"}"#);
     let refused = runtime(&store, &before).approve(&key, &call, edit.clone()).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::Unfit { .. }), "{refused}");
     process.approve(&key, &call, edit).await.unwrap();
@@ -129,7 +125,7 @@ async fn a_tool_that_is_called_as_the_asking_for_more_steps_is_approved_as_any()
     let runtime = runtime(&store, &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let call = only_pending(&runtime, &key).await;
-    let always = Approval { always: true, ..Approval::default() };
+    let always = Approval::default().always();
     runtime.would_approve(&key, &call, &always).await.unwrap();
     assert_eq!(runtime.pending(&key).await.unwrap().len(), 1, "nothing was said yet");
     runtime.approve(&key, &call, always).await.unwrap();
@@ -147,7 +143,7 @@ async fn a_denied_call_never_runs_and_the_model_is_told() {
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let call = only_pending(&runtime, &key).await;
     // No agent is needed to deny.
-    let denial = Denial { reason: Some("too much".into()), by: None };
+    let denial = Denial::default().because("too much");
     let delivered = agentless(&store).deny(&key, &call, denial).await.unwrap();
     assert_eq!(delivered, Delivered::Accepted);
     runtime.wait(&key).await.unwrap();
@@ -177,7 +173,7 @@ async fn a_client_tool_is_answered_from_outside() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_long_is_not_delivered_and_the_call_waits_as_before() {
     let tool = Fake::echo("pay");
-    let limits = Limits { result_bytes_max: 4, ..Limits::default() };
+    let limits = Limits::default().result_bytes_max(4);
     for (call, text) in [("ask_user", "12345"), ("pay", "")] {
         let model = Script::calling(vec![(call, r#"{"n":1}"#)]);
         let built = agent(&model).client_tool(spec("ask_user")).tool(tool.clone()).limits(limits.clone());
@@ -190,7 +186,7 @@ async fn an_answer_that_is_too_long_is_not_delivered_and_the_call_waits_as_befor
         // A process that knows no agent reads the limit from what is stored with the session.
         let refused = if call == "pay" {
             let arguments = format!(r#"{{"n":"{}"}}"#, "x".repeat(EDIT_BYTES_MAX));
-            let edit = Approval { arguments: Some(arguments), ..Approval::default() };
+            let edit = Approval::default().editing(arguments);
             agentless(&store).approve(&key, &pending, edit).await
         } else {
             let answer = ClientAnswer::done(text);
@@ -219,7 +215,7 @@ async fn of_64_deciders_one_decides_and_the_call_runs_once() {
         let (runtime, key, call) = (runtime.clone(), key.clone(), call.clone());
         tokio::spawn(async move {
             let by = Some(format!("decider {at}"));
-            let delivered = runtime.approve(&key, &call, Approval { by, ..Approval::default() }).await;
+            let delivered = runtime.approve(&key, &call, Approval::from(by)).await;
             let outcome = runtime.wait(&key).await.unwrap();
             assert_eq!(outcome.kind(), OutcomeKind::Completed);
             delivered
@@ -305,7 +301,7 @@ async fn an_approval_is_seen_at_once_while_a_sibling_runs() {
 async fn an_approval_that_nobody_gives_times_out_by_itself() {
     let tool = Fake::echo("pay");
     let model = Script::calling(vec![("pay", "{}")]);
-    let limits = Limits { answer_timeout_ms: Some(60_000), ..Limits::default() };
+    let limits = Limits::default().answer_timeout_ms(Some(60_000));
     let agent = agent(&model).tool(tool.clone()).gate(asking_for("pay")).limits(limits);
     let agent = Arc::new(agent.build().unwrap());
     let store = store();
@@ -415,11 +411,11 @@ async fn what_is_answered_and_waits_to_be_taken_up_says_by_whom_and_when() {
 
     // No worker runs: the answer waits.
     let at = runtime.now();
-    let approval = Approval { by: Some("ann".into()), ..Approval::default() };
+    let approval = Approval::by("ann");
     inbox.approve(&key, owed.id(), approval).await.unwrap();
     let page = inbox.list_pending(&PendingQuery::all(tenant())).await.unwrap();
     let answered = page.items[0].answered.clone().expect("nobody has to act on it any more");
-    assert_eq!(answered, Answered { by: Some("ann".into()), at: Some(at) });
+    assert_eq!((answered.by.as_deref(), answered.at), (Some("ann"), Some(at)));
     let shown = serde_json::to_value(&page.items[0]).unwrap();
     assert_eq!(shown["answered"], json!({ "by": "ann", "at": at }));
 

@@ -84,7 +84,7 @@ pub(crate) async fn file_store(file: impl AsRef<Path>) -> Layered<SqliteStore, W
 }
 
 pub(crate) fn options() -> RuntimeOptions {
-    RuntimeOptions { effects_override: Some("memory".into()), ..RuntimeOptions::default() }
+    RuntimeOptions::default().effects_override(Some("memory".into()))
 }
 
 /// A runtime that finds this agent.

@@ -190,7 +190,7 @@ async fn u10_a_summary_that_takes_too_long_says_nothing_of_its_model() {
         }
         Say::Text("hello")
     });
-    let compaction = Compaction { kept_turns: 1, ..Compaction::default() };
+    let compaction = Compaction::default().kept_turns(1);
     let agent = agent(&model).retries(Retries::none()).breaker(BreakerRules::default());
     let agent = Arc::new(agent.compaction(compaction).build().unwrap());
     let process = runtime(&store(), &agent);
@@ -404,7 +404,7 @@ async fn an_agent_without_a_breaker_asks_whatever_others_found_out() {
 
 #[test]
 fn rules_that_cannot_be_meant_are_refused() {
-    let rules = BreakerRules { probe_ms: 0, ..BreakerRules::default() };
+    let rules = BreakerRules::default().probe_ms(0);
     let error = agent(&Provider::default().model()).breaker(rules).build().unwrap_err();
     assert_eq!(error.to_string(), "agent \"tester\": breaker.probe_ms: is zero");
 }

@@ -121,8 +121,8 @@ async fn b15_each_mode_has_its_words_its_tools_and_its_model() {
 
 #[tokio::test(start_paused = true)]
 async fn b15_the_model_of_a_mode_costs_what_it_costs_and_is_stored_only_if_it_is_said() {
-    let prices = |each| Prices { input_microusd: each, output_microusd: each, ..Prices::default() };
-    let limits = Limits { prices: prices(1_000_000), ..Limits::default() };
+    let prices = |each| Prices::default().input_microusd(each).output_microusd(each);
+    let limits = Limits::default().prices(prices(1_000_000));
     let model = Script::new(|_| Say::Text("fine"));
     let (plain, planner) = (acting_and_looking(&model).limits(limits.clone()), Arc::new(model.clone()));
     let plain = plain.model_in(Mode::Plan, planner.clone()).build().unwrap();

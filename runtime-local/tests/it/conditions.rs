@@ -112,8 +112,8 @@ async fn of_the_word_of_the_tool_and_that_of_the_gate_the_stricter_counts() {
     assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Denied);
 
     // Two approvals are more than one, and people are told both reasons.
-    let two = Approvers { needed: 2, ..Approvers::default() };
-    let two = ApprovalTerms { approvers: two, ..ApprovalTerms::default() };
+    let two = Approvers::of(Vec::<String>::new(), 2);
+    let two = ApprovalTerms::default().approvers(two);
     let (agent, _, runtime) = build(treasurer(&[500], &paid).gate(asks("pay", two)));
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let asked = runtime.pending(&key).await.unwrap().remove(0);
@@ -136,7 +136,7 @@ async fn of_the_word_of_the_tool_and_that_of_the_gate_the_stricter_counts() {
 #[tokio::test(start_paused = true)]
 async fn that_nobody_decides_in_time_does_not_let_a_call_run_that_its_tool_asks_about() {
     let paid = Paid::default();
-    let silence_is_a_yes = ApprovalTerms { at_expiry: AtExpiry::Approve, ..ApprovalTerms::default() };
+    let silence_is_a_yes = ApprovalTerms::default().at_expiry(AtExpiry::Approve);
     let gate = asks("pay", silence_is_a_yes);
     let (agent, _, runtime) = build(treasurer(&[100, 500], &paid).gate(gate));
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;

@@ -62,7 +62,7 @@ async fn b21_the_model_is_told_and_asked_again_and_the_turn_ends_with_what_it_sa
 
 #[tokio::test(start_paused = true)]
 async fn b21_a_hook_that_is_never_content_is_heard_three_times_or_as_often_as_the_agent_says() {
-    for (limits, most) in [(Limits::default(), 3), (Limits { corrections_max: 1, ..Limits::default() }, 1)] {
+    for (limits, most) in [(Limits::default(), 3), (Limits::default().corrections_max(1), 1)] {
         let model = Script::new(|_| Say::Text("It rains."));
         let agent = Arc::new(agent(&model).hook(Sources).limits(limits).build().unwrap());
         let runtime = runtime(&store(), &agent);

@@ -56,7 +56,7 @@ async fn a_planned_stop_leaves_no_call_in_doubt_and_another_worker_goes_on_at_on
     let store = store();
     let (first, second) = (runtime(&store, &agent), runtime(&store, &agent));
     let key = first.start(say(&agent, "go")).await.unwrap().key;
-    let options = WorkerOptions { shutdown_grace: Duration::from_secs(100), ..WorkerOptions::default() };
+    let options = WorkerOptions::default().shutdown_grace(Duration::from_secs(100));
     let working = told(Worker::new(first.clone(), options), &tool).await;
     let began = Instant::now();
     let _idle = worker(&second, WorkerOptions::default());
@@ -97,7 +97,7 @@ async fn how_far_runs_go_on_is_an_option() {
         let runtime = runtime(&store, &agent);
         let key = runtime.start(say(&agent, "go")).await.unwrap().key;
         let shutdown_grace = Duration::from_secs(100);
-        let options = WorkerOptions { drain, shutdown_grace, ..WorkerOptions::default() };
+        let options = WorkerOptions::default().drain(drain).shutdown_grace(shutdown_grace);
         assert_eq!(told(Worker::new(runtime.clone(), options), &tool).await.await.unwrap(), 0);
         let left = runtime.session(&key).await.unwrap().unwrap();
         assert_eq!((tool.calls().len(), left.status), (calls, status), "{drain:?}");

@@ -297,7 +297,7 @@ async fn a40_what_was_begun_for_an_answer_that_fails_is_stopped_and_the_next_ans
     let (model, log) = (Dictated::default(), Log::new());
     let look = reader(&log);
     let (broken, pen) = (model.answer(), model.answer());
-    let retries = Retries { model_waits_ms: vec![10], ..Retries::default() };
+    let retries = Retries::default().model_waits_ms(vec![10]);
     let agent = Arc::new(agent(&model).tool(look.clone()).retries(retries).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);
@@ -343,7 +343,7 @@ async fn a40_nothing_is_sent_beside_what_is_left_of_a_read_that_was_begun_in_vai
     let look = reader(&log).slow_to_clean_up();
     let put = Watched::new("put", EffectClass::Idempotent, &log);
     let (broken, pen) = (model.answer(), model.answer());
-    let retries = Retries { model_waits_ms: vec![10], ..Retries::default() };
+    let retries = Retries::default().model_waits_ms(vec![10]);
     let built = agent(&model).tool(look.clone()).tool(put.clone()).retries(retries).build().unwrap();
     let agent = Arc::new(built);
     let store = store();
@@ -510,7 +510,7 @@ async fn a40_the_time_of_a_call_runs_from_when_it_began() {
     let (model, log) = (Dictated::default(), Log::new());
     let look = reader(&log);
     let pen = model.answer();
-    let retries = Retries { tool_waits_ms: Vec::new(), ..Retries::default() };
+    let retries = Retries::default().tool_waits_ms(Vec::new());
     let agent = Arc::new(agent(&model).tool(look.clone()).retries(retries).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);

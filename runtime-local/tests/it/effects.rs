@@ -6,7 +6,7 @@ use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::message::Message;
 use holdover_core::store::OutcomeKind;
-use holdover_runtime_local::{Agents, Provisional, RunObserver, Runtime, RuntimeOptions};
+use holdover_runtime_local::{Agents, Provisional, RunObserver, Runtime};
 
 use crate::bench::{agent, asking_for, finish, only_pending, options, runtime, say, store};
 use crate::script::{Script, results};
@@ -38,7 +38,7 @@ async fn an_observer_reads_along() {
     let model = Script::calling(vec![("echo", "{}")]);
     let agent = Arc::new(agent(&model).tool(Fake::echo("echo")).gate(asking_for("echo")).build().unwrap());
     let reader = Arc::new(Reader::default());
-    let options = RuntimeOptions { observer: Some(reader.clone()), ..options() };
+    let options = options().observer(Some(reader.clone()));
     let agents = Agents::new().with(Arc::clone(&agent));
     let runtime = Runtime::new(Arc::new(store()), Arc::new(agents), options);
     let (key, _) = finish(runtime.execute(say(&agent, "hi")).await.unwrap()).await;

@@ -90,7 +90,7 @@ async fn u11_what_does_not_fit_a_session_names_it_and_the_call_the_key_or_the_fi
     // A decision: which call, and which of its fields.
     let unknown = PendingId::new("nothing").unwrap();
     names(runtime.approve(&key, &unknown, Approval::default()).await, &[session, "pending call nothing"]);
-    let long = Approval { arguments: Some("x".repeat(EDIT_BYTES_MAX + 1)), ..Approval::default() };
+    let long = Approval::default().editing("x".repeat(EDIT_BYTES_MAX + 1));
     names(runtime.approve(&key, &asked, long).await, &[session, asked.as_str(), "arguments", "bytes"]);
     let pending = runtime.pending(&key).await.unwrap();
     let answer = ClientAnswer::done("42");
@@ -146,11 +146,11 @@ fn u11_an_agent_and_an_id_that_cannot_be_name_the_field() {
     names(agent(&model).tool(Fake::echo("a")).tool(Fake::echo("a")).build(), &["tester", "tool a"]);
     let unknown = agent(&model).human_only(ToolName::new("b").unwrap()).build();
     names(unknown, &["tester", "human_only", "b"]);
-    let zero = Limits { max_steps: 0, ..Default::default() };
+    let zero = Limits::default().max_steps(0);
     let zero: Result<_, AgentError> = agent(&model).limits(zero).build();
     names(zero, &["tester", "max_steps"]);
     let loops = |stop_at, warn_at| {
-        agent(&model).loops(LoopDetection { stop_at, warn_at, ..LoopDetection::default() }).build()
+        agent(&model).loops(LoopDetection::default().stop_at(stop_at).warn_at(warn_at)).build()
     };
     assert!(loops(100, 99).is_ok());
     names(loops(101, 0), &["tester", "loops.stop_at", "101", "at most 100"]);

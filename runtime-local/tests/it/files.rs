@@ -24,7 +24,7 @@ async fn process(folder: &Path, agent: Option<&Arc<Agent>>) -> Runtime {
 
 async fn process_holding_for(lease: Duration, folder: &Path, agent: Option<&Arc<Agent>>) -> Runtime {
     let store = file_store(folder.join("holdover.db")).await;
-    let options = RuntimeOptions { lease, ..RuntimeOptions::default() };
+    let options = RuntimeOptions::default().lease(lease);
     let agents: Agents = agent.into_iter().cloned().collect();
     Runtime::new(Arc::new(store), Arc::new(agents), options)
 }
@@ -39,7 +39,7 @@ async fn an_approval_reaches_a_session_from_another_process() {
     let (key, outcome) = finish(first.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::SuspendedClientTool);
     let call = only_pending(&front, &key).await;
-    let by = |at: u32| Approval { by: Some(format!("decider {at}")), ..Approval::default() };
+    let by = |at: u32| Approval::by(format!("decider {at}"));
     let deciders = (0..64).map(|at| front.approve(&key, &call, by(at)));
     let answers = futures::future::join_all(deciders).await;
     let accepted = answers.iter().filter(|answer| matches!(answer, Ok(Delivered::Accepted))).count();

@@ -18,7 +18,7 @@ use holdover_core::store::{
     StateStore, StreamId,
 };
 use holdover_core::tool::{EffectClass, ToolOutput};
-use holdover_runtime_local::{Agent, Agents, Follow, Runtime, RuntimeOptions, Shown, Worker, WorkerOptions};
+use holdover_runtime_local::{Agent, Agents, Follow, Runtime, Shown, Worker, WorkerOptions};
 use holdover_store_memory::MemoryStore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -71,12 +71,14 @@ impl Screen {
                     | Delta::CallRunning { .. }) => {
                         panic!("{other:?}")
                     }
+                    other => panic!("{other:?}"),
                 }
             }
             Shown::Dropped { stream, .. } => {
                 assert_eq!(self.open.take(), Some(stream), "what is dropped was on the screen");
                 self.dropped.push(stream);
             }
+            other => panic!("{other:?}"),
         }
     }
 
@@ -100,7 +102,7 @@ fn talker() -> Script {
 
 fn quick_lease(store: &(impl StateStore + Clone), agent: &Arc<Agent>) -> Runtime {
     let agents = Agents::new().with(Arc::clone(agent));
-    let options = RuntimeOptions { lease: LEASE, ..options() };
+    let options = options().lease(LEASE);
     Runtime::new(Arc::new(store.clone()), Arc::new(agents), options)
 }
 
@@ -134,6 +136,7 @@ fn is_event(shown: &Shown, is: impl Fn(&Event) -> bool) -> bool {
     match shown {
         Shown::Event(entry) => is(&entry.event),
         Shown::Delta(_) | Shown::Dropped { .. } => false,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -341,7 +344,7 @@ async fn deltas_may_be_gathered_for_longer_than_a_clock_can_count() {
     let model = Script::new(move |_| Say::Slowly { pieces: pieces(3), apart, whole: true });
     let agent = Arc::new(agent(&model).build().unwrap());
     let agents = Agents::new().with(Arc::clone(&agent));
-    let options = RuntimeOptions { delta_interval: Some(Duration::MAX), ..options() };
+    let options = options().delta_interval(Some(Duration::MAX));
     let front = Runtime::new(Arc::new(store), Arc::new(agents), options);
     completes(front.execute(say(&agent, "go")).await.unwrap()).await;
 }

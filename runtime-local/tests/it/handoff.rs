@@ -291,7 +291,7 @@ async fn b50_a_session_that_waits_is_handed_over_and_goes_on_waiting() {
     let runtime = runtime(&store(), &agent);
     let (source, _) = finish(runtime.execute(say(&agent, "pay")).await.unwrap()).await;
     let asked = only_pending(&runtime, &source).await;
-    let always = Approval { always: true, ..Approval::default() };
+    let always = Approval::default().always();
     runtime.approve(&source, &asked, always).await.unwrap();
     runtime.wait(&source).await.unwrap();
     assert_eq!(pay.calls().len(), 1);

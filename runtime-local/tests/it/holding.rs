@@ -71,7 +71,7 @@ fn asks_on(terms: ApprovalTerms) -> RuleGate {
 
 fn runs_at_expiry() -> ApprovalTerms {
     let expires_after_ms = Some(Bound::At(60_000));
-    ApprovalTerms { expires_after_ms, at_expiry: AtExpiry::Approve, ..ApprovalTerms::default() }
+    ApprovalTerms::default().expires_after_ms(expires_after_ms).at_expiry(AtExpiry::Approve)
 }
 
 /// A session whose one call waits for people.
@@ -97,7 +97,7 @@ async fn expire(runtime: &Runtime, key: &SessionKey) {
 }
 
 fn always() -> Approval {
-    Approval { always: true, ..Approval::default() }
+    Approval::default().always()
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,12 +124,11 @@ async fn b32_an_answer_of_a_hook_stands_where_the_call_may_run_as_nobody_decided
 #[tokio::test(start_paused = true)]
 async fn b32_an_answer_of_a_hook_stands_where_one_who_must_approve_edits_the_call() {
     let tool = Fake::echo("pay");
-    let approvers = Approvers { names: ["ann".to_owned()].into(), needed: 1 };
-    let gate = asks_on(ApprovalTerms { approvers, ..ApprovalTerms::default() });
+    let approvers = Approvers::of(["ann"], 1);
+    let gate = asks_on(ApprovalTerms::default().approvers(approvers));
     let built = agent(&pays()).tool(tool.clone()).gate(gate).hook(Says("a", answers));
     let (runtime, key) = waits(built).await;
-    let edit =
-        Approval { by: Some("ann".into()), arguments: Some(r#"{"n":5}"#.into()), ..Approval::default() };
+    let edit = Approval::by("ann").editing(r#"{"n":5}"#);
     approve(&runtime, &key, edit).await;
     assert_eq!(only_result(&runtime, &key).await, (ResultStatus::Done, "paid before".into()));
     assert_eq!(tool.calls(), []);

@@ -69,7 +69,7 @@ async fn nothing_plain_is_written_into_a_session_whose_key_is_not_here() {
     let able = keyed(&store, &agent);
     let key = able.start(say(&agent, "go")).await.unwrap().key;
     let queues = Queues::Named(vec![agent.queue().clone()]);
-    let keyless = worker(&agentless(&store), WorkerOptions { queues, ..WorkerOptions::default() });
+    let keyless = worker(&agentless(&store), WorkerOptions::default().queues(queues));
     tokio::time::sleep(Duration::from_secs(5)).await;
     drop(keyless);
     let runs = able.runs(&key, PageRequest::default()).await.expect("all of it can be read").items;

@@ -13,7 +13,7 @@ use holdover_core::time::Timestamp;
 use holdover_core::tool::{
     Bound, EffectClass, ResourceProfile, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
 };
-use holdover_runtime_local::{Agents, Runtime, RuntimeOptions, WorkerOptions};
+use holdover_runtime_local::{Agents, Runtime, WorkerOptions};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
@@ -49,7 +49,7 @@ async fn a_lease_is_a_second_at_least_and_a_day_at_most() {
         let agent = Arc::new(agent(&model).build().unwrap());
         let store = store();
         let agents = Arc::new(Agents::new().with(Arc::clone(&agent)));
-        let options = RuntimeOptions { lease: asked, ..options() };
+        let options = options().lease(asked);
         let runtime = Runtime::new(Arc::new(store.clone()), agents, options);
         let run = runtime.execute(say(&agent, "go")).await.unwrap();
         let lease = store.load_session(run.key()).await.unwrap().unwrap().lease.unwrap();
@@ -151,7 +151,7 @@ async fn a_worker_claims_no_more_than_it_has_room_for() {
     let agent = Arc::new(agent.build().unwrap());
     let store = store();
     let process = runtime(&store, &agent);
-    let most = WorkerOptions { max_running: NonZeroUsize::new(MOST).unwrap(), ..WorkerOptions::default() };
+    let most = WorkerOptions::default().max_running(NonZeroUsize::new(MOST).unwrap());
     let _worker = worker(&process, most);
     // One runs already when the others become due.
     let mut keys = vec![process.start(say(&agent, "go")).await.unwrap().key];

@@ -12,7 +12,7 @@ use holdover_core::machine::{DoneReason, Glance, StateKind};
 use holdover_core::message::ClientAnswer;
 use holdover_core::model::{ModelError, ModelErrorKind};
 use holdover_core::store::{OutcomeKind, SessionStatus, Wake};
-use holdover_runtime_local::{Deliver, Runtime, RuntimeError, WorkerOptions, machine_of};
+use holdover_runtime_local::{Approval, Deliver, Runtime, RuntimeError, WorkerOptions, machine_of};
 use tracing::field::{Field, Visit};
 
 use crate::bench::{
@@ -51,7 +51,7 @@ async fn a13_c58_who_looks_on_from_elsewhere_is_shown_the_machine_whenever_it_ch
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(seen.lock().unwrap().len(), before, "nothing has changed in a minute");
     let asked = only_pending(&runs, &key).await;
-    runs.approve(&key, &asked, Default::default()).await.unwrap();
+    runs.approve(&key, &asked, Approval::default()).await.unwrap();
     completes(runs.resume(&key).await.unwrap()).await;
     watching.await.unwrap();
     let seen = seen.lock().unwrap().clone();

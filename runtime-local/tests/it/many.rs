@@ -23,7 +23,7 @@ fn pending() -> usize {
 #[tokio::test(start_paused = true)]
 async fn u05_of_many_calls_that_nobody_answers_each_expires_no_more_than_a_second_late() {
     let model = Script::calling(vec![("pay", "{}")]);
-    let limits = Limits { answer_timeout_ms: Some(30 * 60 * 1000), ..Limits::default() };
+    let limits = Limits::default().answer_timeout_ms(Some(30 * 60 * 1000));
     let agent = agent(&model).limits(limits).tool(Fake::echo("pay")).gate(asking_for("pay"));
     let agent = Arc::new(agent.build().unwrap());
     let store = store();

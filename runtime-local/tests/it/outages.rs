@@ -47,8 +47,7 @@ async fn told(store: &Stumbling, call_takes: Duration) -> Vec<(bool, StoreOutage
     let told = Arc::new(Told::default());
     let observer = Some(Arc::clone(&told) as Arc<dyn RunObserver>);
     let agents = Agents::new().with(Arc::clone(&agent));
-    let runtime =
-        Runtime::new(Arc::new(store.clone()), Arc::new(agents), RuntimeOptions { observer, ..options() });
+    let runtime = Runtime::new(Arc::new(store.clone()), Arc::new(agents), options().observer(observer));
     completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert!(store.layer().fired() > 0, "the store failed");
     let told = std::mem::take(&mut *told.0.lock().unwrap());

@@ -22,8 +22,7 @@ use crate::script::Script;
 use crate::tools::Fake;
 
 fn two_of(names: &[&str]) -> ApprovalTerms {
-    let names = names.iter().map(|name| (*name).to_owned()).collect();
-    ApprovalTerms { approvers: Approvers { names, needed: 2 }, ..ApprovalTerms::default() }
+    ApprovalTerms::default().approvers(Approvers::of(names.iter().copied(), 2))
 }
 
 struct Scene {
@@ -51,7 +50,7 @@ async fn waiting(terms: ApprovalTerms) -> Scene {
 
 impl Scene {
     async fn approve(&self, name: &str) -> Result<Delivered, RuntimeError> {
-        let approval = Approval { by: Some(name.to_owned()), ..Approval::default() };
+        let approval = Approval::by(name);
         self.runtime.approve(&self.key, &self.pending, approval).await
     }
 }
@@ -65,12 +64,12 @@ async fn u05_two_of_three_approve_and_the_list_shows_who_has_and_who_may() {
     assert!(stranger.to_string().ends_with("mallory may not decide on it, only ann, bob, eve"), "{stranger}");
     let nobody = runtime.approve(key, pending, Approval::default()).await;
     assert!(matches!(nobody, Err(RuntimeError::NotApprover { by: None, .. })), "{nobody:?}");
-    let no = runtime.deny(key, pending, Denial { by: Some("mallory".into()), reason: None }).await;
+    let no = runtime.deny(key, pending, Denial::by("mallory")).await;
     assert!(matches!(no, Err(RuntimeError::NotApprover { .. })), "{no:?}");
 
     assert_eq!(scene.approve("bob").await.unwrap(), Delivered::Accepted);
     assert_eq!(scene.approve("bob").await.unwrap(), Delivered::Duplicate, "a person is counted once");
-    let because = Approval { by: Some("bob".into()), reason: Some("again".into()), ..Approval::default() };
+    let because = Approval::by("bob").because("again");
     assert_eq!(runtime.approve(key, pending, because).await.unwrap(), Delivered::Duplicate);
     let session = runtime.session(key).await.unwrap().unwrap();
     assert_eq!((session.status, scene.tool.calls().len()), (SessionStatus::Suspended, 0));
@@ -98,17 +97,16 @@ async fn u05_an_edit_by_one_of_them_is_shown_to_the_others_under_a_new_id() {
     let scene = waiting(two_of(&["ann", "bob"])).await;
     let Scene { runtime, key, pending, .. } = &scene;
     scene.approve("ann").await.unwrap();
-    let edit =
-        Approval { by: Some("bob".into()), arguments: Some(r#"{"n":5}"#.into()), ..Approval::default() };
+    let edit = Approval::by("bob").editing(r#"{"n":5}"#);
     runtime.approve(key, pending, edit).await.unwrap();
     assert_eq!(runtime.wait(key).await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
     let again = runtime.pending(key).await.unwrap().remove(0);
     assert_ne!(again.id(), pending);
     assert_eq!(again.body.arguments, r#"{"n":5}"#);
     assert_eq!(again.deciders.as_ref().unwrap().approved, ["bob"], "ann approved other bytes");
-    let bob = Approval { by: Some("bob".into()), ..Approval::default() };
+    let bob = Approval::by("bob");
     assert_eq!(runtime.approve(key, again.id(), bob).await.unwrap(), Delivered::Duplicate);
-    let ann = Approval { by: Some("ann".into()), ..Approval::default() };
+    let ann = Approval::by("ann");
     assert_eq!(runtime.approve(key, again.id(), ann).await.unwrap(), Delivered::Accepted);
     assert_eq!(runtime.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
     let sent: Vec<_> = scene.tool.calls().into_iter().map(|call| call.arguments).collect();
@@ -117,13 +115,12 @@ async fn u05_an_edit_by_one_of_them_is_shown_to_the_others_under_a_new_id() {
 
 #[tokio::test(start_paused = true)]
 async fn u05_a_worker_escalates_at_its_instant_and_applies_the_default_by_itself() {
-    let escalate = Escalation { after_ms: 60_000, to: ["eve".to_owned()].into() };
-    let terms = ApprovalTerms {
-        approvers: Approvers { names: ["ann".to_owned()].into(), needed: 1 },
-        escalate: vec![escalate],
-        expires_after_ms: Some(Bound::At(120_000)),
-        at_expiry: AtExpiry::Result("nobody was there".into()),
-    };
+    let escalate = Escalation::new(60_000, ["eve"]);
+    let terms = ApprovalTerms::default()
+        .approvers(Approvers::of(["ann"], 1))
+        .escalate(vec![escalate])
+        .expires_after_ms(Some(Bound::At(120_000)))
+        .at_expiry(AtExpiry::Result("nobody was there".into()));
     let scene = waiting(terms).await;
     let Scene { runtime, key, .. } = &scene;
     let elsewhere = runtime_of(&scene);

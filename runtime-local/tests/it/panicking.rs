@@ -16,7 +16,7 @@ use holdover_core::message::ResultStatus;
 use holdover_core::provision::Provisioner;
 use holdover_core::store::{EventCursor, OutcomeKind, SessionStatus};
 use holdover_core::tool::EffectClass;
-use holdover_runtime_local::{Agents, RunObserver, Runtime, RuntimeOptions, WorkerOptions};
+use holdover_runtime_local::{Agents, RunObserver, Runtime, WorkerOptions};
 use holdover_store_memory::MemoryStore;
 
 use crate::bench::{
@@ -150,7 +150,7 @@ impl RunObserver for Fainting {
 
 fn watched(store: &MemoryStore, agent: &Arc<holdover_runtime_local::Agent>) -> Runtime {
     let observer: Arc<dyn RunObserver> = Arc::new(Fainting { times: AtomicUsize::new(1) });
-    let options = RuntimeOptions { observer: Some(observer), ..options() };
+    let options = options().observer(Some(observer));
     Runtime::new(Arc::new(store.clone()), Arc::new(Agents::new().with(Arc::clone(agent))), options)
 }
 

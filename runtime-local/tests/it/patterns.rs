@@ -54,7 +54,7 @@ async fn u06_a_standing_approval_covers_no_argument_that_shadows_another() {
     let runtime = runtime(&store(), &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let only = [("order.amount", "1*")].into_iter().collect();
-    let always = Approval { always: true, only, ..Approval::default() };
+    let always = Approval::default().always_where(only);
     runtime.approve(&key, &only_pending(&runtime, &key).await, always).await.unwrap();
     assert_eq!(runtime.wait(&key).await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
     let asked = runtime.pending(&key).await.unwrap().remove(0);

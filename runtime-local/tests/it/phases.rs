@@ -97,7 +97,7 @@ impl Tool for Phased {
 async fn ends(tool: &Phased) -> (ResultStatus, String) {
     let model = Script::calling(vec![("work", "{}")]);
     // Each phase is seen once.
-    let retries = Retries { tool_waits_ms: Vec::new(), ..Retries::default() };
+    let retries = Retries::default().tool_waits_ms(Vec::new());
     let agent = Arc::new(agent(&model).tool(tool.clone()).retries(retries).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);
@@ -163,7 +163,7 @@ async fn b31_a_tool_may_take_all_the_time() {
     });
     let tool = tool.effect(EffectClass::AtMostOnce).timeout(Bound::Never);
     let model = Script::calling(vec![("work", "{}")]);
-    let limits = Limits { max_run_ms: None, ..Limits::default() };
+    let limits = Limits::default().max_run_ms(None);
     let agent = Arc::new(agent(&model).tool(tool).limits(limits).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);

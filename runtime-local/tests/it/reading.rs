@@ -7,7 +7,7 @@ use holdover_core::ids::{MessageSeq, SessionId, SessionKey};
 use holdover_core::store::{
     Deletion, Labels, OutcomeKind, Page, PageRequest, SessionQuery, SessionStatus, TimeRange, Wake,
 };
-use holdover_runtime_local::{Agent, Deliver, MessageEntry, RuntimeError, RuntimeErrorKind};
+use holdover_runtime_local::{Agent, Approval, Deliver, MessageEntry, RuntimeError, RuntimeErrorKind};
 
 use crate::bench::{agent, agentless, asking_for, finish, only_pending, runtime, say, settle, store, tenant};
 use crate::script::{Say, Script, results};
@@ -32,7 +32,7 @@ async fn a_run_tells_what_the_agent_said_or_why_it_said_nothing() {
     );
     assert_eq!(runtime.last_text(&key).await.unwrap(), None);
     let asked = only_pending(&runtime, &key).await;
-    runtime.approve(&key, &asked, Default::default()).await.unwrap();
+    runtime.approve(&key, &asked, Approval::default()).await.unwrap();
     assert_eq!(runtime.resume(&key).await.unwrap().text().await.unwrap(), "It is paid.");
 
     // However much has been said to it since.

@@ -25,7 +25,7 @@ async fn check(steps: usize, call_takes: Duration) {
         tokio::time::sleep(call_takes).await;
         Ok(ToolOutput::text("worked").into())
     });
-    let limits = Limits { tool_timeout_ms: 1_000_000, ..Limits::default() };
+    let limits = Limits::default().tool_timeout_ms(1_000_000);
     // It asks for the same again and again.
     let agent = agent(&model).tool(work).limits(limits).loops(LoopDetection::OFF);
     let agent = Arc::new(agent.build().unwrap());

@@ -137,7 +137,7 @@ async fn c52_a_tool_that_says_that_its_error_will_pass_is_called_again_when_it_s
 async fn c53_the_next_model_of_the_agent_answers_when_its_own_does_not() {
     let own = Script::new(|_| Say::Fail(ModelError::new(ModelErrorKind::Quota, "pay first")));
     let spare = Script::new(|_| Say::Text("the spare one"));
-    let prices = Prices { input_microusd: 3_000_000, output_microusd: 4_000_000, ..Prices::default() };
+    let prices = Prices::default().input_microusd(3_000_000).output_microusd(4_000_000);
     let agent = agent(&own).shared_fallback(Arc::new(spare.clone()), Some(prices)).build().unwrap();
     let agent = Arc::new(agent);
     let store = store();
@@ -154,7 +154,7 @@ async fn c53_the_next_model_of_the_agent_answers_when_its_own_does_not() {
 #[tokio::test(start_paused = true)]
 async fn a22_a_turn_whose_model_says_nothing_ends_when_its_time_is_up() {
     let model = Script::new(|_| Say::Nothing);
-    let limits = Limits { max_run_ms: Some(7_000), ..Limits::default() };
+    let limits = Limits::default().max_run_ms(Some(7_000));
     let agent = Arc::new(agent(&model).limits(limits).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);
@@ -167,7 +167,7 @@ async fn a22_a_turn_whose_model_says_nothing_ends_when_its_time_is_up() {
 async fn a22_a_turn_whose_tool_does_not_come_back_ends_when_its_time_is_up() {
     let tool = Fake::stuck("work").effect(EffectClass::AtMostOnce);
     let model = Script::calling(vec![("work", "{}")]);
-    let limits = Limits { max_run_ms: Some(7_000), ..Limits::default() };
+    let limits = Limits::default().max_run_ms(Some(7_000));
     let agent = Arc::new(agent(&model).tool(tool).limits(limits).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);
@@ -180,7 +180,7 @@ async fn a22_a_turn_whose_tool_does_not_come_back_ends_when_its_time_is_up() {
 #[test]
 fn an_agent_that_would_try_too_often_is_refused() {
     let model = Script::new(|_| Say::Text("ok"));
-    let retries = Retries { tool_waits_ms: vec![1; 101], ..Retries::default() };
+    let retries = Retries::default().tool_waits_ms(vec![1; 101]);
     let refused = agent(&model).retries(retries).build().unwrap_err();
     assert!(matches!(refused, AgentError::Retries { .. }), "{refused}");
 }

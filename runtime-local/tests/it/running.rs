@@ -49,6 +49,7 @@ async fn told(
                 }
             }
             Shown::Dropped { .. } => told.push((at, "no more of that".into())),
+            other => panic!("{other:?}"),
         }
     }
     told

@@ -37,7 +37,7 @@ impl Ground {
     }
 
     fn options(&self) -> SandboxOptions {
-        SandboxOptions { root: Some(self.0.path().join("root")), ..SandboxOptions::default() }
+        SandboxOptions::default().root(Some(self.0.path().join("root")))
     }
 
     fn sandboxes(&self) -> Sandboxes {
@@ -142,10 +142,10 @@ async fn c44_c45_a_sandbox_is_freed_on_every_way_out_of_a_turn() {
     let condition = StopCondition::ToolDone(name);
     check_freed("stop condition", |agent| agent.stop_when(condition), done(), DoneReason::ToolStop).await;
 
-    let limits = Limits { max_steps: 1, ..Limits::default() };
+    let limits = Limits::default().max_steps(1);
     check_freed("max_turns", |agent| agent.limits(limits), done(), DoneReason::MaxTurns).await;
 
-    let limits = Limits { max_tokens: Some(1), ..Limits::default() };
+    let limits = Limits::default().max_tokens(Some(1));
     check_freed("budget", |agent| agent.limits(limits), done(), DoneReason::BudgetExceeded).await;
 
     let model = Script::new(|_| Say::Calls(vec![("list_files", "{}")]));
@@ -239,7 +239,7 @@ async fn c44_a_boot_that_fails_half_way_is_told_to_the_model_and_leaves_nothing(
     );
     fs::write(&stand_in, script).unwrap();
     fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o700)).unwrap();
-    let options = SandboxOptions { bubblewrap: stand_in, ..ground.options() };
+    let options = ground.options().bubblewrap(stand_in);
     let sandboxes = Sandboxes::new(LocalSandboxes::open(&options).unwrap());
     let model = Script::calling(vec![BOOT]);
     let agent = Arc::new(equipped(&model, &sandboxes).build().unwrap());

@@ -25,7 +25,7 @@ use crate::tools::Fake;
 const LONG: &str = r#"{"of":"a result that is long enough to be worth a summary, since the marker in its place has many characters"}"#;
 
 fn rules() -> Compaction {
-    Compaction { clear_results_over: 5, kept_results: 1, summarise_results: true, ..Compaction::default() }
+    Compaction::default().clear_results_over(5).kept_results(1).summarise_results(true)
 }
 
 /// Looks seven times at once, then once slowly, then is done. Requests for summaries are answered by `short`.
@@ -74,7 +74,7 @@ async fn a34_four_at_once_are_put_in_short_and_what_hangs_or_fails_keeps_the_mar
     let (clumsy, model) = (Arc::new(Clumsy::default()), looking(|_| panic!("the program's own is asked")));
     let agent =
         agent(&model).tool(Fake::echo("look")).compaction(rules()).shared_result_summariser(clumsy.clone());
-    let agent = agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap();
+    let agent = agent.loops(LoopDetection::default().stop_at(0)).build().unwrap();
     let (store, agent) = (store(), Arc::new(agent));
     let began = Instant::now();
     completes(runtime(&store, &agent).execute(say(&agent, "go")).await.unwrap()).await;
@@ -105,7 +105,7 @@ async fn a34_the_agents_model_puts_them_in_short_and_its_failure_leaves_the_mark
         }
     });
     let agent = agent(&model).tool(Fake::echo("look")).compaction(rules());
-    let agent = agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap();
+    let agent = agent.loops(LoopDetection::default().stop_at(0)).build().unwrap();
     let (store, agent) = (store(), Arc::new(agent));
     let runtime = runtime(&store, &agent);
     let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
@@ -138,7 +138,7 @@ async fn a34_what_the_model_refuses_to_put_in_short_or_does_not_finish_keeps_the
         }
     });
     let agent = agent(&model).tool(Fake::echo("look")).compaction(rules());
-    let agent = agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap();
+    let agent = agent.loops(LoopDetection::default().stop_at(0)).build().unwrap();
     let (store, agent) = (store(), Arc::new(agent));
     let runtime = runtime(&store, &agent);
     let key = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
@@ -164,7 +164,7 @@ async fn a69_a_summary_that_the_model_refuses_or_does_not_finish_replaces_nothin
             },
         }
     });
-    let agent = agent(&model).compaction(Compaction { kept_turns: 1, ..Compaction::default() });
+    let agent = agent(&model).compaction(Compaction::default().kept_turns(1));
     let (store, agent) = (store(), Arc::new(agent.build().unwrap()));
     let runtime = runtime(&store, &agent);
     let (key, _) = finish(runtime.execute(say(&agent, "one")).await.unwrap()).await;
@@ -193,7 +193,7 @@ async fn u10_what_is_put_in_short_beside_a_run_says_nothing_of_the_model_and_is_
         Ok(ToolOutput::text(call.arguments.to_string()).into())
     });
     let agent = agent(&model).tool(slow).compaction(rules()).breaker(BreakerRules::default());
-    let agent = agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap();
+    let agent = agent.loops(LoopDetection::default().stop_at(0)).build().unwrap();
     let (store, agent) = (store(), Arc::new(agent));
     let process = runtime(&store, &agent);
     let breakers = SessionQuery::all(BREAKER_TENANT.parse().unwrap());
@@ -208,7 +208,7 @@ async fn u10_what_is_put_in_short_beside_a_run_says_nothing_of_the_model_and_is_
     // While the calls of a run are out the breaker opens, and waits for a probe: the run probes with its step.
     let run = process.execute(say(&agent, "go")).await.unwrap();
     let out = Script::new(|_| Say::Fail(ModelError::new(ModelErrorKind::Provider, "out")));
-    let rules = BreakerRules { open_ms: 10_000, ..BreakerRules::default() };
+    let rules = BreakerRules::default().open_ms(10_000);
     let others = crate::bench::agent(&out).retries(Retries::none()).breaker(rules).build().unwrap();
     let others = Arc::new(others);
     let elsewhere = runtime(&store, &others);

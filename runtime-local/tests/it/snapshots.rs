@@ -12,7 +12,7 @@ use holdover_core::event::Event;
 use holdover_core::model::{ModelError, ModelErrorKind};
 use holdover_core::store::{EventCursor, OutcomeKind, PageRequest, StateStore};
 use holdover_core::tool::{ToolOutput, ToolReturn};
-use holdover_runtime_local::{Follow, RuntimeError, Shown, WorkerOptions};
+use holdover_runtime_local::{Denial, Follow, RuntimeError, Shown, WorkerOptions};
 use tokio::time::sleep;
 
 use crate::bench::{
@@ -64,6 +64,7 @@ async fn h20_a_snapshot_joins_the_event_stream_without_a_gap_wherever_it_is_take
             .filter_map(|shown| match shown {
                 Shown::Event(entry) => Some(entry.clone()),
                 Shown::Delta(_) | Shown::Dropped { .. } => None,
+                other => panic!("{other:?}"),
             })
             .collect();
         let known = all.len() - after.len();
@@ -84,6 +85,7 @@ async fn h20_a_snapshot_joins_the_event_stream_without_a_gap_wherever_it_is_take
         for entry in shown.iter().filter_map(|shown| match shown {
             Shown::Delta(entry) => Some(entry),
             Shown::Event(_) | Shown::Dropped { .. } => None,
+            other => panic!("{other:?}"),
         }) {
             assert!(!begun.insert(entry.stream) || entry.place == 1, "{moment}: {}", entry.stream);
         }
@@ -111,7 +113,7 @@ async fn h20_a_snapshot_of_a_waiting_session_says_who_owes_what_and_its_newest_m
     assert_eq!(page["cursor"], taken.cursor.to_string());
 
     // Each answer is one of the events that follow.
-    runtime.deny(&key, &asked, Default::default()).await.unwrap();
+    runtime.deny(&key, &asked, Denial::default()).await.unwrap();
     completes(runtime.resume(&key).await.unwrap()).await;
     let later = runtime.snapshot(&key, 0).await.unwrap();
     assert_eq!((later.standing.pending, later.messages), (vec![], vec![]));

@@ -91,7 +91,7 @@ async fn a_session_says_who_made_it_and_which_agent_it_is_whatever_queue_it_wait
     let build = |name: &str| Agent::builder(name).model(model.clone()).queue(QueueLabel::new("all").unwrap());
     let clerk = Arc::new(build("clerk").version("2").build().unwrap());
     let store = store();
-    let own = || RuntimeOptions { program: Some("till".into()), ..options() };
+    let own = || options().program(Some("till".into()));
     let runtime = Runtime::new(store.clone(), Agents::new().with(Arc::clone(&clerk)), own());
     let key = completes(runtime.execute(say(&clerk, "go")).await.unwrap()).await;
     let session = runtime.session(&key).await.unwrap().unwrap();
@@ -123,8 +123,7 @@ async fn effects_are_refused_on_a_store_that_forgets_unless_overridden_by_name()
     let build = |tool: Fake| Arc::new(agent(&model).tool(tool).build().unwrap());
     let store = store();
     let strict = |over: Option<&str>| {
-        let options =
-            RuntimeOptions { effects_override: over.map(str::to_owned), ..RuntimeOptions::default() };
+        let options = RuntimeOptions::default().effects_override(over.map(str::to_owned));
         Runtime::new(Arc::new(store.clone()), Arc::new(Agents::new()), options)
     };
     let once = build(Fake::echo("pay").effect(EffectClass::AtMostOnce));

@@ -25,13 +25,9 @@ fn counted() -> TokenUsage {
 }
 
 fn prices() -> Limits {
-    let prices = Prices {
-        input_microusd: 1_000_000,
-        output_microusd: 2_000_000,
-        cached_microusd: Some(100_000),
-        ..Prices::default()
-    };
-    Limits { prices, ..Limits::default() }
+    let prices =
+        Prices::default().input_microusd(1_000_000).output_microusd(2_000_000).cached_microusd(Some(100_000));
+    Limits::default().prices(prices)
 }
 
 /// Of one answer that began so: the provider's count, and for what it had not counted yet an estimate.
@@ -87,7 +83,7 @@ async fn answers_that_break_off_are_counted_until_the_budget_ends_their_turn() {
         let cut = ModelError::new(ModelErrorKind::Incomplete, "the stream was cut");
         Say::Begins { text: TEXT, counted: counted(), then: Some(cut) }
     });
-    let limits = Limits { max_tokens: Some(1_500), ..prices() };
+    let limits = prices().max_tokens(Some(1_500));
     let agent = Arc::new(agent(&model).limits(limits).build().unwrap());
     let store = store();
     let runtime = runtime(&store, &agent);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::store::{OutcomeKind, SessionQuery};
-use holdover_runtime_local::{Agent, Agents, Changed, Runtime, RuntimeError, WorkerOptions};
+use holdover_runtime_local::{Agent, Agents, Approval, Changed, Runtime, RuntimeError, WorkerOptions};
 
 use crate::bench::{
     agent, asking_for, finish, only_pending, only_result, options, runtime, say, store, tenant, worker,
@@ -34,7 +34,7 @@ async fn a_changed_agent_goes_on_with_a_waiting_session_or_leaves_it_alone_as_it
     let first = runtime(&store, &before);
     let (key, _) = finish(first.execute(say(&before, "go")).await.unwrap()).await;
     let asked = only_pending(&first, &key).await;
-    first.approve(&key, &asked, Default::default()).await.unwrap();
+    first.approve(&key, &asked, Approval::default()).await.unwrap();
 
     let strict = Agents::new().with(Arc::clone(&after)).changed(Changed::IsRefused);
     let strict = Runtime::new(store.clone(), strict, options());
@@ -66,7 +66,7 @@ async fn a_waiting_session_stays_with_its_version_while_new_ones_begin_with_the_
     assert_eq!(both.wait(&new).await.unwrap().kind(), OutcomeKind::SuspendedClientTool);
     for key in [&old, &new] {
         let asked = only_pending(&both, key).await;
-        both.approve(key, &asked, Default::default()).await.unwrap();
+        both.approve(key, &asked, Approval::default()).await.unwrap();
         assert_eq!(both.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
         only_result(&both, key).await;
     }

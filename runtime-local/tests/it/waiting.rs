@@ -23,7 +23,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 /// A turn may work for as long as it likes.
 fn unhurried() -> Limits {
-    Limits { max_run_ms: None, ..Limits::default() }
+    Limits::default().max_run_ms(None)
 }
 
 fn sleeper() -> Fake {

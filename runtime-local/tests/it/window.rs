@@ -97,7 +97,7 @@ fn looking(model: &Small) -> Arc<Agent> {
     });
     let agent = Agent::builder("tester").instructions("Look.").model(model.clone()).tool(look);
     let agent = agent.compaction(Compaction::default());
-    Arc::new(agent.loops(LoopDetection { stop_at: 0, ..LoopDetection::default() }).build().unwrap())
+    Arc::new(agent.loops(LoopDetection::default().stop_at(0)).build().unwrap())
 }
 
 #[tokio::test(start_paused = true)]

@@ -47,7 +47,7 @@ async fn no_more_sessions_run_than_the_worker_has_places() {
     for _ in 0..7 {
         started.push(front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key);
     }
-    let options = WorkerOptions { max_running: NonZeroUsize::new(3).unwrap(), ..WorkerOptions::default() };
+    let options = WorkerOptions::default().max_running(NonZeroUsize::new(3).unwrap());
     let _worker = worker(&runtime(&store, &agent), options);
     for key in &started {
         assert_eq!(front.wait(key).await.unwrap().kind(), OutcomeKind::Completed);
@@ -63,7 +63,7 @@ async fn h15_a_session_of_an_unknown_agent_is_given_back_with_the_reason_and_can
     let front = agentless(&store);
     let key = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
     let served = Queues::Named(vec![agent.queue().clone()]);
-    let lost = worker(&agentless(&store), WorkerOptions { queues: served, ..WorkerOptions::default() });
+    let lost = worker(&agentless(&store), WorkerOptions::default().queues(served));
     tokio::time::sleep(Duration::from_secs(60)).await;
     let session = front.session(&key).await.unwrap().unwrap();
     assert_eq!((session.status, session.lease), (SessionStatus::Idle, None));
@@ -92,7 +92,7 @@ async fn a_worker_that_cannot_run_a_session_keeps_it_only_for_a_moment_from_one_
     let store = store();
     let front = agentless(&store);
     let served = Queues::Named(vec![agent.queue().clone()]);
-    let _lost = worker(&agentless(&store), WorkerOptions { queues: served, ..WorkerOptions::default() });
+    let _lost = worker(&agentless(&store), WorkerOptions::default().queues(served));
     let key = front.start(say(&agent, "go").served_elsewhere()).await.unwrap().key;
     settle().await;
     assert_eq!(front.session(&key).await.unwrap().unwrap().epoch.0, 1, "it was claimed in vain");
@@ -174,7 +174,7 @@ async fn a_worker_says_how_many_runs_it_dropped() {
     let runtime = runtime(&store, &agent);
     let key = runtime.start(say(&agent, "go")).await.unwrap().key;
     let stop = CancellationToken::new();
-    let options = WorkerOptions { shutdown_grace: Duration::from_secs(1), ..WorkerOptions::default() };
+    let options = WorkerOptions::default().shutdown_grace(Duration::from_secs(1));
     let working = tokio::spawn({
         let (worker, stop) = (Worker::new(runtime.clone(), options), stop.clone());
         async move { worker.run(stop).await }

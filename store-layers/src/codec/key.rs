@@ -24,6 +24,7 @@ pub struct EncryptionKey(Box<Zeroizing<[u8; Self::BYTES]>>);
 /// A text that is no key. It does not say which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key is {} hexadecimal digits", 2 * EncryptionKey::BYTES)]
+#[non_exhaustive]
 pub struct InvalidKey;
 
 impl EncryptionKey {
@@ -77,6 +78,7 @@ pub struct Keyring {
 
 /// Keys that make no ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidKeyring {
     /// The key to write with is not among them.
     #[error("key {0} is to be written with and is not in the ring")]

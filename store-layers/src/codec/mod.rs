@@ -131,6 +131,7 @@ impl PayloadKind {
 /// Why a codec cannot encode or decode a payload: one line, without anything of the payload or a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
+#[non_exhaustive]
 pub struct CodecError {
     why: Cow<'static, str>,
     /// The payload may be sound: whoever has the key reads it.

@@ -78,6 +78,7 @@ pub struct CommandTool {
 
 /// Why a declared tool cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidCommandTool {
     /// Model providers take few names.
     #[error("tool {0:?}: name: providers take 1 to 64 letters, digits, _ and - alone")]

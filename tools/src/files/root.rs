@@ -27,6 +27,7 @@ struct Inner {
 /// A folder that cannot be a root.
 #[derive(Debug, thiserror::Error)]
 #[error("root folder {}: {source}", path.display())]
+#[non_exhaustive]
 pub struct RootError {
     /// The folder.
     pub path: PathBuf,

@@ -8,6 +8,7 @@ use holdover_core::tool::ToolError;
 
 /// Something that is wrong with a sandbox, or with the place for them.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SandboxError {
     /// Walls are required, and this machine has none.
     #[error("sandbox: walls are required, and there are none: {0}")]

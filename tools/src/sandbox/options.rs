@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// sandbox which was left alone for 300 s is freed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SandboxOptions {
     /// The folder that they lie in; it is made if there is none. None: one of this user's own beneath the temporary folder.
     /// Sessions of different stores that may have the same tenant and id need folders of their own.
@@ -32,6 +33,18 @@ pub struct SandboxOptions {
     #[serde(skip)]
     pub pass_environment: Vec<String>,
 }
+
+holdover_core::setters! { SandboxOptions {
+    walls: WallsPolicy,
+    network: bool,
+    idle_seconds: u64,
+    keep: bool,
+    pass_environment: Vec<String>,
+} into {
+    root: Option<PathBuf>,
+    image: Option<PathBuf>,
+    bubblewrap: PathBuf,
+} }
 
 /// Whether a sandbox may do without walls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

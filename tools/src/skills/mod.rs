@@ -52,6 +52,7 @@ struct Skill {
 /// What is wrong with a folder of skills.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {why}", path.display())]
+#[non_exhaustive]
 pub struct SkillError {
     /// Where.
     pub path: PathBuf,

@@ -32,7 +32,7 @@ impl Ground {
     }
 
     pub(crate) fn options(&self) -> SandboxOptions {
-        SandboxOptions { root: Some(self.root()), ..SandboxOptions::default() }
+        SandboxOptions::default().root(Some(self.root()))
     }
 
     pub(crate) fn open(&self) -> LocalSandboxes {

@@ -17,7 +17,7 @@ const WALLS: &str = "HOLDOVER_TEST_SANDBOX_WALLS";
 async fn the_one_that_is_killed() {
     let Some(root) = std::env::var_os(ROOT) else { return };
     let walls = if std::env::var_os(WALLS).is_some() { WallsPolicy::Preferred } else { WallsPolicy::Off };
-    let options = SandboxOptions { root: Some(PathBuf::from(root)), walls, ..SandboxOptions::default() };
+    let options = SandboxOptions::default().root(Some(PathBuf::from(root))).walls(walls);
     let sandbox = LocalSandboxes::open(&options).unwrap().enter(&session("a")).await.unwrap();
     let job = Job { limit: Duration::from_secs(600), ..Job::shell(format!("{LIVES_ON} sleep 1000")) };
     panic!("it runs until it is killed: {:?}", sandbox.run(job).await);

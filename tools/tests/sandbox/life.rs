@@ -59,7 +59,7 @@ async fn c44_a_boot_that_fails_half_way_leaves_nothing() {
         root = ground.root().display(),
         seen = seen.display(),
     ));
-    let options = SandboxOptions { bubblewrap: stand_in, ..ground.options() };
+    let options = ground.options().bubblewrap(stand_in);
     let sandboxes = LocalSandboxes::open(&options).unwrap();
     assert_eq!(sandboxes.describe(), "sandbox: bubblewrap, no network");
     let Err(error) = sandboxes.enter(&session("a")).await else { panic!("it cannot be booted") };
@@ -72,7 +72,7 @@ async fn c44_a_boot_that_fails_half_way_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn c11_what_is_left_alone_is_swept_and_what_is_in_use_is_not() {
     let ground = Ground::new();
-    let at_once = SandboxOptions { idle_seconds: 0, ..ground.options() };
+    let at_once = ground.options().idle_seconds(0);
     let (brief, patient) = (LocalSandboxes::open(&at_once).unwrap(), ground.open());
     assert_eq!(SandboxOptions::default().idle_seconds, 300);
     let used = brief.enter(&session("brief")).await.unwrap();
@@ -88,7 +88,7 @@ async fn c11_what_is_left_alone_is_swept_and_what_is_in_use_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn c11_nobody_need_ask_for_the_sweep() {
     let ground = Ground::new();
-    let sandboxes = LocalSandboxes::open(&SandboxOptions { idle_seconds: 0, ..ground.options() }).unwrap();
+    let sandboxes = LocalSandboxes::open(&ground.options().idle_seconds(0)).unwrap();
     drop(sandboxes.enter(&session("a")).await.unwrap());
     // No handle is needed, either.
     drop(sandboxes);
@@ -98,7 +98,7 @@ async fn c11_nobody_need_ask_for_the_sweep() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_that_is_to_be_kept_outlives_its_turn_and_its_processes_do_not() {
     let ground = Ground::new();
-    let options = SandboxOptions { keep: true, idle_seconds: 0, ..ground.options() };
+    let options = ground.options().keep(true).idle_seconds(0);
     let sandboxes = LocalSandboxes::open(&options).unwrap();
     let sandbox = sandboxes.enter(&session("a")).await.unwrap();
     ran(&*sandbox, "echo kept >note").await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use holdover_core::custom::CustomState;
 use holdover_core::ids::CallId;
 use holdover_core::tool::{Tool, ToolCall, ToolError, ToolReturn};
-use holdover_tools::{BUILT_IN, LocalSandboxes, SANDBOX_TOOLS, SandboxOptions, Sandboxes};
+use holdover_tools::{BUILT_IN, LocalSandboxes, SANDBOX_TOOLS, Sandboxes};
 use serde_json::{Value, json};
 
 use crate::ground::{Ground, session};
@@ -71,7 +71,7 @@ fn they_are_the_built_in_ones_and_say_where_they_work() {
 async fn a_call_whose_sandbox_cannot_be_booted_did_not_run() {
     let ground = Ground::new();
     let stand_in = ground.stand_in("case \"$*\" in *--bind*) exit 1;; esac");
-    let options = SandboxOptions { bubblewrap: stand_in, ..ground.options() };
+    let options = ground.options().bubblewrap(stand_in);
     let sandboxes = Sandboxes::new(LocalSandboxes::open(&options).unwrap());
     let run = sandboxes.tool("run_command").unwrap();
     let error = call(&run, "a", json!({ "command": "echo" })).await.unwrap_err();

@@ -5,9 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
-use holdover_tools::{
-    Exit, Job, LocalSandboxes, SandboxError, SandboxOptions, SandboxProvider, Walls, WallsPolicy,
-};
+use holdover_tools::{Exit, Job, LocalSandboxes, SandboxError, SandboxProvider, Walls, WallsPolicy};
 
 use crate::ground::{Ground, has_walls, prints, ran, session};
 
@@ -60,7 +58,7 @@ async fn commands_reach_no_network_unless_it_was_asked_for() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = format!(":{:04X} ", listener.local_addr().unwrap().port());
     for network in [false, true] {
-        let sandboxes = LocalSandboxes::open(&SandboxOptions { network, ..ground.options() }).unwrap();
+        let sandboxes = LocalSandboxes::open(&ground.options().network(network)).unwrap();
         let key = session(if network { "with" } else { "without" });
         let sandbox = sandboxes.enter(&key).await.unwrap();
         let listening = prints(&*sandbox, "cat /proc/net/tcp").await;
@@ -94,7 +92,7 @@ async fn commands_see_no_process_outside() {
 async fn what_cannot_be_started_is_said_so_with_walls_and_without() {
     let ground = Ground::new();
     for (walls, id) in [(WallsPolicy::Preferred, "with"), (WallsPolicy::Off, "without")] {
-        let sandboxes = LocalSandboxes::open(&SandboxOptions { walls, ..ground.options() }).unwrap();
+        let sandboxes = LocalSandboxes::open(&ground.options().walls(walls)).unwrap();
         let sandbox = sandboxes.enter(&session(id)).await.unwrap();
         let job = |program: &str, folder: &str| Job {
             program: program.to_owned(),
@@ -118,7 +116,7 @@ fn walls_that_are_required_are_had_or_refused_and_a_plain_folder_says_that_it_is
     let missing = ground.path().join("no-bubblewrap");
     let forbidden = ground.stand_in("echo 'bwrap: No permissions to create new namespace' >&2; exit 1");
     for (program, why) in [(missing, "No such file"), (forbidden, "No permissions to create new namespace")] {
-        let options = |walls| SandboxOptions { walls, bubblewrap: program.clone(), ..ground.options() };
+        let options = |walls| ground.options().walls(walls).bubblewrap(program.clone());
         let refused = LocalSandboxes::open(&options(WallsPolicy::Required)).err().unwrap();
         assert!(matches!(&refused, SandboxError::NoWalls(said) if said.contains(why)), "{refused}");
         let plain = LocalSandboxes::open(&options(WallsPolicy::Preferred)).unwrap();
@@ -128,10 +126,10 @@ fn walls_that_are_required_are_had_or_refused_and_a_plain_folder_says_that_it_is
             plain.describe()
         );
     }
-    let off = LocalSandboxes::open(&SandboxOptions { walls: WallsPolicy::Off, ..ground.options() }).unwrap();
+    let off = LocalSandboxes::open(&ground.options().walls(WallsPolicy::Off)).unwrap();
     assert_eq!(off.describe(), "sandbox: plain folder, no walls (walls are off)");
     // On this machine, one or the other.
-    let required = SandboxOptions { walls: WallsPolicy::Required, ..ground.options() };
+    let required = ground.options().walls(WallsPolicy::Required);
     assert_eq!(LocalSandboxes::open(&required).is_ok(), has_walls(&ground.open()));
 }
 
@@ -154,8 +152,8 @@ async fn c11_commands_see_the_image_that_was_named_and_not_this_machine() {
     copy_with_libraries("/bin/sh", &image);
     fs::create_dir_all(image.join("opt")).unwrap();
     fs::write(image.join("opt/version"), "mine").unwrap();
-    let options = SandboxOptions { image: Some(image.clone()), ..ground.options() };
-    let off = SandboxOptions { walls: WallsPolicy::Off, ..options.clone() };
+    let options = ground.options().image(Some(image.clone()));
+    let off = options.clone().walls(WallsPolicy::Off);
     assert!(LocalSandboxes::open(&off).is_err(), "this machine is not the image");
     let opened = LocalSandboxes::open(&options);
     assert_eq!(opened.is_ok(), has_walls(&ground.open()));

@@ -27,20 +27,16 @@ use crate::store::IfMissing;
 pub(crate) async fn approve(common: &Common, args: &Approve) -> Result<Exit, Failure> {
     let Approve { decide, edit, always, only } = args;
     let arguments = edit.as_deref().map(arguments).transpose()?;
-    let word = Word::Approve(Approval {
-        by: decide.by.clone(),
-        reason: decide.reason.clone(),
-        arguments,
-        always: *always,
-        only: only.iter().cloned().collect(),
-    });
+    let given = Approval::from(decide.by.clone()).reason(decide.reason.clone()).arguments(arguments);
+    let only = only.iter().cloned().collect();
+    let word = Word::Approve(if *always { given.always_where(only) } else { given });
     give_all(common, decide, &word).await
 }
 
 /// Refuses calls.
 pub(crate) async fn deny(common: &Common, args: &Deny) -> Result<Exit, Failure> {
     let decide = &args.decide;
-    let word = Word::Deny(Denial { by: decide.by.clone(), reason: decide.reason.clone() });
+    let word = Word::Deny(Denial::from(decide.by.clone()).reason(decide.reason.clone()));
     give_all(common, decide, &word).await
 }
 
@@ -48,7 +44,8 @@ pub(crate) async fn deny(common: &Common, args: &Deny) -> Result<Exit, Failure> 
 pub(crate) async fn answer(common: &Common, args: &Answer) -> Result<Exit, Failure> {
     let (call, text) = args.call_and_text();
     let (content, images) = (text_of(text)?, images_of(&args.images)?);
-    let word = Word::Answer(ClientAnswer { is_error: args.error, content, images });
+    let said = if args.error { ClientAnswer::failed(content) } else { ClientAnswer::done(content) };
+    let word = Word::Answer(said.showing(images));
     let which: Vec<String> = [args.which.as_str()].into_iter().chain(call).map(str::to_owned).collect();
     give(common, &which, &word, args.detach, &args.drive).await
 }
@@ -104,13 +101,13 @@ impl Word {
     fn agrees_with(&self, decision: &Decision) -> bool {
         let is_kept = |reason: &Option<String>| reason.is_none() || *reason == decision.reason;
         match self {
-            Self::Approve(Approval { arguments, always, only, reason, by: _ }) => {
+            Self::Approve(Approval { arguments, always, only, reason, .. }) => {
                 // Who approves the call alone loses nothing if its tool was approved for longer.
                 let lasts = !*always || decision.always && decision.only == *only;
                 let alike = decision.arguments == *arguments && lasts;
                 decision.approve && alike && is_kept(reason)
             }
-            Self::Deny(Denial { reason, by: _ }) => !decision.approve && is_kept(reason),
+            Self::Deny(Denial { reason, .. }) => !decision.approve && is_kept(reason),
             Self::Answer(_) => false,
         }
     }

@@ -1,7 +1,7 @@
 //! `sessions checkpoints`, `sessions fork`, `sessions purge`.
 
 use holdover_core::phrases;
-use holdover_core::store::{PageRequest, Remove};
+use holdover_core::store::PageRequest;
 use holdover_runtime_local::{CheckpointEntry, Retention};
 use serde_json::json;
 
@@ -33,7 +33,7 @@ pub(super) async fn checkpoints(front: &Front, args: &One) -> Result<(), Failure
 }
 
 fn show(front: &Front, entry: &CheckpointEntry) {
-    let CheckpointEntry { checkpoint, machine } = entry;
+    let CheckpointEntry { checkpoint, machine, .. } = entry;
     let (id, messages) = (checkpoint.id.0, checkpoint.last_message.0);
     let (turn, step, state) = (machine.turn.number.0, machine.step.0, machine.state.kind().as_str());
     let at = instant(checkpoint.at);
@@ -69,12 +69,10 @@ pub(super) async fn fork(front: &Front, args: &Fork) -> Result<(), Failure> {
 
 /// Removes old sessions, or old checkpoints.
 pub(super) async fn purge(front: &Front, args: &Purge) -> Result<(), Failure> {
-    let retention = Retention {
-        tenant: Some(front.tenant().clone()),
-        status: args.status.clone(),
-        unchanged_for: args.unchanged_for,
-        remove: args.checkpoints.map_or(Remove::Sessions, |keep| Remove::Checkpoints { keep }),
-    };
+    let old = args.unchanged_for;
+    let retention =
+        args.checkpoints.map_or_else(|| Retention::sessions(old), |keep| Retention::checkpoints(keep, old));
+    let retention = retention.of_tenant(front.tenant().clone()).with_status(args.status.iter().copied());
     let removed = front.runtime.purge(&retention).await?;
     let line = match args.checkpoints {
         Some(_) => format!("{} removed", counted(removed.checkpoints, "checkpoint")),

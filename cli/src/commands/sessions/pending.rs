@@ -35,7 +35,7 @@ pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure
         front.out.object(&json::pending(pending, &debt, answered.as_ref()));
         front.out.line(front.out.bold(&inline(&format!("session {}: {}", pending.key.id, pending.id))));
         match answered {
-            Some(Answered { by, at }) => {
+            Some(Answered { by, at, .. }) => {
                 let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
                 let at = at.map(|at| format!(" at {}", instant(at))).unwrap_or_default();
                 let what = format!("{} ({})", debt.tool, debt.call);

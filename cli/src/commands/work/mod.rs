@@ -33,15 +33,13 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     let front = Front::serving(common, Some(&args.drive), IfMissing::Create, Some(observer), queues).await?;
     let worker = Worker::new(
         front.runtime.clone(),
-        WorkerOptions {
-            max_running: args.max_running,
-            tenant: (!args.all_tenants).then(|| common.tenant.clone()),
-            drain: args.drain.into(),
-            shutdown_grace: args.grace,
+        WorkerOptions::default()
+            .max_running(args.max_running)
+            .tenant((!args.all_tenants).then(|| common.tenant.clone()))
+            .drain(args.drain.into())
+            .shutdown_grace(args.grace)
             // Other processes give no hints on SQLite.
-            poll: Duration::from_secs(1),
-            ..WorkerOptions::default()
-        },
+            .poll(Duration::from_secs(1)),
     );
     let id = front.runtime.worker_id().clone();
     let whose =

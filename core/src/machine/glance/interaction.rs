@@ -9,6 +9,7 @@ use crate::words::ids::MessageSeq;
 
 /// The possible actions of a person now. As JSON its wire name, and `false` for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Interaction {
     /// Nothing yet: the session is prepared from a goal, and the extract of the earlier conversation does not
     /// exist yet.
@@ -27,6 +28,7 @@ pub enum Interaction {
 
 /// The end of the transcript, as far as it says who must act next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LastSaid {
     /// Nothing was said yet, or a handoff is ready and its goal is only a draft.
     Nothing,
@@ -40,6 +42,7 @@ pub enum LastSaid {
 
 /// The calls of an open step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OpenCalls {
     /// Whether a person must decide on one of them.
     pub blocked_on_user: bool,

@@ -22,6 +22,7 @@ use crate::words::ids::{CallId, StepNumber, TurnNumber};
 /// A short view of a session, to be shown to people: small, without internals, and equal as long as nothing
 /// visible changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Glance {
     /// The status of the session in the store.
     pub status: SessionStatus,
@@ -122,6 +123,7 @@ impl CallCounts {
 
 /// The result of a turn, in one of two words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Ended {
     /// The turn stopped: the agent said all that it wanted, met a limit, or was told to stop.
     #[serde(rename = "stopped")]

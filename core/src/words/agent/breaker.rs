@@ -9,6 +9,7 @@ use super::retries::WAIT_MAX;
 /// The rules for when a breaker opens, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct BreakerRules {
     /// The number of failures in a row that opens the breaker. Each must come before
     /// [`open_ms_max`](Self::open_ms_max) has passed since the one before, or the count begins anew.
@@ -22,6 +23,13 @@ pub struct BreakerRules {
     /// probe that died is followed by another within [`open_ms`](Self::open_ms).
     pub probe_ms: u64,
 }
+
+setters! { BreakerRules {
+    failures: u32,
+    open_ms: u64,
+    open_ms_max: u64,
+    probe_ms: u64,
+} }
 
 /// The shortest time for which a breaker opens, in milliseconds. A caller that is held looks again no more
 /// often than that.

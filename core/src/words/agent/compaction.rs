@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The rules for a transcript that grows beyond what the model can read. Every number has a unit in its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Compaction {
     /// How much the model can read, in tokens.
     pub context_tokens: u64,
@@ -35,6 +36,18 @@ pub struct Compaction {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summarise_results: bool,
 }
+
+setters! { Compaction {
+    context_tokens: u64,
+    threshold_percent: u8,
+    kept_turns: u32,
+    summary_tokens: u32,
+    timeout_ms: u64,
+    failures_max: u32,
+    clear_results_over: u32,
+    kept_results: u32,
+    summarise_results: bool,
+} }
 
 impl Compaction {
     const USUAL: Self = Self {

@@ -40,6 +40,22 @@ pub struct Limits {
     pub corrections_max: u32,
 }
 
+setters! { Limits {
+    max_steps: u32,
+    max_tokens: Option<u64>,
+    max_cost_microusd: Option<u64>,
+    max_run_ms: Option<u64>,
+    prices: Prices,
+    max_output_tokens: u32,
+    tool_timeout_ms: u64,
+    answer_timeout_ms: Option<u64>,
+    result_bytes_max: usize,
+    error_bytes_max: usize,
+    result_chars_shown: usize,
+    stop_grace_ms: u64,
+    corrections_max: u32,
+} }
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -77,6 +93,7 @@ impl Limits {
 /// The prices of a million tokens each, in millionths of a dollar.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Prices {
     /// A million tokens read.
     pub input_microusd: u64,
@@ -90,3 +107,10 @@ pub struct Prices {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_written_microusd: Option<u64>,
 }
+
+setters! { Prices {
+    input_microusd: u64,
+    output_microusd: u64,
+    cached_microusd: Option<u64>,
+    cache_written_microusd: Option<u64>,
+} }

@@ -10,6 +10,7 @@ pub const COUNTED_MAX: u32 = 100;
 /// [`machine::looping`](crate::machine::looping) defines similar calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct LoopDetection {
     /// From this number on, the turn ends before the model is asked again (`loop_detected`).
     pub stop_at: u32,
@@ -22,6 +23,14 @@ pub struct LoopDetection {
     /// Whether calls are similar only if their results are equal too. Then polling is not stopped.
     pub with_results: bool,
 }
+
+setters! { LoopDetection {
+    stop_at: u32,
+    warn_at: u32,
+    withhold_at: u32,
+    withheld_steps: u32,
+    with_results: bool,
+} }
 
 impl Default for LoopDetection {
     fn default() -> Self {

@@ -23,6 +23,7 @@ pub const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// the list, but not over its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Retries {
     /// The waits before the model is asked again in the same step, in milliseconds.
     pub model_waits_ms: Vec<u64>,
@@ -38,6 +39,14 @@ pub struct Retries {
     /// The consequence of an open circuit.
     pub on_trip: OnTrip,
 }
+
+setters! { Retries {
+    model_waits_ms: Vec<u64>,
+    model_waits_by_kind_ms: BTreeMap<ModelErrorKind, Vec<u64>>,
+    tool_waits_ms: Vec<u64>,
+    broken_calls_max: u32,
+    on_trip: OnTrip,
+} }
 
 impl Default for Retries {
     fn default() -> Self {

@@ -40,6 +40,7 @@ pub struct DenialRecord {
 /// A party that refuses calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum DeniedBy {
     /// The policy.
     Permissions,

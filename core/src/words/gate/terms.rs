@@ -22,6 +22,7 @@ pub const EXPIRY_RESULT_BYTES_MAX: usize = 64 * 1024;
 /// the call is refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ApprovalTerms {
     /// The people who may approve, and how many of them must.
     #[serde(skip_serializing_if = "is_default")]
@@ -37,9 +38,18 @@ pub struct ApprovalTerms {
     pub at_expiry: AtExpiry,
 }
 
+setters! { ApprovalTerms {
+    approvers: Approvers,
+    escalate: Vec<Escalation>,
+    at_expiry: AtExpiry,
+} into {
+    expires_after_ms: Option<Bound>,
+} }
+
 /// The people who may approve, and how many of them must.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Approvers {
     /// The only people who may approve; if empty, anyone. The engine trusts the name that comes with an
     /// answer: the program that passes answers on must make sure that it is true.
@@ -48,6 +58,13 @@ pub struct Approvers {
     /// The number of approvals that are needed, each under another name.
     #[serde(skip_serializing_if = "is_one")]
     pub needed: u32,
+}
+
+impl Approvers {
+    /// So many approvals, by people with one of these names. Without names: by anyone.
+    pub fn of<N: Into<String>>(names: impl IntoIterator<Item = N>, needed: u32) -> Self {
+        Self { names: names.into_iter().map(Into::into).collect(), needed }
+    }
 }
 
 impl Default for Approvers {
@@ -63,11 +80,19 @@ fn is_one(number: &u32) -> bool {
 /// An escalation: after a while, more people may answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Escalation {
     /// The time since the request, in milliseconds.
     pub after_ms: u64,
     /// The people who may answer too from then on.
     pub to: BTreeSet<String>,
+}
+
+impl Escalation {
+    /// After so many milliseconds, these people may answer, too.
+    pub fn new<N: Into<String>>(after_ms: u64, to: impl IntoIterator<Item = N>) -> Self {
+        Self { after_ms, to: to.into_iter().map(Into::into).collect() }
+    }
 }
 
 /// The action when nobody decides in time, or too few.

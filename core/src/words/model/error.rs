@@ -10,6 +10,7 @@ use crate::words::error::ErrorInfo;
 /// The kind of a model error, to branch on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ModelErrorKind {
     /// The provider asks for patience (429).
     RateLimited,

@@ -103,7 +103,7 @@ pub(crate) fn agent() -> AgentSpec {
         tools: TOOLS.iter().map(spec).collect(),
         provisions: true,
         // The newest step is all that a summary leaves as it is.
-        compaction: Compaction { kept_turns: 1, ..Compaction::default() },
+        compaction: Compaction::default().kept_turns(1),
         ..AgentSpec::new("mixed")
     }
 }

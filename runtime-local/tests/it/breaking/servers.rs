@@ -7,7 +7,7 @@ use super::*;
 
 /// Asks `own`, once, and then `spare`.
 fn chain(own: Script, spare: Script, failures: u32) -> Arc<Agent> {
-    let rules = BreakerRules { failures, ..BreakerRules::default() };
+    let rules = BreakerRules::default().failures(failures);
     let agent = agent(&own).retries(Retries::none()).breaker(rules).fallback(spare);
     Arc::new(agent.build().unwrap())
 }

@@ -1,0 +1,36 @@
+//! Agents: what they are made of, and where a program keeps them.
+//!
+//! ```
+//! use holdover::agent::Limits;
+//! use holdover::model::{Script, ScriptedModel};
+//! use holdover::prelude::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptedModel::new("desk", Script::from_toml("[[turns]]\nsay = 'Good day.'")?);
+//! let agent = Agent::builder("clerk")
+//!     .version("2")
+//!     .instructions("You are a clerk.")
+//!     .model(model)
+//!     .limits(Limits::default().max_steps(20))
+//!     .build()?;
+//! assert_eq!(agent.label().as_str(), "clerk@2");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Agent::builder`] makes an [`Agent`] from a model, tools, a gate and hooks, and checks that they fit together.
+//! [`Agents`] holds all agents of a program by name and version; an [`AgentSource`] of your own can load them from
+//! elsewhere. The other types are the settings of an agent: limits, retries, fallbacks, loops, summaries, modes, and
+//! what a turn returns.
+
+pub use holdover_core::agent::{
+    AgentSpec, AtMax, BreakerRules, Compaction, Durability, EARLY_READS_MAX, Fallback, Limits, LoopDetection,
+    OnDenial, OnTrip, Prices, Retries, StopCondition, StopSignals,
+};
+pub use holdover_core::compaction::ResultSummariser;
+pub use holdover_core::message::{MessagePolicy, WhileAsking};
+pub use holdover_core::mode::{Briefing, Mode, UnknownMode};
+pub use holdover_core::output::{OutputPlace, OutputSpec};
+pub use holdover_runtime_local::{
+    Agent, AgentBuilder, AgentError, AgentSource, Agents, Changed, Definition, agent_label,
+};

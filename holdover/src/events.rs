@@ -1,0 +1,30 @@
+//! Events: what happened in a session, and the model's text while it comes.
+//!
+//! ```
+//! use futures::StreamExt;
+//! use holdover::model::{Script, ScriptedModel};
+//! use holdover::prelude::*;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptedModel::new("desk", Script::from_toml("[[turns]]\nsay = 'Good day.'")?);
+//! let agent = std::sync::Arc::new(Agent::builder("clerk").model(model).build()?);
+//! let agents = Agents::new().with(agent.clone());
+//! let runtime = Runtime::new(MemoryStore::new(), agents, RuntimeOptions::default());
+//! let run = runtime.execute(Execute::new(TenantId::new("acme")?, agent, "Hello?")).await?;
+//! let mut shown = runtime.follow(run.key(), EventCursor::START, Follow::UntilRest);
+//! while let Some(shown) = shown.next().await {
+//!     println!("{}", shown?.kind());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Runtime::follow`](crate::runtime::Runtime::follow) streams [`Shown`] values: events, which are durable, and deltas,
+//! which show what the model is writing. An [`EventCursor`] continues a stream where it stopped, in any process. A page
+//! that opens in the middle begins with a [`Snapshot`].
+
+pub use holdover_core::delta::Delta;
+pub use holdover_core::event::{Event, SummaryCause};
+pub use holdover_core::store::{EventCursor, EventPlace, InvalidCursor, StreamId};
+pub use holdover_runtime_local::{DeltaEntry, EventEntry, Follow, Shown, Snapshot};

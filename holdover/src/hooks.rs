@@ -1,0 +1,31 @@
+//! Hooks: your code at the points of a turn.
+//!
+//! ```
+//! use holdover::model::{Script, ScriptedModel};
+//! use holdover::prelude::*;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptedModel::new("desk", Script::from_toml("[[turns]]\nsay = 'Good day.'")?);
+//! let agent = Agent::builder("clerk")
+//!     .model(model)
+//!     .stop_if("enough", |step| (step.step.0 > 10).then(|| "ten steps are enough".to_owned()))
+//!     .build()?;
+//! let agent = std::sync::Arc::new(agent);
+//! let agents = Agents::new().with(agent.clone());
+//! let runtime = Runtime::new(MemoryStore::new(), agents, RuntimeOptions::default());
+//! let run = runtime.execute(Execute::new(TenantId::new("acme")?, agent, "Hello?")).await?;
+//! assert_eq!(run.text().await?, "Good day.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Hook`] names the [`HookPoint`]s at which it is asked. It can deny or hold a call, rewrite what the model gets,
+//! answer in its place, correct the model, or stop the turn. [`OnFailure`] says what happens if the hook itself fails.
+//! The types that end in a verb, such as [`TurnBegins`] and [`ToolEnded`], are what a hook is told; [`BeforeModel`],
+//! [`BeforeTool`], [`AfterTool`] and [`AfterStep`] are its answers.
+
+pub use holdover_core::hook::{
+    AfterStep, AfterTool, BeforeModel, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint, ModelAsked,
+    Moved, OnFailure, StepEnded, StopIf, ToolEnded, TurnBegins, TurnEnds,
+};

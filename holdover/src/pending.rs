@@ -1,0 +1,45 @@
+//! Pending calls: calls of tools that wait for an approval or an answer from outside.
+//!
+//! ```
+//! use holdover::model::{Script, ScriptedModel};
+//! use holdover::prelude::*;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let script = "[[turns]]\nwhen = { nth = 1 }\ncalls = [{ tool = 'greet', arguments = {} }]\n[[turns]]\nsay = 'Done.'";
+//! # let model = ScriptedModel::new("desk", Script::from_toml(script)?);
+//! # #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! # struct Nobody {}
+//! # let greet = FunctionTool::new(ToolName::new("greet")?, "Greets", |_: Nobody, _| async {
+//! #     Ok::<_, ToolError>(ToolOutput::text("Good day."))
+//! # });
+//! # let greet = greet.effect(EffectClass::ReadOnly);
+//! # let ask = RuleGate::new(vec![ApprovalRule::new("greet", RuleAction::Ask)]);
+//! # let agent = std::sync::Arc::new(Agent::builder("clerk").model(model).tool(greet).gate(ask).build()?);
+//! # let agents = Agents::new().with(agent.clone());
+//! # let runtime = Runtime::new(MemoryStore::new(), agents, RuntimeOptions::default());
+//! let run = runtime.execute(Execute::new(TenantId::new("acme")?, agent, "Greet me.")).await?;
+//! let session = run.key().clone();
+//! run.outcome().await?;
+//! // The session waits, and nothing runs. Show the call to Ada, and take her decision.
+//! let asked = runtime.pending(&session).await?.remove(0);
+//! println!("{} {}", asked.body.tool, asked.body.arguments);
+//! runtime.approve(&session, asked.id(), "ada").await?;
+//! runtime.resume(&session).await?.outcome().await?;
+//! assert_eq!(runtime.last_text(&session).await?.as_deref(), Some("Done."));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`PendingEntry`] is one such call with its arguments and what is known of its approvals. A name decides on a call. An
+//! [`Approval`] or a [`Denial`] adds a reason, edits the arguments, or covers later calls. A [`ClientAnswer`] is the result
+//! of a tool that runs outside. An approval is bound to the exact arguments that were shown. Which calls must ask, and whom,
+//! is decided in [`gates`](crate::gates).
+
+pub use holdover_core::ids::PendingId;
+pub use holdover_core::message::{ClientAnswer, Decision, DecisionRecord, PendingBody};
+pub use holdover_core::payload::Digest;
+pub use holdover_core::store::{PendingCall, PendingKind, PendingQuery};
+pub use holdover_runtime_local::{
+    Answered, Approval, Deciders, Denial, Later, PendingEntry, PendingPage, UnreadablePending,
+};

@@ -1,0 +1,66 @@
+//! Sessions: how you begin them, talk to them, read them, list them and remove them.
+//!
+//! ```
+//! use holdover::model::{Script, ScriptedModel};
+//! use holdover::prelude::*;
+//! use holdover::session::Message;
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let model = ScriptedModel::new("desk", Script::from_toml("[[turns]]\nsay = 'Good day.'")?);
+//! # let agent = std::sync::Arc::new(Agent::builder("clerk").model(model).build()?);
+//! # let agents = Agents::new().with(agent.clone());
+//! # let runtime = Runtime::new(MemoryStore::new(), agents, RuntimeOptions::default());
+//! let first = Execute::new(TenantId::new("acme")?, agent, "Hello?").once(ItemKey::new("mail-42")?);
+//! let run = runtime.execute(first).await?;
+//! let session = run.key().clone();
+//! assert_eq!(run.text().await?, "Good day.");
+//!
+//! runtime.deliver(&session, Deliver::message("And today?")).await?;
+//! runtime.resume(&session).await?.outcome().await?;
+//! let said = runtime.messages(&session).await?;
+//! assert!(matches!(said[0].message, Message::User(_)));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | you want to | types |
+//! |---|---|
+//! | begin a session, or a turn of it | [`Execute`], [`Started`], [`Response`], [`RunOutcome`] |
+//! | send it something | [`Deliver`], [`Delivered`], [`SignalBody`], [`Wake`], [`QueuedMessage`] |
+//! | read it | [`Session`], [`Standing`], [`Glance`], [`Message`], [`RunRecord`], [`Usage`] |
+//! | branch off it | [`Fork`], [`HandOff`], [`Checkpoint`] |
+//! | find it | [`SessionQuery`], [`Labels`], [`PageRequest`] |
+//! | remove it | [`Deletion`], [`Retention`] |
+//!
+//! A [`SessionKey`] names a session: the tenant and an id. An [`ItemKey`] or [`OperationId`] makes a request happen
+//! once, however often it is sent.
+
+pub use holdover_core::ending::{CancelReason, DoneReason, Ending, StopCause};
+pub use holdover_core::engine::{RunDetail, RunKind, RunOutcome};
+pub use holdover_core::error::ErrorInfo;
+pub use holdover_core::handoff::{GOAL_BYTES_MAX, InvalidGoal};
+pub use holdover_core::ids::{
+    CheckpointId, Epoch, EventSeq, Fence, InboxSeq, Incarnation, InvalidId, ItemKey, MessageSeq, OperationId,
+    RunId, SessionId, SessionKey, StepNumber, TenantId, TurnNumber, Version,
+};
+pub use holdover_core::image::{
+    IMAGE_BYTES_MAX, IMAGES_BYTES_MAX, IMAGES_MAX, Image, ImageType, Images, InvalidImage,
+};
+pub use holdover_core::machine::glance::{CallCounts, Ended, Glance, Interaction, LastSaid, OpenCalls};
+pub use holdover_core::message::{
+    AssistantMessage, AssistantPart, CallRequest, CallSignal, Message, Notice, ResultStatus, Said,
+    SignalBody, ToolResult, UserMessage,
+};
+pub use holdover_core::store::{
+    Checkpoint, DeleteMode, Deletion, InterruptOutcome, Labels, OutcomeKind, Page, PageCursor, PageRequest,
+    PurgeReport, Remove, RunEnded, RunRecord, Session, SessionQuery, SessionStatus, SessionSummary,
+    TimeRange, Wake,
+};
+pub use holdover_core::suspension::{Owed, OwedKind, Suspension};
+pub use holdover_core::usage::Usage;
+pub use holdover_runtime_local::{
+    CheckpointEntry, Deliver, Delivered, EDIT_BYTES_MAX, Execute, Fork, Forked, HandOff, HandedOff,
+    MessageEntry, QueuedMessage, Response, Retention, RunReport, Standing, Started, glance_of, machine_of,
+    outcome_of,
+};

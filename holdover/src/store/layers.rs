@@ -1,0 +1,29 @@
+//! Layers between a runtime and its store. Needs the feature `layers`.
+//!
+//! ```
+//! use holdover::model::{Script, ScriptedModel};
+//! use holdover::prelude::*;
+//! use holdover::store::layers::{Compressed, PayloadCodec};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let model = ScriptedModel::new("desk", Script::from_toml("[[turns]]\nsay = 'Good day.'")?);
+//! # let agent = std::sync::Arc::new(Agent::builder("clerk").model(model).build()?);
+//! # let agents = Agents::new().with(agent.clone());
+//! let store = Compressed::new().around(MemoryStore::new());
+//! let runtime = Runtime::new(store, agents, RuntimeOptions::default());
+//! let run = runtime.execute(Execute::new(TenantId::new("acme")?, agent, "Hello?")).await?;
+//! assert_eq!(run.text().await?, "Good day.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Encoded`] keeps payloads [`Compressed`], [`Encrypted`], or in a [`PayloadCodec`] of your own. [`Faulty`] fails where
+//! a test tells it to, and [`Recording`] keeps each request with its answer. A layer around a store that passes the
+//! conformance suite passes it, too.
+
+pub use holdover_store_layers::{
+    CodecError, Compressed, DECODED_BYTES_MAX, Encoded, Encoding, Encrypted, EncryptionKey, Entry, Fault,
+    Faults, Faulty, InvalidKey, InvalidKeyring, KeyId, Keyring, OrPlain, PayloadCodec, PayloadContext,
+    PayloadKind, Planned, Recorder, Recording, Then, encoding_of_reason,
+};

@@ -1,0 +1,45 @@
+//! Tools: what a model may call, and what a crash during a call means.
+//!
+//! ```
+//! use holdover::model::{Script, ScriptedModel};
+//! use holdover::prelude::*;
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct City {
+//!     /// The name of the city.
+//!     name: String,
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let weather = FunctionTool::new(ToolName::new("weather")?, "Says the weather", |city: City, _call| async move {
+//!     Ok::<_, ToolError>(ToolOutput::text(format!("It rains in {}.", city.name)))
+//! });
+//! # let model = ScriptedModel::new("desk", Script::from_toml("[[turns]]\nsay = 'Good day.'")?);
+//! let agent = Agent::builder("clerk").model(model).tool(weather.effect(EffectClass::ReadOnly)).build()?;
+//! # let _ = agent;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`FunctionTool`] is an async function with typed arguments, a [`CommandTool`] a program, and [`built_in`] has tools
+//! for files, commands, questions and waiting; they need the feature `tools`. [`Tool`] is the trait behind all of them.
+//! Each tool declares an [`EffectClass`]: whether a call that a crash interrupted may run again.
+//!
+//! Also here: [`Skills`], folders of instructions that the model reads when it needs them; [`Sandboxes`], a folder of its
+//! own for each session; [`CustomState`], what tools remember of a session.
+
+pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
+pub use holdover_core::ids::{CallId, ToolName};
+pub use holdover_core::provision::Provisioner;
+pub use holdover_core::skill::{SkillEntry, SkillSet};
+pub use holdover_core::tool::{
+    Access, Bound, CLEANUP_MAX, EffectClass, ResourceProfile, RunsOn, Stopped, Tool, ToolCall, ToolError,
+    ToolOutput, ToolReturn, ToolSpec,
+};
+pub use holdover_runtime_local::ClientTool;
+#[cfg(feature = "tools")]
+pub use holdover_tools::{
+    BUILT_IN, CommandTool, Exit, FunctionTool, InvalidCommandTool, Job, LocalSandboxes, Ran, Root, RootError,
+    SANDBOX_TOOLS, Sandbox, SandboxError, SandboxOptions, SandboxProvider, Sandboxes, SkillError, Skills,
+    ToolSet, Walls, WallsPolicy, built_in,
+};

@@ -1,0 +1,47 @@
+//! The public items of the facade, as a list that is committed: `holdover/public-api.txt`.
+//!
+//! rustdoc writes what each crate has as JSON. The list shows every name that `holdover` exports, in its module, with the
+//! fields, variants, methods and traits that the crate behind it gives it. So every change of what programs see is a
+//! change of that file.
+
+mod docs;
+mod items;
+mod types;
+
+pub use docs::{Docs, become_rustdoc};
+pub use items::list;
+
+/// The committed list.
+pub const LIST: &str = "holdover/public-api.txt";
+
+/// The lines in which two lists differ: those that are gone begin with `-`, those that came with `+`.
+pub fn difference(before: &str, after: &str) -> Vec<String> {
+    let (before, after): (Vec<_>, Vec<_>) = (paths(before), paths(after));
+    let gone = before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
+    let came = after.iter().filter(|line| !before.contains(line)).map(|line| format!("+ {line}"));
+    gone.chain(came).collect()
+}
+
+/// Each line with the lines that it lies beneath.
+fn paths(list: &str) -> Vec<String> {
+    let mut above: Vec<&str> = Vec::new();
+    let lines = list.lines().filter(|line| !line.trim().is_empty()).map(|line| {
+        above.truncate((line.len() - line.trim_start().len()) / 2);
+        above.push(line.trim());
+        above.join(" / ")
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_difference_names_the_item() {
+    let before = "agent\n  struct Agent\n    fn name(&self)\n  struct Old\n";
+    let after = "agent\n  struct Agent\n    fn name(&self) -> &str\n";
+    let found = difference(before, after);
+    let expected = [
+        "- agent / struct Agent / fn name(&self)",
+        "- agent / struct Old",
+        "+ agent / struct Agent / fn name(&self) -> &str",
+    ];
+    assert_eq!(found, expected);
+}
