@@ -59,9 +59,10 @@ impl RedisOptions {
 
     /// The server named by `redis://[user:password@]host[:port][/db]`, or the cluster of which
     /// `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes. After it may stand `?namespace=name`
-    /// (left out: [`Self::NAMESPACE`]) and `?partitions=number` (see [`partitions`](Self::partitions)), joined by `&`. With `rediss://` and `rediss+cluster://` all connections speak TLS, and the server
-    /// proves who it is: to an authority that the system trusts, or the one that
-    /// [`authority`](Self::authority) names.
+    /// (left out: [`Self::NAMESPACE`]) and `?partitions=number` (see [`partitions`](Self::partitions)), joined by `&`.
+    ///
+    /// With `rediss://` and `rediss+cluster://` all connections speak TLS, and the server proves who it is: to an authority that
+    /// the system trusts, or the one that [`authority`](Self::authority) names.
     ///
     /// # Errors
     /// Another scheme, a URL that Redis does not know, a parameter that is not known or has no such value, a namespace that
