@@ -174,14 +174,14 @@ impl TimeRange {
     /// Every instant.
     pub const ALWAYS: Self = Self { since: None, before: None };
 
-    /// From this instant on.
-    pub const fn since(at: Timestamp) -> Self {
-        Self { since: Some(at), before: None }
+    /// From this instant on, a [`Timestamp`] or a `chrono::DateTime<Utc>`.
+    pub fn since(at: impl Into<Timestamp>) -> Self {
+        Self { since: Some(at.into()), before: None }
     }
 
-    /// Before this instant.
-    pub const fn before(at: Timestamp) -> Self {
-        Self { since: None, before: Some(at) }
+    /// Before this instant, of either type.
+    pub fn before(at: impl Into<Timestamp>) -> Self {
+        Self { since: None, before: Some(at.into()) }
     }
 
     /// Whether `at` lies in the range.
