@@ -1,5 +1,7 @@
 //! The page of the Cargo features lists what the manifests have.
 
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 
 use xtask::fault::{self, Fault};

@@ -227,10 +227,12 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::CompactionEnded { error: Some(error), cause, .. } => summaries::failed(error, *cause),
         Event::CompactionEnded { before, after, cause, .. } => summaries::made(*before, *after, *cause),
-        Event::Forked { from, at, goal: None } => format!("forked from {from} at checkpoint {at}"),
-        Event::Forked { from, at, goal: Some(goal) } => {
-            format!("handed over from {from} at checkpoint {at}, with the goal of message {goal}")
-        }
+        Event::Forked { from, at, goal } => match goal {
+            None => format!("forked from {from} at checkpoint {at}"),
+            Some(goal) => {
+                format!("handed over from {from} at checkpoint {at}, with the goal of message {goal}")
+            }
+        },
         Event::TeardownFailed { error } => format!("teardown failed: {error}"),
         Event::Done { turn, ending, usage } => {
             let tokens = counted(usage.tokens.total(), "token");

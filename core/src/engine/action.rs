@@ -227,7 +227,7 @@ pub struct Shown {
     pub added: SharedList<(MessageSeq, Arc<Message>)>,
     /// Tool results up to this message are shown as cleared.
     pub cleared: MessageSeq,
-    /// Results up to this message are cut to [`PART_CHARS`](crate::engine::compaction::PART_CHARS)
+    /// Results up to this message are cut to `PART_CHARS`
     /// characters.
     pub in_part: MessageSeq,
 }

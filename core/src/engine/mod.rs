@@ -52,7 +52,7 @@ pub const ATTEMPTS_MAX: u32 = 5;
 
 /// How long a model's answer may be held back, in milliseconds, if its calls are all read-only. It is
 /// committed with their results, or on its own after this time.
-pub const ANSWER_HELD_MS_MAX: i64 = 1_000;
+pub(crate) const ANSWER_HELD_MS_MAX: i64 = 1_000;
 
 /// The largest output that a call may leave to be given later, in bytes, since it is kept in the state.
 pub const DEFERRED_OUTPUT_BYTES_MAX: usize = 8 * 1024;

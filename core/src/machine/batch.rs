@@ -49,7 +49,7 @@ impl Batch {
     }
 
     /// Returns the call with this id, for changes.
-    pub fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
+    pub(crate) fn call_mut(&mut self, id: &CallId) -> Option<&mut Call> {
         self.calls.iter_mut().find(|call| call.id == *id)
     }
 
@@ -73,7 +73,7 @@ impl Batch {
     }
 
     /// Whether a call is out, or about to be.
-    pub fn any_out(&self) -> bool {
+    pub(crate) fn any_out(&self) -> bool {
         self.calls.iter().any(|call| call.state.is_out())
     }
 
@@ -83,7 +83,7 @@ impl Batch {
     }
 
     /// Whether the gate has not decided on every call yet.
-    pub fn is_asking(&self) -> bool {
+    pub(crate) fn is_asking(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Queued | CallState::Gating))
     }
 
@@ -112,7 +112,7 @@ impl Batch {
     }
 
     /// The calls that may start now, in call order.
-    pub fn startable(&self) -> Vec<CallId> {
+    pub(crate) fn startable(&self) -> Vec<CallId> {
         if self.stopping.is_some() {
             return Vec::new();
         }
@@ -152,7 +152,7 @@ impl Batch {
     }
 
     /// The earliest instant at which time alone moves a parked call.
-    pub fn wakes_at(&self) -> Option<Timestamp> {
+    pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
         self.calls.iter().filter_map(Call::wakes_at).min()
     }
 }

@@ -9,7 +9,7 @@ use crate::words::payload::is_default;
 
 /// The most changes by messages that are remembered. If more are taken back, the values before the oldest
 /// remembered change apply.
-pub const BRIEFINGS_MAX: usize = 32;
+pub(crate) const BRIEFINGS_MAX: usize = 32;
 
 /// The changes by messages to how the agent works, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ impl Briefings {
         self.0.is_empty()
     }
 
-    /// Remembers that the message `at` changed the values from `before`. Beyond [`BRIEFINGS_MAX`] the oldest
+    /// Remembers that the message `at` changed the values from `before`. Beyond `BRIEFINGS_MAX` the oldest
     /// change is forgotten.
     pub(super) fn remember(&mut self, at: MessageSeq, before: (Option<Mode>, MessageSeq)) {
         let (mode, prompt) = before;

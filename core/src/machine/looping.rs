@@ -20,7 +20,7 @@ pub fn window(rules: &LoopDetection) -> usize {
 }
 
 /// Arguments that page through a result. Calls that differ in these alone are no loop (A26).
-pub const PAGINATION_KEYS: [&str; 11] = [
+pub(crate) const PAGINATION_KEYS: [&str; 11] = [
     "offset",
     "limit",
     "page",

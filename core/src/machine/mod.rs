@@ -28,11 +28,11 @@ pub mod turn;
 pub mod view;
 
 pub use batch::Batch;
-pub use briefing::{BRIEFINGS_MAX, Briefings};
+pub use briefing::Briefings;
 pub use call::{Call, CallState};
 pub use glance::Glance;
 pub use handoff::Handoff;
-pub use more::{MORE_STEPS, MORE_STEPS_MAX, MoreSteps};
+pub use more::{MORE_STEPS, MoreSteps};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{AgentState, CompactionCause, SteeringFrom};
 pub use suspension::classify_suspension;

@@ -15,7 +15,7 @@ use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 pub const MORE_STEPS: &str = "more_steps";
 
 /// The most steps that one answer grants, unless the agent itself may take more.
-pub const MORE_STEPS_MAX: u32 = 1_000;
+pub(crate) const MORE_STEPS_MAX: u32 = 1_000;
 
 /// The request, as the arguments of the call: an answer that edits them grants another number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -77,7 +77,7 @@ impl StandingApprovals {
     }
 
     /// Whether the approval is remembered already, or there is room for it.
-    pub fn have_room_for(&self, approval: &StandingApproval) -> bool {
+    pub(crate) fn have_room_for(&self, approval: &StandingApproval) -> bool {
         self.approved.contains(approval) || self.approved.len() < STANDING_APPROVALS_MAX
     }
 

@@ -197,7 +197,7 @@ impl AgentState {
     }
 
     /// The instant at which a failed model is asked again; none if no model waits for that.
-    pub fn backs_off_until(&self) -> Option<Timestamp> {
+    pub(crate) fn backs_off_until(&self) -> Option<Timestamp> {
         if let Self::BackingOff { until, .. } = self { Some(*until) } else { None }
     }
 

@@ -78,7 +78,7 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
 
 /// Whether the turn must return a value, and the step gave none, or one that does not fit. A message that
 /// arrived meanwhile is answered first; an answer that was cut off or refused is an error of its own.
-pub fn gives_no_output(view: &View<'_>) -> bool {
+pub(crate) fn gives_no_output(view: &View<'_>) -> bool {
     view.agent.output.is_some()
         && match view.from {
             SteeringFrom::Answer { stop } => stop.is_whole() && !view.messages_wait && !view.corrected,
@@ -122,7 +122,7 @@ fn over_budget(view: &View<'_>, limits: &Limits) -> bool {
 }
 
 /// Whether a session has used up its tokens or its money.
-pub fn is_spent(usage: &Usage, limits: &Limits) -> bool {
+pub(crate) fn is_spent(usage: &Usage, limits: &Limits) -> bool {
     reached(usage.tokens.total(), limits.max_tokens) || reached(usage.cost_microusd, limits.max_cost_microusd)
 }
 

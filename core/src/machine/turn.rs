@@ -154,7 +154,7 @@ impl Machine {
 
     /// The view that the model has again once everything after `to` is taken back, if a summary of the newest
     /// turn goes with it.
-    pub fn seen_again_at(&self, to: MessageSeq) -> Option<&View> {
+    pub(crate) fn seen_again_at(&self, to: MessageSeq) -> Option<&View> {
         self.turn.seen_before.as_deref().filter(|_| !self.view.shows(to.next()))
     }
 }
@@ -187,7 +187,7 @@ impl Turn {
     }
 
     /// How long runs have worked on the turn until `now`, in milliseconds. Suspended time does not count.
-    pub fn worked_until(&self, now: Timestamp) -> u64 {
+    pub(crate) fn worked_until(&self, now: Timestamp) -> u64 {
         let running = self.claimed_at.until(now).as_millis();
         self.worked_ms.saturating_add(u64::try_from(running).unwrap_or(u64::MAX))
     }

@@ -110,7 +110,7 @@ impl View {
 
 /// Returns the newest of these `results`, in order, that is shown as cleared together with all before it.
 /// None as long as there are no more than `over`; else all but the newest `kept` are cleared (A33).
-pub fn cleared_up_to(results: &[MessageSeq], over: u32, kept: u32) -> Option<MessageSeq> {
+pub(crate) fn cleared_up_to(results: &[MessageSeq], over: u32, kept: u32) -> Option<MessageSeq> {
     let (over, kept) = (over as usize, kept as usize);
     let clears = over > 0 && results.len() > over;
     clears.then(|| results.len().checked_sub(kept + 1).and_then(|at| results.get(at).copied())).flatten()

@@ -20,7 +20,9 @@ mod limits;
 mod loops;
 pub mod retries;
 
-pub use breaker::{BreakerRules, OPEN_MS_MIN};
+pub use breaker::BreakerRules;
+#[cfg(test)]
+pub(crate) use breaker::OPEN_MS_MIN;
 pub use compaction::Compaction;
 pub use ending::{AtMax, OnDenial, StopCondition, StopSignals};
 pub use hooks::{HookPoint, OnFailure};
@@ -155,23 +157,23 @@ impl AgentSpec {
     }
 
     /// Whether only people may use the tool with this name.
-    pub fn is_human_only(&self, tool: &str) -> bool {
+    pub(crate) fn is_human_only(&self, tool: &str) -> bool {
         self.human_only.iter().any(|name| name.as_str() == tool)
     }
 
     /// Whether hooks are asked at this point.
-    pub fn is_hooked(&self, point: HookPoint) -> bool {
+    pub(crate) fn is_hooked(&self, point: HookPoint) -> bool {
         self.hooks.contains(&point)
     }
 
     /// Whether there is work to do when a turn begins and when it ends: surroundings are prepared and freed,
     /// or hooks are asked.
-    pub fn has_surroundings(&self) -> bool {
+    pub(crate) fn has_surroundings(&self) -> bool {
         self.provisions || self.is_hooked(HookPoint::AgentStart) || self.is_hooked(HookPoint::AgentEnd)
     }
 
     /// Whether the usage of single steps is counted, for the hooks that are told of it.
-    pub fn counts_steps(&self) -> bool {
+    pub(crate) fn counts_steps(&self) -> bool {
         self.is_hooked(HookPoint::AfterStep) || self.is_hooked(HookPoint::AgentEnd)
     }
 
@@ -188,12 +190,12 @@ impl AgentSpec {
 
     /// The token prices of the model with this number in `mode`. Number 0 is the model of that mode, and the
     /// fallbacks follow.
-    pub fn prices_in(&self, mode: Mode, model: u32) -> &Prices {
+    pub(crate) fn prices_in(&self, mode: Mode, model: u32) -> &Prices {
         self.mode_prices.get(&mode).filter(|_| model == 0).unwrap_or_else(|| self.prices(model))
     }
 
     /// The model with this number, if it is one of the fallbacks.
-    pub fn fallback_at(&self, model: u32) -> Option<&Fallback> {
+    pub(crate) fn fallback_at(&self, model: u32) -> Option<&Fallback> {
         usize::try_from(model.checked_sub(1)?).ok().and_then(|at| self.fallback.get(at))
     }
 

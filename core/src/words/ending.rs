@@ -74,7 +74,7 @@ pub enum StopCause {
 
 impl StopCause {
     /// The reason with which the open calls of the turn are cancelled.
-    pub fn cancels_as(self) -> CancelReason {
+    pub(crate) fn cancels_as(self) -> CancelReason {
         match self {
             Self::Asked | Self::HandedOff => CancelReason::UserCancelled,
             Self::Message | Self::Rollback => CancelReason::UserInterrupted,
@@ -127,12 +127,12 @@ impl Ending {
     }
 
     /// The ending of a turn with a stop of this cause.
-    pub fn stopped_by(kind: InterruptKind, cause: StopCause) -> Self {
+    pub(crate) fn stopped_by(kind: InterruptKind, cause: StopCause) -> Self {
         Self { cause, ..Self::stopped(kind) }
     }
 
     /// The reason with which the open calls of the turn are cancelled.
-    pub fn cancels_as(&self) -> CancelReason {
+    pub(crate) fn cancels_as(&self) -> CancelReason {
         match self.stopped {
             Some(_) => self.cause.cancels_as(),
             None => CancelReason::SystemDisposed,

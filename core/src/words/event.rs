@@ -2,7 +2,7 @@
 //!
 //! Events are committed with the changes that they report. An event for a message holds the message's place,
 //! not a copy. An event for a call that is out shows its arguments in short, without values that look like
-//! secrets ([`shown_parameters`](crate::words::parameters::shown_parameters)).
+//! secrets (see [`parameters`](crate::words::parameters)).
 //!
 //! The order within a turn:
 //!

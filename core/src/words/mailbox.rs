@@ -68,7 +68,7 @@ pub fn queued(inbox: Vec<StoredItem>) -> Vec<(StoredItem, Said)> {
 }
 
 /// The current content of a message of `inbox`. If several changes replace its text, the last one counts.
-pub fn said_in(inbox: &[StoredItem], message: &StoredItem) -> Said {
+pub(crate) fn said_in(inbox: &[StoredItem], message: &StoredItem) -> Said {
     let replaced = inbox.iter().rev().find_map(|item| match change_of(item) {
         Some(QueueChange::Replaced { of, text }) if of == message.seq => Some(text),
         Some(QueueChange::Replaced { .. } | QueueChange::Withdrawn { .. }) | None => None,
@@ -96,7 +96,7 @@ fn change_of(item: &StoredItem) -> Option<QueueChange> {
 }
 
 /// Whether an item is a message to the agent.
-pub fn is_message(item: &StoredItem) -> bool {
+pub(crate) fn is_message(item: &StoredItem) -> bool {
     matches!(item.kind, ItemKind::Message { .. })
 }
 

@@ -65,7 +65,7 @@ impl Message {
     }
 
     /// The stored bytes.
-    pub fn to_payload(&self) -> Result<Payload, serde_json::Error> {
+    pub(crate) fn to_payload(&self) -> Result<Payload, serde_json::Error> {
         Payload::json(self)
     }
 }

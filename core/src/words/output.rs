@@ -13,7 +13,7 @@ use crate::words::payload::is_default;
 use crate::words::tool::ToolSpec;
 
 /// The default number of reminders in a turn whose model gave no value, or one that does not fit.
-pub const OUTPUT_RETRIES: u32 = 2;
+pub(crate) const OUTPUT_RETRIES: u32 = 2;
 
 /// The value that every turn of an agent must return.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl OutputSpec {
     }
 
     /// The reminder for a model that still owes the value.
-    pub fn reminder(&self) -> String {
+    pub(crate) fn reminder(&self) -> String {
         format!("Give your final answer by calling {}; text alone does not end the task.", self.tool)
     }
 }

@@ -83,7 +83,7 @@ impl Panel {
     }
 
     /// The instant of the next escalation that was not announced yet.
-    pub fn escalates_at(&self) -> Option<Timestamp> {
+    pub(crate) fn escalates_at(&self) -> Option<Timestamp> {
         let next = self.terms.escalate.get(self.escalated as usize)?;
         Some(self.instant(next.after_ms))
     }

@@ -36,7 +36,7 @@ impl Parameters {
 /// contains `token`, `secret`, `password`, `key` or `auth`, in any case and at any depth, is [`REDACTED`].
 /// Long values are cut with `…`, and parameters that do not fit into 256 bytes are left out, so none of it
 /// may be taken for the arguments themselves. For text that is not a JSON object, nothing is shown.
-pub fn shown_parameters(arguments: &str) -> Parameters {
+pub(crate) fn shown_parameters(arguments: &str) -> Parameters {
     let Ok(Value::Object(all)) = serde_json::from_str(arguments) else { return Parameters::default() };
     let mut shown = Map::new();
     let mut bytes = 2;

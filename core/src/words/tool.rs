@@ -79,7 +79,7 @@ pub struct ToolSpec {
 
 impl ToolSpec {
     /// Whether the schema requires any argument.
-    pub fn needs_input(&self) -> bool {
+    pub(crate) fn needs_input(&self) -> bool {
         self.parameters.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty())
     }
 }

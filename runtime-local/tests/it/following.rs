@@ -66,10 +66,8 @@ impl Screen {
                 *place = entry.place;
                 match entry.delta {
                     Delta::Text { text: more } => text.push_str(&more),
-                    other @ (Delta::Reasoning { .. }
-                    | Delta::CallStarted { .. }
-                    | Delta::CallRunning { .. }) => {
-                        panic!("{other:?}")
+                    Delta::Reasoning { .. } | Delta::CallStarted { .. } | Delta::CallRunning { .. } => {
+                        panic!("the model only says text")
                     }
                     other => panic!("{other:?}"),
                 }

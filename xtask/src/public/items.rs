@@ -1,5 +1,10 @@
 //! The items of the facade, one below the other.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "the kinds of items are rustdoc's, and few of them are listed"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustdoc_types::{

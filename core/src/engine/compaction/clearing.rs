@@ -21,7 +21,7 @@ pub const CLEARED: &str = "[an old result, cleared to save room; call the tool a
 pub const CLEARED_BEGINNING: &str = "[an old result, cleared to save room; ";
 
 /// The longest text in place of a cleared result, in characters.
-pub const CLEARED_CHARS_MAX: usize = 500;
+pub(crate) const CLEARED_CHARS_MAX: usize = 500;
 
 /// How long a summary of one result may take, in milliseconds. After that, the marker takes its place.
 pub const IN_SHORT_MS_MAX: u64 = 5_000;
@@ -40,7 +40,7 @@ const IN_SHORT_TOKENS: u32 = 200;
 #[async_trait]
 pub trait ResultSummariser: Send + Sync + 'static {
     /// Returns what the model should still know of this result, in a sentence or two. A text that is longer
-    /// than the room in [`CLEARED_CHARS_MAX`] is cut. After an error, a panic, silence or an empty text, the
+    /// than the room in `CLEARED_CHARS_MAX` is cut. After an error, a panic, silence or an empty text, the
     /// marker is shown.
     async fn summarise(&self, session: &SessionKey, result: &ToolResult) -> Result<String, ErrorInfo>;
 }
@@ -62,7 +62,7 @@ impl Cleared {
         cleared
     }
 
-    /// Sets the place up to which results are cut to [`PART_CHARS`] characters.
+    /// Sets the place up to which results are cut to `PART_CHARS` characters.
     #[must_use]
     pub fn in_part(self, in_part: MessageSeq) -> Self {
         Self { in_part, ..self }
@@ -124,7 +124,7 @@ fn marker(text: &str) -> String {
 }
 
 /// Returns a summary in its stored form: one line, short enough that the text in place of the result has at
-/// most [`CLEARED_CHARS_MAX`] characters. None: the summary is empty.
+/// most `CLEARED_CHARS_MAX` characters. None: the summary is empty.
 pub fn bounded(text: &str) -> Option<String> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let room = CLEARED_CHARS_MAX - marker("").chars().count();

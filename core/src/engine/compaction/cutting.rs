@@ -17,7 +17,7 @@ pub const REFUSALS_MAX: u32 = 6;
 
 /// The number of characters that stay of a result that is shown in part, because a provider refused the
 /// whole.
-pub const PART_CHARS: usize = 1_000;
+pub(crate) const PART_CHARS: usize = 1_000;
 
 /// The most characters of a provider's error that are kept before the suggestions.
 const DETAIL_CHARS: usize = 1_000;
@@ -105,7 +105,7 @@ pub fn shorter(messages: &[(MessageSeq, Arc<Message>)], shown: &Shown) -> Option
 }
 
 /// The error of a turn that cannot be shown any shorter: the provider's error, and suggestions.
-pub fn dead_end(error: &ErrorInfo) -> ErrorInfo {
+pub(crate) fn dead_end(error: &ErrorInfo) -> ErrorInfo {
     let detail = format!(
         "{}; nothing older is left to put in short: say the newest message shorter in its place, go on in a fork from \
          before it, or use a model with a longer context, shorter instructions or a smaller limits.max_output_tokens",
@@ -116,7 +116,7 @@ pub fn dead_end(error: &ErrorInfo) -> ErrorInfo {
 
 /// The error of a turn that is too long while nothing is summarised automatically: the provider's error, and
 /// suggestions.
-pub fn kept_long(error: &ErrorInfo) -> ErrorInfo {
+pub(crate) fn kept_long(error: &ErrorInfo) -> ErrorInfo {
     let detail = format!(
         "{}; compaction.threshold_percent is 0, so nothing is put in short unasked: ask for it (compact) and retry, set a \
          threshold, or use a model with a longer context",
@@ -127,7 +127,7 @@ pub fn kept_long(error: &ErrorInfo) -> ErrorInfo {
 
 /// The error of a turn that cannot be shown any shorter because no summary could be made: the provider's
 /// error, and why there is no summary.
-pub fn not_summarised(error: &ErrorInfo, why: &ErrorInfo) -> ErrorInfo {
+pub(crate) fn not_summarised(error: &ErrorInfo, why: &ErrorInfo) -> ErrorInfo {
     let (said, why) = (in_brief(error), format!("{}: {}", why.code, in_brief(why)));
     let detail = format!(
         "{said}; what is older could not be put in short ({why}): try the turn again, or use a model with a longer context"

@@ -14,7 +14,7 @@ use crate::words::model::{ModelRequest, ModelTool};
 pub const EXTRACT_MARKER: &str = "[Handed over from an earlier conversation, for the goal that follows]";
 
 /// The parts of an extract, in order.
-pub const EXTRACT_SECTIONS: [&str; 5] =
+pub(crate) const EXTRACT_SECTIONS: [&str; 5] =
     ["Background", "Decisions & Constraints", "Files & Places", "Done So Far", "Open Ends & Pitfalls"];
 
 /// Returns the first message after the old conversation of which an extract is made. None: there is nothing

@@ -24,18 +24,19 @@ use crate::words::model::{ModelRequest, ModelTool};
 use clearing::worth_clearing;
 
 pub use clearing::{
-    CLEARED, CLEARED_BEGINNING, CLEARED_CHARS_MAX, Cleared, IN_SHORT_AT_ONCE, IN_SHORT_MS_MAX,
-    ResultSummariser, bounded, request_for, to_summarise,
+    CLEARED, CLEARED_BEGINNING, Cleared, IN_SHORT_AT_ONCE, IN_SHORT_MS_MAX, ResultSummariser, bounded,
+    request_for, to_summarise,
 };
-pub use cutting::{PART_CHARS, REFUSALS_MAX, cut, dead_end, kept_long, not_summarised, shorter};
-pub use extract::{EXTRACT_MARKER, EXTRACT_SECTIONS, cut_for_handoff, request_for_handoff};
+pub(crate) use cutting::{PART_CHARS, dead_end, kept_long, not_summarised};
+pub use cutting::{REFUSALS_MAX, cut, shorter};
+pub use extract::{EXTRACT_MARKER, cut_for_handoff, request_for_handoff};
 pub use seen::Seen;
 
 /// The beginning of a summary as the model sees it.
 pub const SUMMARY_MARKER: &str = "[Summary of the conversation so far]";
 
 /// A tool result is cut to this many characters in the request for a summary.
-pub const RESULT_CHARS_MAX: usize = 2_000;
+pub(crate) const RESULT_CHARS_MAX: usize = 2_000;
 
 /// The six parts of a summary, in order.
 pub const SECTIONS: [&str; 6] =
@@ -87,7 +88,7 @@ pub fn tokens_of(message: &Message) -> u64 {
 
 /// The number of bytes for which a message of `bytes` counts. Its pictures count by the tokens that they cost
 /// a model.
-pub fn bytes_counted(message: &Message, bytes: usize) -> usize {
+pub(crate) fn bytes_counted(message: &Message, bytes: usize) -> usize {
     let images = message.images();
     let written: usize = images.iter().map(|image| image.base64().len()).sum();
     let as_tokens = usize::try_from(IMAGE_TOKENS).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN);
@@ -96,12 +97,12 @@ pub fn bytes_counted(message: &Message, bytes: usize) -> usize {
 }
 
 /// The number of characters that stay of the beginning of a result that is snipped, and of its end.
-pub const SNIPPED_CHARS: usize = 2_000;
+pub(crate) const SNIPPED_CHARS: usize = 2_000;
 
 /// Returns a long result as the model sees it: its beginning, a note on how many characters are left out, and
 /// its end. None: the result is shown whole, because it has at most `most` characters, or no more than would
 /// stay.
-pub fn snipped(content: &str, most: usize) -> Option<String> {
+pub(crate) fn snipped(content: &str, most: usize) -> Option<String> {
     // No text has more characters than bytes.
     let too_long = content.len() > most && content.chars().count() > most.max(2 * SNIPPED_CHARS);
     too_long.then(|| middle_out(content, 2 * SNIPPED_CHARS))
@@ -109,7 +110,7 @@ pub fn snipped(content: &str, most: usize) -> Option<String> {
 
 /// Returns a message as the model sees it; none if the model does not see it. A summary is shown like a
 /// message of a user. A `cleared` result is replaced by a note or its summary, and a result of more than
-/// `most` characters is [`snipped`].
+/// `most` characters is snipped.
 pub fn shown(
     seq: MessageSeq,
     message: &Arc<Message>,

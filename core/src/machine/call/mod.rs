@@ -68,22 +68,22 @@ pub struct Call {
 
 impl Call {
     /// Whether the call was sent before, and nobody knows whether it acted then.
-    pub fn may_have_acted(&self) -> bool {
+    pub(crate) fn may_have_acted(&self) -> bool {
         self.sent_before && self.effect != EffectClass::ReadOnly
     }
 
     /// The end of the call if it is not sent any more.
-    pub fn ended_unsent(&self, reason: CancelReason) -> CallState {
+    pub(crate) fn ended_unsent(&self, reason: CancelReason) -> CallState {
         if self.may_have_acted() { CallState::InDoubt } else { CallState::Cancelled { reason } }
     }
 
     /// Whether the call may run because nobody decided on it in time.
-    pub fn is_waived(&self) -> bool {
+    pub(crate) fn is_waived(&self) -> bool {
         self.panel.as_deref().is_some_and(|panel| panel.waived)
     }
 
     /// The instant at which time alone moves the call: its own instant, or the next escalation.
-    pub fn wakes_at(&self) -> Option<Timestamp> {
+    pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
         let blocked = matches!(self.state, CallState::BlockedOnUser { .. });
         let escalates = self.panel.as_deref().filter(|_| blocked).and_then(Panel::escalates_at);
         self.state.wakes_at().into_iter().chain(escalates).min()

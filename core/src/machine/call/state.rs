@@ -151,7 +151,7 @@ impl CallState {
     }
 
     /// The instant at which time alone moves the call.
-    pub fn wakes_at(&self) -> Option<Timestamp> {
+    pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
         match self {
             Self::BlockedOnUser { deadline, .. } | Self::BlockedOnClient { deadline, .. } => *deadline,
             Self::Waiting { until, .. } => Some(*until),

@@ -15,7 +15,7 @@ pub struct BreakerRules {
     /// [`open_ms_max`](Self::open_ms_max) has passed since the one before, or the count begins anew.
     pub failures: u32,
     /// How long the breaker is open the first time, in milliseconds. Each probe that fails doubles the time.
-    /// Less than [`OPEN_MS_MIN`] counts as that.
+    /// Less than 100 counts as 100.
     pub open_ms: u64,
     /// The longest time for which the breaker is open before somebody tries again, in milliseconds.
     pub open_ms_max: u64,
@@ -33,7 +33,7 @@ setters! { BreakerRules {
 
 /// The shortest time for which a breaker opens, in milliseconds. A caller that is held looks again no more
 /// often than that.
-pub const OPEN_MS_MIN: u64 = 100;
+pub(crate) const OPEN_MS_MIN: u64 = 100;
 
 impl Default for BreakerRules {
     fn default() -> Self {

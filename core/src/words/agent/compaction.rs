@@ -71,7 +71,7 @@ impl Compaction {
     }
 
     /// Whether old results are summarised before they are cleared.
-    pub fn summarises_results(&self) -> bool {
+    pub(crate) fn summarises_results(&self) -> bool {
         self.summarise_results && self.clears_results()
     }
 

@@ -10,10 +10,10 @@ use crate::words::error::ErrorInfo;
 use crate::words::model::{ModelError, ModelErrorKind};
 
 /// The most waits that a list of [`Retries`] may have.
-pub const RETRIES_MAX: usize = 100;
+pub(crate) const RETRIES_MAX: usize = 100;
 
 /// The longest wait that a run sleeps through. A longer wait suspends the run.
-pub const SLEEP_MAX: Duration = Duration::from_secs(1);
+pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// The longest wait that a provider or a tool may ask for, or that an agent may set.
 pub const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -95,7 +95,7 @@ impl Retries {
     }
 
     /// How long to wait before a call that could not be run `tries` times before is sent again. None: give up.
-    pub fn after_call(&self, tries: u32, asked: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn after_call(&self, tries: u32, asked: Option<Duration>) -> Option<Duration> {
         wait(&self.tool_waits_ms, tries, asked)
     }
 

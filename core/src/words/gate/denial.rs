@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 pub const DENIAL_SCHEMA: u32 = 1;
 
 /// The most characters of the arguments that a denial shows.
-pub const ARGUMENTS_SHOWN_MAX: usize = 400;
+pub(crate) const ARGUMENTS_SHOWN_MAX: usize = 400;
 
 /// A string in the arguments is cut to this many characters.
 const TEXT_SHOWN_MAX: usize = 80;
@@ -66,7 +66,7 @@ impl DenialRecord {
     }
 
     /// Adds the rule that refused the call.
-    pub fn by_rule(self, rule: Option<String>) -> Self {
+    pub(crate) fn by_rule(self, rule: Option<String>) -> Self {
         Self { rule, ..self }
     }
 }

@@ -10,15 +10,12 @@ mod terms;
 use std::time::Duration;
 
 use async_trait::async_trait;
-pub use denial::{ARGUMENTS_SHOWN_MAX, DENIAL_SCHEMA, DenialRecord, DeniedBy};
+pub use denial::{DENIAL_SCHEMA, DenialRecord, DeniedBy};
 pub use pattern::ArgumentPatterns;
 pub use rules::{ApprovalRule, PermissionMode, RuleAction, RuleGate};
 use serde::{Deserialize, Serialize};
 pub use strictest::StrictestGate;
-pub use terms::{
-    APPROVALS_MAX, APPROVER_BYTES_MAX, APPROVERS_MAX, ApprovalTerms, Approvers, AtExpiry, ESCALATIONS_MAX,
-    EXPIRY_RESULT_BYTES_MAX, Escalation,
-};
+pub use terms::{ApprovalTerms, Approvers, AtExpiry, Escalation};
 
 use crate::words::ids::{CallId, SessionKey, ToolName};
 use crate::words::payload::{Digest, is_default};

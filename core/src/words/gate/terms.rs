@@ -8,15 +8,15 @@ use crate::words::payload::is_default;
 use crate::words::tool::Bound;
 
 /// The most approvals that a call may need.
-pub const APPROVALS_MAX: u32 = 32;
+pub(crate) const APPROVALS_MAX: u32 = 32;
 /// The most people who may be named as approvers, including those of all escalations.
-pub const APPROVERS_MAX: usize = 64;
+pub(crate) const APPROVERS_MAX: usize = 64;
 /// The longest name of an approver, in bytes.
-pub const APPROVER_BYTES_MAX: usize = 256;
+pub(crate) const APPROVER_BYTES_MAX: usize = 256;
 /// The most escalations of a request.
-pub const ESCALATIONS_MAX: usize = 8;
+pub(crate) const ESCALATIONS_MAX: usize = 8;
 /// The longest result that a call may get when nobody decides, in bytes.
-pub const EXPIRY_RESULT_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const EXPIRY_RESULT_BYTES_MAX: usize = 64 * 1024;
 
 /// The terms of an approval. By default: one approval, from anyone, within the agent's time limit; otherwise
 /// the call is refused.
@@ -115,7 +115,7 @@ impl ApprovalTerms {
     }
 
     /// Whether the person of this name may answer at any time.
-    pub fn may_ever(&self, name: &str) -> bool {
+    pub(crate) fn may_ever(&self, name: &str) -> bool {
         self.approvers.names.is_empty() || self.names().contains(name)
     }
 

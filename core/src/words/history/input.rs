@@ -353,7 +353,7 @@ pub enum TurnRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shorter {
-    /// Each result up to this message is cut to [so many characters](crate::engine::compaction::PART_CHARS).
+    /// Each result up to this message is cut short.
     InPart(MessageSeq),
     /// All results up to this message are shown as cleared.
     Cleared(MessageSeq),
