@@ -23,6 +23,6 @@ if ! cmp -s "$here/main_job/provider/package-lock.json" "$provider/package-lock.
     mv "$provider.new" "$provider"
 fi
 # --store may name any of them.
-cargo build --quiet -p holdover-cli --features full
+[ -n "${HOLDOVER_BUILT-}" ] || cargo build --quiet -p holdover-cli --features full
 exec node acceptance/main_job/main.mjs \
     "$provider/node_modules/.bin/llmock" "${CARGO_TARGET_DIR:-target}/debug/holdover" "$store"

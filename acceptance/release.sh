@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Makes the release of this machine with the build that the tests use, and tries its archive as somebody who downloads it.
-# It also packs every crate that is published, without compiling it anew.
+# It also packs every crate that is published, without compiling it anew. HOLDOVER_BUILT=1: the command is there, and not built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 built=${CARGO_TARGET_DIR:-target} folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-packaging/release.sh --profile dev
+[ -n "${HOLDOVER_BUILT-}" ] || cargo build --quiet -p holdover-cli --features full
+packaging/release.sh --binary "$built/debug/holdover"
 for archive in "$built"/release-files/holdover-*-unknown-linux-gnu.tar.gz; do
     name=$(basename "$archive" .tar.gz)
     cp "$archive" "$archive.sha256" "$folder/"

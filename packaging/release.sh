@@ -4,12 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { echo "usage: packaging/release.sh [--profile PROFILE]" >&2; exit 2; }
-profile=dist
+profile=dist ready=
 case "$#:${1-}" in
     0:) ;;
-    2:--profile) profile=$2 ;;
-    *) usage ;;
+    # The command of this machine, already built.
+    2:--binary) ready=$2 ;;
+    *) echo "usage: packaging/release.sh [--binary FILE]" >&2; exit 2 ;;
 esac
 
 targets=(x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu)
@@ -23,24 +23,24 @@ made=() missing=()
 rm -rf "$out"
 mkdir -p "$out"
 
-# The folder in which cargo puts what it builds with a profile.
-folder_of() { case "$1" in dev) echo debug ;; *) echo "$1" ;; esac; }
-
 # Whether a program for this target can be compiled and linked here.
 can_build() {
     [ "$1" = "$host" ] && return
+    [ -z "$ready" ] || return
     [ -d "$(rustc --print sysroot)/lib/rustlib/$1" ] || return
     local linker=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$1")_LINKER
     command -v "${!linker:-${1%%-*}-linux-gnu-gcc}" >/dev/null
 }
 
 archive() {
-    local target=$1 name=holdover-$version-$1 binary
+    local target=$1 name=holdover-$version-$1 binary=$ready
     local -a for_target=()
     [ "$target" = "$host" ] || for_target=(--target "$target")
     [ "$target" = "$host" ] || export "CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_LINKER=${target%%-*}-linux-gnu-gcc"
-    cargo build --quiet --locked -p holdover-cli --features full --profile "$profile" "${for_target[@]}"
-    binary=$built/${for_target[1]:+$target/}$(folder_of "$profile")/holdover
+    if [ -z "$binary" ]; then
+        cargo build --quiet --locked -p holdover-cli --features full --profile "$profile" "${for_target[@]}"
+        binary=$built/${for_target[1]:+$target/}$profile/holdover
+    fi
     mkdir "$out/$name"
     cp "$binary" README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$out/$name/"
     tar --directory "$out" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -c "$name" \
