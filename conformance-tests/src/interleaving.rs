@@ -5,11 +5,11 @@
 //! concurrent operations may end in as many ways as their parts can be ordered. An operation on one session
 //! has one part.
 
-use holdover_store::PurgeReport;
 use holdover_store::ids::SessionKey;
+use holdover_store::{Answer as Answered, PurgeReport, Request};
 
 use crate::model::{Life, Model};
-use crate::script::{Answer, Request};
+use crate::script::{Answer, Asking};
 
 /// One part of a request.
 #[derive(Clone)]
@@ -57,34 +57,18 @@ pub(crate) fn ends(model: &Model, requests: [&Request; 2], keys: &[SessionKey]) 
 
 /// The orders in which the parts of a request may come.
 fn orders(request: &Request, keys: &[SessionKey]) -> Vec<Vec<Part>> {
-    match request {
-        Request::Purge(rule) if rule.check().is_ok() => {
-            let parts: Vec<Part> = keys.iter().cloned().map(Part::Purge).collect();
-            vec![parts.clone(), parts.into_iter().rev().collect()]
-        }
-        Request::Fork { from, new, .. } if new.check(from).is_ok() => vec![vec![Part::Read, Part::Make]],
-        Request::Purge(_) | Request::Fork { .. } => vec![vec![Part::Whole]],
-        Request::Create(_)
-        | Request::Delete(..)
-        | Request::Claim(..)
-        | Request::ClaimDue(_)
-        | Request::CompareAndSet(..)
-        | Request::Renew(..)
-        | Request::Stage(..)
-        | Request::Commit(..)
-        | Request::AppendDeltas(..)
-        | Request::TakeInterrupt(_)
-        | Request::Deliver(..)
-        | Request::Interrupt(..)
-        | Request::Load(_)
-        | Request::ListSessions(_)
-        | Request::ListPending(_)
-        | Request::ReadMessages(..)
-        | Request::ReadInbox(..)
-        | Request::ReadEvents(..)
-        | Request::ListRuns(_)
-        | Request::ListCheckpoints(_) => vec![vec![Part::Whole]],
+    if let Request::Purge(rule) = request
+        && rule.check().is_ok()
+    {
+        let parts: Vec<Part> = keys.iter().cloned().map(Part::Purge).collect();
+        return vec![parts.clone(), parts.into_iter().rev().collect()];
     }
+    if let Request::Fork(from, _, new) = request
+        && new.check(from).is_ok()
+    {
+        return vec![vec![Part::Read, Part::Make]];
+    }
+    vec![vec![Part::Whole]]
 }
 
 /// Adds every end that the rest of the parts may have.
@@ -108,24 +92,24 @@ impl Underway {
         let request = requests[at];
         match (part, request) {
             (Part::Purge(key), Request::Purge(rule)) => {
-                let mut report = match self.answers[at].take() {
-                    Some(Answer::Purge(report)) => report,
+                let mut report = match self.answers[at].as_ref().and_then(Answer::answered) {
+                    Some(Answered::Purged(report)) => report.clone(),
                     _ => PurgeReport::default(),
                 };
                 let removed = self.model.purge_one(rule, key);
                 report.sessions += removed.sessions;
                 report.checkpoints += removed.checkpoints;
-                self.answers[at] = Some(Answer::Purge(report));
+                self.answers[at] = Some(report.into());
             }
-            (Part::Read, Request::Fork { from, at: place, new }) => {
+            (Part::Read, Request::Fork(from, place, new)) => {
                 match self.model.read_for_fork(from, *place, new) {
                     Ok(life) => self.read[at] = Some(life),
-                    Err(refused) => self.answers[at] = Some(Answer::Fork(refused)),
+                    Err(refused) => self.answers[at] = Some(refused.into()),
                 }
             }
-            (Part::Make, Request::Fork { at: place, new, .. }) => {
+            (Part::Make, Request::Fork(_, place, new)) => {
                 if let Some(life) = self.read[at].take() {
-                    self.answers[at] = Some(Answer::Fork(self.model.make_fork(life, *place, new)));
+                    self.answers[at] = Some(self.model.make_fork(life, *place, new).into());
                 }
             }
             _ => self.answers[at] = Some(request.ask_model(&mut self.model)),

@@ -9,8 +9,8 @@ use holdover_store::ids::{
 };
 use holdover_store::time::Timestamp;
 use holdover_store::{
-    ClaimDue, ClaimOne, Commit, Deletion, NewFork, NewSession, OutcomeKind, Queues, Remove, RetentionRule,
-    Retry, SessionStatus, Staging, StatusCas, StoreErrorKind,
+    ClaimDue, ClaimOne, Commit, Deletion, NewFork, NewSession, OutcomeKind, Queues, Remove, Request,
+    RetentionRule, Retry, SessionStatus, Staging, StatusCas, StoreErrorKind,
 };
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ use crate::fixture::{
 use crate::interleaving;
 use crate::model::Model;
 use crate::ops::{Op, Stage};
-use crate::script::{Answer, Request};
+use crate::script::{Answer, Asking};
 use crate::shown::without_instants;
 use crate::snapshot::snapshot;
 
@@ -98,7 +98,7 @@ impl Scenario {
     /// What happens until the stage is set.
     fn before(&self, stage: Stage) -> Vec<Request> {
         let (target, fence) = (self.target(), self.fence());
-        let commit = |commit: Commit| Request::Commit(fence.clone(), Box::new(commit));
+        let commit = |commit: Commit| Request::Commit(fence.clone(), commit);
         let first =
             Commit { open: vec![approval("asked")], messages: inline(["said"]), ..checkpoint("first") };
         let running = [
@@ -107,7 +107,7 @@ impl Scenario {
             Request::Stage(fence.clone(), staging([("staged", "result")])),
             commit(first),
             Request::Deliver(target.clone(), message("earlier")),
-            Request::AppendDeltas(fence.clone(), deltas(1, 1, ["some", "words"])),
+            Request::Stream(fence.clone(), deltas(1, 1, ["some", "words"])),
         ];
         let release = Commit {
             consumed: vec![InboxSeq(1)],
@@ -131,7 +131,7 @@ impl Scenario {
         let carried = || vec![message(&named("carried"))];
         let commit = |commit: Commit| {
             let commit = Commit { operation: id(&named("commit")), ..commit };
-            Request::Commit(fence.clone(), Box::new(commit))
+            Request::Commit(fence.clone(), commit)
         };
         match op {
             Op::Create => Request::Create(self.new_session()),
@@ -144,7 +144,7 @@ impl Scenario {
             Op::CompareAndSet => {
                 let to = SessionStatus::Suspended;
                 let cas = StatusCas { incarnation: None, expected_version: Version(4), to, items: carried() };
-                Request::CompareAndSet(target, cas)
+                Request::Move(target, cas)
             }
             Op::Renew => Request::Renew(fence, ask.lease * 2),
             Op::Stage => {
@@ -154,12 +154,12 @@ impl Scenario {
             Op::Commit => commit(full(ask)),
             Op::Message => commit(spoken(ask)),
             Op::Release => commit(parting(ask)),
-            Op::AppendDeltas => Request::AppendDeltas(fence, deltas(1, 3, ["more words", ask.tag])),
+            Op::AppendDeltas => Request::Stream(fence, deltas(1, 3, ["more words", ask.tag])),
             Op::TakeInterrupt => Request::TakeInterrupt(fence),
             Op::Deliver => Request::Deliver(target, message(&named("item"))),
             Op::Answer => Request::Deliver(target, answer(&fence, "asked", &named("answer"))),
             Op::Interrupt => Request::Interrupt(target, soft(&named("stop"))),
-            Op::Fork => Request::Fork { from: target, at: CHECKPOINT, new: Box::new(self.new_fork(ask)) },
+            Op::Fork => Request::Fork(target, CHECKPOINT, self.new_fork(ask)),
             Op::Purge => Request::Purge(self.rule(Remove::Sessions)),
             Op::Prune => Request::Purge(self.rule(Remove::Checkpoints { keep: count(1) })),
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use holdover_store::time::Timestamp;
 
 use crate::model::Model;
-use crate::script::{Answer, Request};
+use crate::script::{Answer, Asking, Request};
 use crate::shown::shown;
 
 /// One operation on one session: an interval, and what is known of what happened in it.

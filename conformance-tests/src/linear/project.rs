@@ -15,14 +15,12 @@
 //! A page that ends before it has to says nothing.
 
 use holdover_store::ids::SessionKey;
-use holdover_store::{
-    CheckpointQuery, ClaimDue, PageRequest, PendingQuery, Retry, StateStore, StoreError, StoreErrorKind,
-};
+use holdover_store::{Answer as Answered, ClaimDue, Page, Request, Retry, StoreErrorKind};
 
 use super::{Event, Heard};
 use crate::bench::Handle;
 use crate::failure::CaseResult;
-use crate::script::{Answer, Request};
+use crate::script::{Answer, Asking};
 
 /// An operation of a peer, and what came of it.
 #[derive(Debug, Clone)]
@@ -38,43 +36,7 @@ pub(crate) struct Asked {
 impl Asked {
     /// Asks once: one call of one method, and not a walk. None: a page that ended before it had to.
     pub(crate) async fn ask(request: &Request, store: &Handle) -> CaseResult<Option<Answer>> {
-        if let Request::ClaimDue(due) = request {
-            return Ok(Some(Answer::of(store.claim_due(due.clone()).await, Answer::ClaimDue)?));
-        }
-        if let Request::Purge(rule) = request {
-            return Ok(Some(Answer::of(store.purge(rule).await, Answer::Purge)?));
-        }
-        if let Request::ListSessions(query) = request {
-            let page = store.list_sessions(query).await;
-            return whole(page.map(|page| (page.next.is_none(), page.items)), Answer::ListSessions);
-        }
-        if let Request::ListPending(tenant) = request {
-            let page = store.list_pending(&PendingQuery::all(tenant.clone())).await;
-            return whole(page.map(|page| (page.next.is_none(), page.items)), Answer::ListPending);
-        }
-        if let Request::ReadMessages(key, range) = request {
-            let page = store.read_messages(key, &[*range]).await;
-            return whole(page.map(|page| (page.rest.is_empty(), page.messages)), Answer::ReadMessages);
-        }
-        if let Request::ReadInbox(key, after, limit) = request {
-            let page = store.read_inbox(key, *after, *limit).await;
-            let full = |rows: usize| rows >= *limit as usize;
-            let page = page.map(|page| (page.next.is_none() || full(page.items.len()), page.items));
-            return whole(page, Answer::ReadInbox);
-        }
-        if let Request::ListRuns(key) = request {
-            let page = store.list_runs(key, PageRequest::default()).await;
-            return whole(page.map(|page| (page.next.is_none(), page.items)), Answer::ListRuns);
-        }
-        if let Request::ListCheckpoints(key) = request {
-            let page = store.list_checkpoints(&CheckpointQuery::all(key.clone())).await;
-            return whole(page.map(|page| (page.next.is_none(), page.items)), Answer::ListCheckpoints);
-        }
-        if let Request::ReadEvents(key, after, limit) = request {
-            let page = Answer::of(store.read_events(key, after, *limit).await, Answer::read_events)?;
-            return Ok(Some(page).filter(|page| !page.ends_before(*limit)));
-        }
-        request.ask(store).await.map(Some)
+        Ok(request.once(store).await?.whole(request))
     }
 
     /// Whether a write of one and the other were under way at one time.
@@ -93,24 +55,13 @@ impl Asked {
     }
 }
 
-fn whole<T>(
-    page: Result<(bool, Vec<T>), StoreError>,
-    answer: impl FnOnce(Vec<T>) -> Answer,
-) -> CaseResult<Option<Answer>> {
-    match page {
-        Ok((false, _)) => Ok(None),
-        Ok((true, rows)) => Ok(Some(answer(rows))),
-        Err(error) => Answer::of(Err::<Vec<T>, _>(error), answer).map(Some),
-    }
-}
-
 /// What they say about the session, in the order in which they were asked.
 pub(crate) fn project(all: &[Asked], key: &SessionKey) -> Vec<Event> {
     all.iter().filter_map(|asked| heard(asked, all, key)).collect()
 }
 
 fn heard(asked: &Asked, all: &[Asked], key: &SessionKey) -> Option<Event> {
-    let of_key = asked.request.session().is_none_or(|of| of == key);
+    let of_key = asked.request.key().is_none_or(|of| of == key);
     let of_tenant = asked.request.tenant().is_none_or(|of| *of == key.tenant);
     if !of_key || !of_tenant || asked.is_put_off() {
         return None;
@@ -124,45 +75,31 @@ fn heard(asked: &Asked, all: &[Asked], key: &SessionKey) -> Option<Event> {
     let answer = asked.answer.clone()?;
     let alone = || !all.iter().any(|other| other.asked != asked.asked && asked.is_beside(other));
     let exactly = |answer| event(answered, Heard::Answer(request(), Box::new(answer)));
-    match answer {
-        Answer::ClaimDue(claims) if claims.is_empty() => alone().then(|| exactly(Answer::ClaimDue(claims))),
-        Answer::ClaimDue(claims) => {
-            let claim = claims.into_iter().find(|claim| claim.fence.key == *key)?;
+    match answer.answered() {
+        Some(Answered::ClaimedDue(claims)) if claims.is_empty() => alone().then(|| exactly(answer)),
+        Some(Answered::ClaimedDue(claims)) => {
+            let claim = claims.iter().find(|claim| claim.fence.key == *key)?;
             let Request::ClaimDue(due) = &asked.request else { return None };
             let due = ClaimDue { runs: vec![claim.run.clone()], ..due.clone() };
-            let answer = Box::new(Answer::ClaimDue(vec![claim]));
-            Some(event(answered, Heard::Answer(Box::new(Request::ClaimDue(due)), answer)))
+            let heard = Heard::Answer(Box::new(Request::ClaimDue(due)), Box::new(vec![claim.clone()].into()));
+            Some(event(answered, heard))
         }
-        Answer::Purge(report) if report.sessions + report.checkpoints == 0 => {
-            (report.next.is_none() && alone()).then(|| exactly(Answer::Purge(report)))
+        Some(Answered::Purged(report)) if report.sessions + report.checkpoints == 0 => {
+            (report.next.is_none() && alone()).then(|| exactly(answer))
         }
-        Answer::Purge(_) => Some(event(answered, Heard::Somewhere(request()))),
-        Answer::ListSessions(mut rows) => {
-            rows.retain(|row| row.key == *key);
-            (!rows.is_empty() || alone()).then(|| exactly(Answer::ListSessions(rows)))
+        Some(Answered::Purged(_)) => Some(event(answered, Heard::Somewhere(request()))),
+        Some(Answered::Sessions(page)) => {
+            let page = rows_of(page, |row| row.key == *key);
+            (!page.items.is_empty() || alone()).then(|| exactly(page.into()))
         }
-        Answer::ListPending(mut rows) => {
-            rows.retain(|row| row.key == *key);
-            alone().then(|| exactly(Answer::ListPending(rows)))
+        Some(Answered::Pending(page)) => {
+            alone().then(|| exactly(rows_of(page, |row| row.key == *key).into()))
         }
-        Answer::Refused(..)
-        | Answer::Create(_)
-        | Answer::Delete(_)
-        | Answer::Claim(_)
-        | Answer::CompareAndSet(_)
-        | Answer::Renew(_)
-        | Answer::Stage(_)
-        | Answer::Commit(_)
-        | Answer::AppendDeltas(_)
-        | Answer::TakeInterrupt(_)
-        | Answer::Deliver(_)
-        | Answer::Interrupt(_)
-        | Answer::Fork(_)
-        | Answer::Load(_)
-        | Answer::ReadMessages(_)
-        | Answer::ReadInbox(_)
-        | Answer::ReadEvents(_)
-        | Answer::ListRuns(_)
-        | Answer::ListCheckpoints(_) => Some(exactly(answer)),
+        _ => Some(exactly(answer)),
     }
+}
+
+/// The rows of a page that are of one session.
+fn rows_of<T: Clone>(page: &Page<T>, is_of: impl Fn(&T) -> bool) -> Page<T> {
+    Page { items: page.items.iter().filter(|row| is_of(row)).cloned().collect(), next: None }
 }

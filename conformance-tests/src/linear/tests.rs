@@ -1,6 +1,6 @@
 use holdover_store::ids::{InboxSeq, SessionKey};
 use holdover_store::time::Timestamp;
-use holdover_store::{Delivery, NewSession, Retry, Start, StoreErrorKind};
+use holdover_store::{Delivery, InboxPage, NewSession, Retry, Start, StoreErrorKind};
 
 use super::*;
 use crate::fixture::{key, message, new_session};
@@ -30,7 +30,7 @@ fn event(asked: u64, answered: u64, request: Request, answer: Answer) -> Event {
 }
 
 fn deliver(asked: u64, answered: u64) -> Event {
-    let accepted = Answer::Deliver(Delivery::Accepted { seq: InboxSeq(1) });
+    let accepted = Answer::from(Delivery::Accepted { seq: InboxSeq(1) });
     event(asked, answered, Request::Deliver(session(), message("m")), accepted)
 }
 
@@ -46,7 +46,12 @@ fn read(asked: u64, answered: u64, shows: bool) -> Event {
         model.deliver(&session(), &message("m"));
     }
     let items = model.snapshot(&session()).inbox;
-    event(asked, answered, Request::ReadInbox(session(), InboxSeq(0), 10), Answer::ReadInbox(items))
+    event(
+        asked,
+        answered,
+        Request::ReadInbox(session(), InboxSeq(0), 10),
+        InboxPage::new(items, false).into(),
+    )
 }
 
 fn fits(events: &[Event]) -> bool {
@@ -117,10 +122,10 @@ fn that_nothing_is_due_is_said_only_while_nobody_writes() {
     let due = NewSession { start: Start::At(Timestamp::EPOCH), ..new_session("s") };
     let mut start = Model::new(NOW);
     start.create(&due);
-    let nothing = || asked(1, 4, claim_due(), Answer::ClaimDue(Vec::new()));
+    let nothing = || asked(1, 4, claim_due(), Vec::<holdover_store::Claim>::new().into());
     let alone = project(&[nothing()], &session());
     assert!(matches!(search(&alone, &start, true), Verdict::FitsNot));
-    let accepted = Answer::Deliver(Delivery::Accepted { seq: InboxSeq(1) });
+    let accepted = Answer::from(Delivery::Accepted { seq: InboxSeq(1) });
     let write = asked(2, 3, Request::Deliver(session(), message("m")), accepted);
     assert_eq!(project(&[nothing(), write], &session()).len(), 1, "the write alone");
 }

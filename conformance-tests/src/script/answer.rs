@@ -1,57 +1,48 @@
 //! Answers, and the names by which they are counted.
 
+use std::fmt;
+
 use holdover_store::{
-    Applied, CasOutcome, Checkpoint, Claim, ClaimOutcome, CommitOutcome, CreateOutcome, DeleteOutcome,
-    Delivery, DeltaOutcome, DeltaPage, EventPage, ForkOutcome, InterruptCheck, InterruptOutcome,
-    LeaseOutcome, PendingCall, PurgeReport, Retry, RunRecord, Session, SessionStatus, SessionSummary,
-    StageOutcome, StoreError, StoreErrorKind, StoredEvent, StoredItem, StoredMessage,
+    Answer as Store, Applied, CasOutcome, ClaimOutcome, CommitOutcome, CreateOutcome, DeleteOutcome,
+    Delivery, DeltaOutcome, EventCursor, EventPage, ForkOutcome, InboxPage, InterruptCheck, InterruptOutcome,
+    LeaseOutcome, PurgeReport, Request, Retry, SessionStatus, StageOutcome, StoreError, StoreErrorKind,
 };
 
 use crate::failure::CaseResult;
 
 /// What one request is answered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) enum Answer {
     Refused(StoreErrorKind, Retry),
-    Create(CreateOutcome),
-    Delete(DeleteOutcome),
-    Claim(ClaimOutcome),
-    ClaimDue(Vec<Claim>),
-    CompareAndSet(CasOutcome),
-    Renew(LeaseOutcome),
-    Stage(StageOutcome),
-    Commit(CommitOutcome),
-    AppendDeltas(DeltaOutcome),
-    TakeInterrupt(InterruptCheck),
-    Deliver(Delivery),
-    Interrupt(InterruptOutcome),
-    Fork(ForkOutcome),
-    Purge(PurgeReport),
-    Load(Option<Box<Session>>),
-    ListSessions(Vec<SessionSummary>),
-    ListPending(Vec<PendingCall>),
-    ReadMessages(Vec<StoredMessage>),
-    ReadInbox(Vec<StoredItem>),
-    /// Without the cursor, which is the store's own.
-    ReadEvents(Shown),
-    ListRuns(Vec<RunRecord>),
-    ListCheckpoints(Vec<Checkpoint>),
+    /// Events without the cursor, which is the store's own.
+    Answered(Box<Store>),
 }
 
-/// What a page of events shows.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Shown {
-    Page { events: Vec<StoredEvent>, stream: Option<DeltaPage>, more: bool },
-    Gone,
-    NotFound,
+impl<T: Into<Store>> From<T> for Answer {
+    fn from(outcome: T) -> Self {
+        let mut answer = outcome.into();
+        if let Store::Events(EventPage::Events { next, .. }) = &mut answer {
+            *next = EventCursor::START;
+        }
+        Self::Answered(answer.into())
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(kind, retry) => f.debug_tuple("Refused").field(kind).field(retry).finish(),
+            Self::Answered(answer) => answer.outcome().fmt(f),
+        }
+    }
 }
 
 impl Answer {
     /// `Err`: the store does not have the operation.
     #[track_caller]
-    pub(crate) fn of<T>(answer: Result<T, StoreError>, outcome: impl FnOnce(T) -> Self) -> CaseResult<Self> {
+    pub(crate) fn of(answer: Result<impl Into<Store>, StoreError>) -> CaseResult<Self> {
         match answer {
-            Ok(answer) => Ok(outcome(answer)),
+            Ok(answer) => Ok(answer.into().into()),
             Err(error) if error.kind == StoreErrorKind::Unsupported => Err(error.into()),
             Err(error) => Ok(Self::refused(&error)),
         }
@@ -61,54 +52,80 @@ impl Answer {
         Self::Refused(error.kind, error.retry)
     }
 
-    pub(crate) fn read_events(page: EventPage) -> Self {
-        Self::ReadEvents(match page {
-            EventPage::Events { events, stream, more, .. } => Shown::Page { events, stream, more },
-            EventPage::Gone => Shown::Gone,
-            EventPage::NotFound => Shown::NotFound,
-        })
+    /// The outcome of the method, if the store did not refuse it.
+    pub(crate) fn answered(&self) -> Option<&Store> {
+        match self {
+            Self::Refused(..) => None,
+            Self::Answered(answer) => Some(answer),
+        }
     }
 
-    /// Whether it shows fewer rows than were asked for, although there are more.
-    pub(crate) fn ends_before(&self, limit: u32) -> bool {
-        let Self::ReadEvents(Shown::Page { events, stream, more: true }) = self else { return false };
-        let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());
-        rows < limit as usize
+    /// What all pages together would answer to the request. None: it is a page that ends before it has to.
+    pub(crate) fn whole(self, request: &Request) -> Option<Self> {
+        let (Request::ReadInbox(_, _, limit) | Request::ReadEvents(_, _, limit)) = request else {
+            return self.is_last().then_some(self);
+        };
+        let limit = *limit as usize;
+        match self.answered() {
+            Some(Store::Inbox(page)) if page.items.len() >= limit => {
+                Some(InboxPage::new(page.items.clone(), false).into())
+            }
+            Some(Store::Events(EventPage::Events { events, stream, more: true, .. })) => {
+                let rows = events.len() + stream.as_ref().map_or(0, |page| page.deltas.len());
+                (rows >= limit).then_some(self)
+            }
+            _ => self.is_last().then_some(self),
+        }
+    }
+
+    /// Whether no page comes after it.
+    fn is_last(&self) -> bool {
+        match self.answered() {
+            Some(Store::Sessions(page)) => page.next.is_none(),
+            Some(Store::Pending(page)) => page.next.is_none(),
+            Some(Store::Runs(page)) => page.next.is_none(),
+            Some(Store::Checkpoints(page)) => page.next.is_none(),
+            Some(Store::Messages(page)) => page.rest.is_empty(),
+            Some(Store::Inbox(page)) => page.next.is_none(),
+            _ => true,
+        }
     }
 
     /// Whether whoever is answered this has changed nothing.
     pub(crate) fn refuses(&self) -> bool {
-        match self {
-            Self::Refused(_, retry) => *retry != Retry::OutcomeUnknown,
-            Self::Create(outcome) => !matches!(outcome, CreateOutcome::Created { .. }),
-            Self::Delete(outcome) => *outcome != DeleteOutcome::Deleted,
-            Self::Claim(outcome) => !matches!(outcome, ClaimOutcome::Claimed(_)),
-            Self::ClaimDue(claims) => claims.is_empty(),
-            Self::CompareAndSet(outcome) => !matches!(outcome, CasOutcome::Moved { .. }),
-            Self::Renew(outcome) => *outcome == LeaseOutcome::StaleFence,
-            Self::Stage(outcome) => !matches!(outcome, StageOutcome::Staged(_)),
-            Self::Commit(outcome) => !matches!(outcome, CommitOutcome::Committed(_)),
-            Self::AppendDeltas(outcome) => !matches!(outcome, DeltaOutcome::Appended(_)),
-            Self::TakeInterrupt(outcome) => !matches!(outcome, InterruptCheck::Waiting(_)),
-            Self::Deliver(outcome) => !matches!(outcome, Delivery::Accepted { .. }),
-            Self::Interrupt(outcome) => *outcome != InterruptOutcome::Requested,
-            Self::Fork(outcome) => !matches!(outcome, ForkOutcome::Forked { .. }),
-            Self::Purge(report) => report.sessions + report.checkpoints == 0,
-            Self::Load(_)
-            | Self::ListSessions(_)
-            | Self::ListPending(_)
-            | Self::ReadMessages(_)
-            | Self::ReadInbox(_)
-            | Self::ReadEvents(_)
-            | Self::ListRuns(_)
-            | Self::ListCheckpoints(_) => true,
+        let answer = match self {
+            Self::Refused(_, retry) => return *retry != Retry::OutcomeUnknown,
+            Self::Answered(answer) => &**answer,
+        };
+        if let Store::ClaimedDue(claims) = answer {
+            return claims.is_empty();
         }
+        if let Store::Purged(report) = answer {
+            return report.sessions + report.checkpoints == 0;
+        }
+        !matches!(
+            answer,
+            Store::Created(CreateOutcome::Created { .. })
+                | Store::Deleted(DeleteOutcome::Deleted)
+                | Store::Claimed(ClaimOutcome::Claimed(_))
+                | Store::Moved(CasOutcome::Moved { .. })
+                | Store::Renewed(LeaseOutcome::Renewed(_))
+                | Store::Staged(StageOutcome::Staged(_))
+                | Store::Committed(CommitOutcome::Committed(_))
+                | Store::Streamed(DeltaOutcome::Appended(_))
+                | Store::Interrupt(InterruptCheck::Waiting(_))
+                | Store::Delivered(Delivery::Accepted { .. })
+                | Store::Requested(InterruptOutcome::Requested)
+                | Store::Forked(ForkOutcome::Forked { .. })
+        )
     }
 
     /// With lists in an order in which time plays no part.
     pub(crate) fn by_key(mut self) -> Self {
-        if let Self::ListSessions(all) = &mut self {
-            all.sort_by(|one, other| one.key.cmp(&other.key));
+        if let Self::Answered(answer) = &mut self
+            && let Store::Sessions(page) = &mut **answer
+        {
+            page.items.sort_by(|one, other| one.key.cmp(&other.key));
         }
         self
     }
@@ -120,23 +137,26 @@ impl Answer {
             1 => "one",
             _ => "several",
         };
-        match self {
-            Self::Refused(StoreErrorKind::InvalidArgument, _) => "invalid argument",
-            Self::Refused(StoreErrorKind::NotFound, _) => "error: not found",
-            Self::Refused(..) => "error",
-            Self::Create(outcome) => match outcome {
+        let answer = match self {
+            Self::Refused(StoreErrorKind::InvalidArgument, _) => return "invalid argument",
+            Self::Refused(StoreErrorKind::NotFound, _) => return "error: not found",
+            Self::Refused(..) => return "error",
+            Self::Answered(answer) => &**answer,
+        };
+        match answer {
+            Store::Created(outcome) => match outcome {
                 CreateOutcome::Created { claim: None, .. } => "created",
                 CreateOutcome::Created { claim: Some(_), .. } => "created, claimed",
                 CreateOutcome::AlreadyExists { .. } => "already exists",
                 CreateOutcome::Deleted => "deleted",
                 CreateOutcome::ItemConflict { .. } => "item conflict",
             },
-            Self::Delete(outcome) => match outcome {
+            Store::Deleted(outcome) => match outcome {
                 DeleteOutcome::Deleted => "deleted",
                 DeleteOutcome::Active => "active",
                 DeleteOutcome::NotFound => "not found",
             },
-            Self::Claim(outcome) => match outcome {
+            Store::Claimed(outcome) => match outcome {
                 ClaimOutcome::Claimed(claim) if claim.found == SessionStatus::Active => "taken over",
                 ClaimOutcome::Claimed(_) => "claimed",
                 ClaimOutcome::Held { .. } => "held",
@@ -146,24 +166,24 @@ impl Answer {
                 ClaimOutcome::Aborted => "aborted",
                 ClaimOutcome::NotFound => "not found",
             },
-            Self::ClaimDue(claims) => rows(claims.len()),
-            Self::CompareAndSet(outcome) => match outcome {
+            Store::ClaimedDue(claims) => rows(claims.len()),
+            Store::Moved(outcome) => match outcome {
                 CasOutcome::Moved { .. } => "moved",
                 CasOutcome::VersionConflict { .. } => "version conflict",
                 CasOutcome::NotAllowed { .. } => "not allowed",
                 CasOutcome::ItemRefused { .. } => "item refused",
                 CasOutcome::NotFound => "not found",
             },
-            Self::Renew(outcome) => match outcome {
+            Store::Renewed(outcome) => match outcome {
                 LeaseOutcome::Renewed(_) => "renewed",
                 LeaseOutcome::StaleFence => "stale fence",
             },
-            Self::Stage(outcome) => match outcome {
+            Store::Staged(outcome) => match outcome {
                 StageOutcome::Staged(_) => "staged",
                 StageOutcome::Conflict { .. } => "conflict",
                 StageOutcome::StaleFence => "stale fence",
             },
-            Self::Commit(outcome) => match outcome {
+            Store::Committed(outcome) => match outcome {
                 CommitOutcome::Committed(_) => "committed",
                 CommitOutcome::VersionConflict { .. } => "version conflict",
                 CommitOutcome::StaleFence { applied: Applied::Yes } => "stale fence, applied",
@@ -175,18 +195,18 @@ impl Answer {
                 CommitOutcome::PendingConflict { .. } => "pending conflict",
                 CommitOutcome::NotInInbox { .. } => "not in inbox",
             },
-            Self::AppendDeltas(outcome) => match outcome {
+            Store::Streamed(outcome) => match outcome {
                 DeltaOutcome::Appended(_) => "appended",
                 DeltaOutcome::Ended => "ended",
                 DeltaOutcome::Gap { .. } => "gap",
                 DeltaOutcome::StaleFence => "stale fence",
             },
-            Self::TakeInterrupt(outcome) => match outcome {
+            Store::Interrupt(outcome) => match outcome {
                 InterruptCheck::Clear => "clear",
                 InterruptCheck::Waiting(_) => "waiting",
                 InterruptCheck::StaleFence => "stale fence",
             },
-            Self::Deliver(outcome) => match outcome {
+            Store::Delivered(outcome) => match outcome {
                 Delivery::Accepted { .. } => "accepted",
                 Delivery::Duplicate { .. } => "duplicate",
                 Delivery::Conflict { .. } => "conflict",
@@ -195,7 +215,7 @@ impl Answer {
                 Delivery::Aborted => "aborted",
                 Delivery::NotFound => "not found",
             },
-            Self::Interrupt(outcome) => match outcome {
+            Store::Requested(outcome) => match outcome {
                 InterruptOutcome::Requested => "requested",
                 InterruptOutcome::AlreadyWaiting { .. } => "already waiting",
                 InterruptOutcome::AtRest => "at rest",
@@ -203,28 +223,32 @@ impl Answer {
                 InterruptOutcome::Aborted => "aborted",
                 InterruptOutcome::NotFound => "not found",
             },
-            Self::Fork(outcome) => match outcome {
+            Store::Forked(outcome) => match outcome {
                 ForkOutcome::Forked { .. } => "forked",
                 ForkOutcome::AlreadyExists { .. } => "already exists",
                 ForkOutcome::Deleted => "deleted",
                 ForkOutcome::NoSource => "no source",
                 ForkOutcome::NoCheckpoint => "no checkpoint",
             },
-            Self::Purge(PurgeReport { sessions: 0, checkpoints: 0, .. }) => "nothing",
-            Self::Purge(PurgeReport { checkpoints: 0, .. }) => "sessions",
-            Self::Purge(_) => "checkpoints",
-            Self::Load(session) => rows(usize::from(session.is_some())),
-            Self::ListSessions(all) => rows(all.len()),
-            Self::ListPending(all) => rows(all.len()),
-            Self::ReadMessages(all) => rows(all.len()),
-            Self::ReadInbox(all) => rows(all.len()),
-            Self::ReadEvents(Shown::Page { stream: Some(_), .. }) => "events and deltas",
-            Self::ReadEvents(Shown::Page { more: true, .. }) => "events, and more",
-            Self::ReadEvents(Shown::Page { .. }) => "events",
-            Self::ReadEvents(Shown::Gone) => "gone",
-            Self::ReadEvents(Shown::NotFound) => "not found",
-            Self::ListRuns(all) => rows(all.len()),
-            Self::ListCheckpoints(all) => rows(all.len()),
+            Store::Purged(PurgeReport { sessions: 0, checkpoints: 0, .. }) => "nothing",
+            Store::Purged(PurgeReport { checkpoints: 0, .. }) => "sessions",
+            Store::Purged(_) => "checkpoints",
+            Store::Session(session) => rows(usize::from(session.is_some())),
+            Store::Sessions(page) => rows(page.items.len()),
+            Store::Pending(page) => rows(page.items.len()),
+            Store::Messages(page) => rows(page.messages.len()),
+            Store::Inbox(page) => rows(page.items.len()),
+            Store::Events(page) => match page {
+                EventPage::Events { stream: Some(_), .. } => "events and deltas",
+                EventPage::Events { more: true, .. } => "events, and more",
+                EventPage::Events { .. } => "events",
+                EventPage::Gone => "gone",
+                EventPage::NotFound => "not found",
+            },
+            Store::Runs(page) => rows(page.items.len()),
+            Store::Checkpoints(page) => rows(page.items.len()),
+            Store::Changed(()) => "changed",
+            _ => "of a newer contract",
         }
     }
 }

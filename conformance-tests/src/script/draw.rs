@@ -9,7 +9,7 @@ use proptest::sample::select;
 use proptest::strategy::{BoxedStrategy, Union};
 use proptest_state_machine::ReferenceStateMachine;
 
-use super::{By, Op, Play, Powers, Request, Span, Who};
+use super::{Asking, By, Op, Play, Powers, Request, Span, Who};
 
 use arms::*;
 

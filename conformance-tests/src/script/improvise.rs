@@ -73,7 +73,7 @@ impl Improviser {
 
     /// A fork goes into a session of its own, once.
     fn apart(&mut self, mut request: Request) -> Option<Request> {
-        if let Request::Fork { new, .. } = &mut request {
+        if let Request::Fork(_, _, new) = &mut request {
             new.key.id = id(&format!("of-{}", new.operation));
             return self.forks.insert(new.operation.clone()).then_some(request);
         }

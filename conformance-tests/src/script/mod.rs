@@ -12,6 +12,8 @@ mod request;
 mod resolve;
 mod words;
 
+pub(crate) use holdover_store::Request;
+
 pub(crate) use answer::Answer;
 pub(crate) use cover::{cover, runner, strategy};
 pub(crate) use coverage::{Coverage, Reached};
@@ -19,7 +21,7 @@ use draw::Scripts;
 pub(crate) use improvise::Improviser;
 pub(crate) use list::{List, list};
 pub(crate) use play::{LEASE, Play, Powers};
-pub(crate) use request::Request;
+pub(crate) use request::Asking;
 pub(crate) use words::*;
 
 /// Operations, each with the handle that asks.

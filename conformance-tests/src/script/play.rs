@@ -7,7 +7,7 @@ use holdover_store::ids::{Incarnation, SessionKey};
 use holdover_store::time::Timestamp;
 use uuid::Uuid;
 
-use super::{Answer, Op, Request, Span, Who};
+use super::{Answer, Asking, Op, Request, Span, Who};
 use crate::fixture::key_of;
 use crate::model::{Life, Model};
 

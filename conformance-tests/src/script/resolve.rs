@@ -3,17 +3,15 @@
 use holdover_store::ids::{CheckpointId, Epoch, Fence, InboxSeq, RunId, StateFormat, Version};
 use holdover_store::time::Timestamp;
 use holdover_store::{
-    ClaimDue, ClaimOne, Commit, Deletion, DeltaBatch, EventCursor, InboxItem, Interrupt, InterruptKind,
-    ItemKind, Labels, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind, PendingKind,
-    Queues, Release, Remove, RetentionRule, RunEnd, SessionQuery, StagedResult, Staging, Start, StatusCas,
-    TimeRange,
+    CheckpointQuery, ClaimDue, ClaimOne, Commit, Deletion, DeltaBatch, EventCursor, InboxItem, Interrupt,
+    InterruptKind, ItemKind, Labels, NewFork, NewMessage, NewPending, NewSession, NewState, OutcomeKind,
+    PageRequest, PendingKind, PendingQuery, Queues, Release, Remove, Request, RetentionRule, RunEnd,
+    SessionQuery, StagedResult, Staging, Start, StatusCas, TimeRange,
 };
 use std::num::NonZeroU32;
 
 use super::play::{LEASE, Play, duration};
-use super::{
-    Begin, First, Item, Leave, Look, Meant, Named, Op, Part, Place, Request, Run, Span, Text, When, Who,
-};
+use super::{Begin, First, Item, Leave, Look, Meant, Named, Op, Part, Place, Run, Span, Text, When, Who};
 use crate::fixture::{bytes, id};
 use crate::model;
 
@@ -54,10 +52,7 @@ impl Play {
             Op::Retry { who, version, to, items } => {
                 let expected_version = self.version(*who, *version).unwrap_or(Version(1));
                 let items = self.items(items, "item");
-                Request::CompareAndSet(
-                    who.key(),
-                    StatusCas { incarnation: None, expected_version, to: *to, items },
-                )
+                Request::Move(who.key(), StatusCas { incarnation: None, expected_version, to: *to, items })
             }
             Op::Renew { who, run, span } => Request::Renew(self.fence(*who, *run), duration(*span)),
             Op::Stage { who, run, results, starts } => {
@@ -72,10 +67,10 @@ impl Play {
                     ..Commit::new(id(&self.name("commit")))
                 };
                 let commit = parts.iter().fold(base, |commit, part| self.with(*who, commit, *part));
-                Request::Commit(self.fence(*who, *run), Box::new(commit))
+                Request::Commit(self.fence(*who, *run), commit)
             }
             Op::Deltas { who, run, stream, first, count } => {
-                Request::AppendDeltas(self.fence(*who, *run), self.deltas(*who, *stream, *first, *count))
+                Request::Stream(self.fence(*who, *run), self.deltas(*who, *stream, *first, *count))
             }
             Op::TakeInterrupt { who, run } => Request::TakeInterrupt(self.fence(*who, *run)),
             Op::Deliver { who, item, life, signal } => {
@@ -103,7 +98,7 @@ impl Play {
                     messages: vec![bytes("closes")],
                     events: vec![bytes("forked")],
                 };
-                Request::Fork { from: from.key(), at: self.checkpoint(*from, *at), new: Box::new(fork) }
+                Request::Fork(from.key(), self.checkpoint(*from, *at), fork)
             }
             Op::PurgeSessions { older_than, status, count } => {
                 let limit = NonZeroU32::new(u32::from(*count)).unwrap_or(NonZeroU32::MIN);
@@ -327,8 +322,8 @@ impl Play {
         match at {
             Look::Session => Request::Load(key),
             Look::Sessions => Request::ListSessions(self.sessions(who)),
-            Look::PendingCalls => Request::ListPending(key.tenant),
-            Look::Messages { from, to } => Request::ReadMessages(key, crate::fixture::range(from, to)),
+            Look::PendingCalls => Request::ListPending(PendingQuery::all(key.tenant)),
+            Look::Messages { from, to } => Request::ReadMessages(key, vec![crate::fixture::range(from, to)]),
             Look::Inbox { after, limit } => Request::ReadInbox(key, InboxSeq(after), limit),
             Look::Events { of, limit } => {
                 let cursor = match of {
@@ -338,8 +333,8 @@ impl Play {
                 };
                 Request::ReadEvents(key, cursor, limit)
             }
-            Look::Runs => Request::ListRuns(key),
-            Look::Checkpoints => Request::ListCheckpoints(key),
+            Look::Runs => Request::ListRuns(key, PageRequest::default()),
+            Look::Checkpoints => Request::ListCheckpoints(CheckpointQuery::all(key)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::cases::prelude::*;
 use crate::difference::compared;
-use crate::script::{Answer, By, Coverage, Op, Play, Request, Who};
+use crate::script::{Answer, Asking, By, Coverage, Op, Play, Request, Who};
 use crate::shown::without_instants;
 
 /// What is held against the model.
@@ -114,7 +114,7 @@ impl Stage {
             self.compare_session(who).await?;
             for request in [
                 Request::ListSessions(SessionQuery::all(who.key().tenant)),
-                Request::ListPending(who.key().tenant),
+                Request::ListPending(PendingQuery::all(who.key().tenant)),
             ] {
                 let expected = request.ask_model(&mut self.play.model.clone());
                 let found = request.ask(&self.bench.store).await?;
