@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use holdover_conformance_tests::{StoreHarness, Wrapped};
-use holdover_store::StateStore;
 use holdover_store_layers::{
     Compressed, Encoded, Encrypted, EncryptionKey, Faults, Faulty, KeyId, Keyring, OrPlain, PayloadCodec,
     Recorder, Recording, Then,
@@ -16,43 +15,38 @@ const RECORDED: usize = 16;
 
 /// Wraps the stores of `harness` in a layer that can fail on purpose, without any planned fault.
 pub fn faulty<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Faulty<H::Store>> {
-    around(harness, |store| Faults::default().around(store))
+    Wrapped::new(harness, |store: Arc<H::Store>| Faults::default().around(store))
 }
 
 /// Wraps the stores of `harness` in a layer that records what passes.
 pub fn recording<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Recording<H::Store>> {
-    around(harness, |store| Recorder::new(RECORDED).around(store))
+    Wrapped::new(harness, |store: Arc<H::Store>| Recorder::new(RECORDED).around(store))
 }
 
 /// Wraps the stores of `harness` in a layer that compresses payloads.
 pub fn compressed<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Encoded<H::Store, Compressed>> {
-    around(harness, |store| Compressed::new().around(store))
+    Wrapped::new(harness, |store: Arc<H::Store>| Compressed::new().around(store))
 }
 
 /// Wraps the stores of `harness` in a layer that encrypts payloads.
 pub fn encrypted<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Encoded<H::Store, Encrypted>> {
-    around(harness, |store| Encrypted::new(ring(&[2, 1])).around(store))
+    Wrapped::new(harness, |store: Arc<H::Store>| Encrypted::new(ring(&[2, 1])).around(store))
 }
 
 /// Wraps the stores of `harness` in a layer that compresses payloads and then encrypts them.
 pub fn compressed_then_encrypted<H: StoreHarness>(
     harness: H,
 ) -> impl StoreHarness<Store = Encoded<H::Store, Then<Compressed, Encrypted>>> {
-    around(harness, |store| Compressed::new().then(Encrypted::new(ring(&[1]))).around(store))
+    Wrapped::new(harness, |store: Arc<H::Store>| {
+        Compressed::new().then(Encrypted::new(ring(&[1]))).around(store)
+    })
 }
 
 /// Wraps the stores of `harness` in a layer that encrypts payloads, and also reads those that are not encrypted.
 pub fn encrypted_or_plain<H: StoreHarness>(
     harness: H,
 ) -> impl StoreHarness<Store = Encoded<H::Store, OrPlain<Encrypted>>> {
-    around(harness, |store| Encrypted::new(ring(&[1])).or_plain().around(store))
-}
-
-fn around<H: StoreHarness, W: StateStore>(
-    harness: H,
-    wrap: fn(Arc<H::Store>) -> W,
-) -> Wrapped<H, fn(Arc<H::Store>) -> W> {
-    Wrapped::new(harness, wrap)
+    Wrapped::new(harness, |store: Arc<H::Store>| Encrypted::new(ring(&[1])).or_plain().around(store))
 }
 
 /// A ring that writes with the first of these keys and reads with all.
