@@ -86,12 +86,7 @@ pub const PARTS: &[Part] = &[
         SUITE,
         &["test", "-p", "holdover-harnesses", "--test", "postgres"],
     ),
-    part(
-        "suite-redis",
-        "the same on Redis",
-        SUITE,
-        &["test", "-p", "holdover-harnesses", "--test", "redis"],
-    ),
+    part("suite-redis", "the same on Redis", SUITE, &["test", "-p", "holdover-harnesses", "--test", "redis"]),
     part(
         "suite-redis-cluster",
         "the same on Redis Cluster",
