@@ -22,7 +22,8 @@ fn a_url_that_names_no_store_is_wrong_use() {
         ("postgres://u:secret@h/d?shema=a", &["unknown parameter \"shema\""]),
         ("postgres://h/d?schema=Sessions", &["schema \"Sessions\"", "a-z"]),
         ("redis:h", &["redis:h", "write sqlite:PATH"]),
-        ("redis://u:secret@h:1?db=2", &["redis://u:***@h:1?db=2", "only namespace is known"]),
+        ("redis://u:secret@h:1?db=2", &["redis://u:***@h:1?db=2", "only namespace and partitions are known"]),
+        ("redis://h:1?partitions=0", &["partitions: a number from 1 to 1024"]),
         ("redis://h:1?namespace={a}", &["namespace", "letters, digits"]),
         ("redis+cluster://u:secret@a:b:c", &["redis+cluster://u:***@a:b:c"]),
     ] {

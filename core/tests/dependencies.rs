@@ -49,6 +49,9 @@ const ALLOWED: &[&str] = &[
     "sha2",
     "typenum",
     "version_check",
+    // Dates, parsed and printed. Without the features `now` and `clock` it reads no clock.
+    "chrono",
+    "num-traits",
     // Errors, and code that writes code.
     "autocfg",
     "proc-macro2",
@@ -76,7 +79,6 @@ const NEVER: &[&str] = &[
     "rand_core",
     "getrandom",
     "fastrand",
-    "chrono",
     "time",
     "rusqlite",
     "sqlx",
@@ -93,6 +95,8 @@ fn a21_the_core_has_no_transport_no_runtime_no_clock_and_no_dice() {
     let both: Vec<_> = ALLOWED.iter().filter(|name| NEVER.contains(name)).collect();
     assert!(both.is_empty(), "{both:?}");
     assert!(built.contains("serde_json"), "{built:?}");
+    let chrono = features_of("holdover-core", "chrono");
+    assert_eq!(chrono, ["alloc", "std"], "with more of its features chrono may read a clock");
     // The search finds such a thing where it is.
     assert!(built_from("holdover-runtime-local").contains("tokio"));
 }
@@ -110,12 +114,25 @@ fn a_store_and_its_suite_are_built_without_the_core() {
 
 /// The names of all packages that `package` is built from, those for its tests and those of other platforms left out.
 fn built_from(package: &str) -> BTreeSet<String> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-    let asked =
-        ["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--package", package];
-    let tree = Command::new(cargo).args(asked).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
-    let lines = String::from_utf8(tree.stdout).unwrap();
+    let lines = tree(&["--package", package]);
     let names = lines.lines().filter_map(|line| line.split(' ').next()).filter(|name| *name != package);
     names.map(str::to_owned).collect()
+}
+
+/// The features of `dependency` that `package` asks for when it is built alone.
+fn features_of(package: &str, dependency: &str) -> Vec<String> {
+    let lines = tree(&["--package", package, "--format", "{p} features {f}"]);
+    let of = format!("{dependency} ");
+    let line = lines.lines().find(|line| line.starts_with(&of)).unwrap();
+    let features = line.split_once(" features ").unwrap().1.trim_end_matches(" (*)");
+    features.split(',').map(str::to_owned).collect()
+}
+
+fn tree(asked: &[&str]) -> String {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let all = ["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none"];
+    let tree =
+        Command::new(cargo).args(all).args(asked).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    String::from_utf8(tree.stdout).unwrap()
 }
