@@ -25,8 +25,13 @@ for archive in "$built"/release-files/holdover-*-unknown-linux-gnu.tar.gz; do
         exit 1
     fi
 done
-cargo package --quiet --workspace --no-verify --allow-dirty
+rm -rf "$built/package"
+private=()
+while read -r manifest; do
+    private+=(--exclude "$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -n 1)")
+done < <(git ls-files '*Cargo.toml' | xargs grep -l '^publish = false')
+cargo package --quiet --workspace "${private[@]}" --no-verify --allow-dirty
 for crate in "$built"/package/*.crate; do
-    tar -tzf "$crate" | grep -q '/README.md$' || { echo "$crate: has no README.md" >&2; exit 1; }
+    tar -tzf "$crate" --wildcards '*/README.md' >/dev/null 2>&1 || { echo "$crate: has no README.md" >&2; exit 1; }
 done
 echo "packed $(ls "$built"/package/*.crate | wc -l) crates"
