@@ -10,16 +10,27 @@ use xtask::tree::Tree;
 const PAGE: &str = "docs/features.md";
 
 #[test]
-fn the_page_lists_the_features_of_the_facade() {
-    fault::none(compare(&Tree::here(), "holdover", "holdover/Cargo.toml"));
+fn the_page_lists_the_features_of_each_crate_that_it_is_about() {
+    let tree = Tree::here();
+    let crates = [
+        ("holdover", "holdover/Cargo.toml"),
+        ("holdover-cli", "cli/Cargo.toml"),
+        ("holdover-harnesses", "harnesses/Cargo.toml"),
+    ];
+    fault::none(crates.iter().flat_map(|(package, manifest)| compare(&tree, package, manifest)).collect());
 }
 
 /// Compares the table of `package` on the page with the features of `manifest`, and with which of them are on by default.
 fn compare(tree: &Tree, package: &str, manifest: &str) -> Vec<Fault> {
     let table: toml::Table = toml::from_str(tree.read(manifest)).expect("a manifest is TOML");
     let features = table["features"].as_table().expect("the manifest has features");
-    let on: Vec<_> =
-        features["default"].as_array().into_iter().flatten().filter_map(|one| one.as_str()).collect();
+    let on: Vec<_> = features
+        .get("default")
+        .and_then(|on| on.as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one.as_str())
+        .collect();
     let listed = listed(tree.read(PAGE), package);
     let mut faults = Vec::new();
     for feature in features.keys().filter(|name| *name != "default") {
