@@ -1,7 +1,9 @@
 //! The page of the long run: it has a row for each part, and each part counts what its tests read.
 
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
 use xtask::fault::{self, Fault};
-use xtask::long::{self, PAGE, PARTS};
+use xtask::long::{self, PAGE, PARTS, SECONDS_MAX};
 use xtask::tree::Tree;
 
 #[test]
@@ -27,5 +29,37 @@ fn each_part_sets_what_a_test_reads() {
         for (name, _) in part.counts {
             assert!(is_read(name), "xtask/src/long.rs: {}: nothing reads {name}", part.name);
         }
+    }
+}
+
+#[test]
+fn no_part_takes_longer_than_it_may() {
+    let rows = long::rows(Tree::here().read(PAGE));
+    let slow: Vec<_> =
+        rows.iter().filter(|row| row.seconds().is_some_and(|seconds| seconds > SECONDS_MAX)).collect();
+    assert!(
+        slow.is_empty(),
+        "xtask/src/long.rs: split {:?}",
+        slow.iter().map(|row| row.name()).collect::<Vec<_>>()
+    );
+}
+
+/// A filter that fits no test would pass and count nothing.
+#[test]
+fn each_part_names_tests_that_are_there() {
+    let tree = Tree::here();
+    for part in PARTS {
+        let behind = |word: &str| part.cargo.iter().skip_while(|one| **one != word).nth(1);
+        let target = behind("--test").expect("each part names a target");
+        let source = match behind("--").and_then(|filter| filter.strip_suffix("::")) {
+            Some(module) => format!("/tests/{target}/{module}.rs"),
+            None => format!("/tests/{target}"),
+        };
+        let is_there = tree.ending(".rs").any(|path| {
+            path.ends_with(&source)
+                || path.ends_with(&format!("{source}.rs"))
+                || path.ends_with(&format!("{source}/main.rs"))
+        });
+        assert!(is_there, "xtask/src/long.rs: {}: there is no {source}", part.name);
     }
 }
