@@ -1,7 +1,7 @@
 //! `docs/long-run.md`: the tests that are run again with large counts, a part at a time.
 //!
-//! A part may take an hour: a test holds the times on the page to that. When it passes, its row says how often, at which commit, when, and how long it took, so
-//! a run that is interrupted goes on with the parts that are left.
+//! A part may take an hour: a test holds the times on the page to that. When it passes, its row says how often, at which
+//! commit, when, and how long it took, so a run that is interrupted goes on with the parts that are left.
 
 use std::process::Command;
 use std::time::Instant;
