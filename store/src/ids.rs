@@ -304,6 +304,13 @@ number!(
 #[serde(transparent)]
 pub struct Incarnation(pub Uuid);
 
+impl Incarnation {
+    /// The life whose id follows from these bytes, which are as good as random: the same bytes give the same id.
+    pub fn derived(bytes: [u8; 16]) -> Self {
+        Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
+    }
+}
+
 impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.simple())

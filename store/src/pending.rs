@@ -14,6 +14,8 @@ pub enum PendingKind {
     Approval,
     /// A client owes the result of a tool that it runs.
     ClientTool,
+    /// Other sessions owe the outcomes of their turns.
+    Child,
     /// Somebody that only a newer version knows. It is kept and shown as it is. Only a run that knows it
     /// continues its session, which has a [format](crate::ids::StateFormat) of that version.
     #[serde(untagged)]
@@ -22,13 +24,14 @@ pub enum PendingKind {
 
 impl PendingKind {
     /// Every kind that this version knows.
-    pub const ALL: [Self; 2] = [Self::Approval, Self::ClientTool];
+    pub const ALL: [Self; 3] = [Self::Approval, Self::ClientTool, Self::Child];
 
     /// The wire name.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Approval => "approval",
             Self::ClientTool => "client_tool",
+            Self::Child => "child",
             Self::Other(name) => name.as_str(),
         }
     }

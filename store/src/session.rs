@@ -90,6 +90,11 @@ impl Labels {
     /// The id of the session that this one was forked from. Set by the runtime.
     pub const FORKED_FROM: &'static str = "forked_from";
 
+    /// The id of the session whose call this one answers, its parent. Set by the runtime.
+    pub const PARENT: &'static str = "parent";
+    /// The id of the session at the top: the parent, or the root of the parent. Set by the runtime.
+    pub const ROOT: &'static str = "root";
+
     /// Adds this label if there is room for it. Beside [`LABELS_MAX`](Self::LABELS_MAX) others it is left
     /// out, so that the labels of a creator never become too many because of it.
     #[must_use]

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use crate::engine::RunOutcome;
-use crate::machine::Teardown;
 use crate::store::{Commit, MessageRange, Staging};
 use crate::time::Timestamp;
+use crate::words::children::{ChildPlan, Children, ReplyTo};
 use crate::words::custom::CustomState;
+use crate::words::ending::Ending;
 use crate::words::gate::GateQuestion;
 use crate::words::hook::StepEnded;
 use crate::words::ids::{CallId, InboxSeq, MessageSeq, StepNumber, ToolName, TurnNumber};
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 use crate::words::mode::Mode;
+use crate::words::usage::Usage;
 
 /// The id of an action. Several actions may be out at once. Each is answered once, in any order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -174,13 +176,43 @@ pub enum Action {
         /// The instant.
         until: Timestamp,
     },
+    /// Create the children of a call, as far as they are not there, each with its task. The names of a child follow
+    /// from the pending call ([`ChildNames`](crate::words::children::ChildNames)), so that doing it twice is
+    /// harmless. A child that cannot be created answers the pending call so. Answer:
+    /// [`Reply::ChildrenStarted`](super::Reply::ChildrenStarted).
+    StartChildren {
+        /// The id for the answer.
+        id: ActionId,
+        /// The children.
+        plan: Box<ChildPlan>,
+    },
+    /// Abort the children of a call that have not ended. A child that is not there is created without its task
+    /// first, so that it never begins: whoever creates it late finds it aborted. Answer:
+    /// [`Reply::ChildrenStopped`](super::Reply::ChildrenStopped).
+    StopChildren {
+        /// The id for the answer.
+        id: ActionId,
+        /// The children.
+        children: Children,
+    },
+    /// Stop these children, then tell each address how the turn ended, however often that was done before. A
+    /// parent that is not there, or does not wait any more, counts as told. Answer:
+    /// [`Reply::OthersTold`](super::Reply::OthersTold).
+    TellOthers {
+        /// The id for the answer.
+        id: ActionId,
+        /// The children to stop.
+        children: Vec<Children>,
+        /// The addresses.
+        replies: Vec<ReplyTo>,
+        /// How the turn ended.
+        outcome: Box<Outcome>,
+    },
     /// Free the surroundings of the turn, and tell hooks that it ends. Answer:
     /// [`Reply::TornDown`](super::Reply::TornDown).
     TearDown {
         /// The id for the answer.
         id: ActionId,
-        /// The things that are left to free.
-        left: Teardown,
     },
     /// There is nothing to start: come back with an answer, with news, or at an instant.
     Await {
@@ -284,4 +316,18 @@ pub struct CallOut {
     pub timeout_ms: Option<u64>,
     /// The custom state of the session at the start of the step.
     pub state: CustomState,
+}
+
+/// How a turn ended, for those who wait for its outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The turn.
+    pub turn: TurnNumber,
+    /// The ending.
+    pub ending: Ending,
+    /// The messages of the turn, among which its last words are. All of them are durable. Empty if it begins after
+    /// it ends.
+    pub said: MessageRange,
+    /// The usage of the turn.
+    pub usage: Usage,
 }

@@ -20,10 +20,11 @@ use crate::engine::writes::{Writes, Writing};
 use crate::machine::{AgentState, Facts, Machine};
 use crate::time::Timestamp;
 use crate::words::hook::Moved;
-use crate::words::ids::{Fence, SessionKey, StateFormat};
+use crate::words::ids::{Fence, SessionKey};
 
 mod action;
 mod calls;
+mod children;
 pub mod compaction;
 mod context;
 pub mod fork;
@@ -39,13 +40,11 @@ mod stuck;
 mod turn;
 mod writes;
 
+pub use crate::machine::turn::{STATE_FORMAT, STATE_FORMAT_ALONE};
 pub use crate::words::run::{RunDetail, RunKind, RunOutcome};
-pub use action::{Action, ActionId, CallOut, ModelCall, Shown};
+pub use action::{Action, ActionId, CallOut, ModelCall, Outcome, Shown};
 pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, ShortenedInVain, Summarised};
 pub use turn::draining::Drain;
-
-/// The format of the state bytes that this version writes, and the newest it reads.
-pub const STATE_FORMAT: StateFormat = StateFormat(1);
 
 /// A session is ended as poisoned when its run has died this often in a row without any commit.
 pub const ATTEMPTS_MAX: u32 = 5;
@@ -114,6 +113,9 @@ impl StepIterator {
             | Reply::HooksRan { .. }
             | Reply::CallEnded { .. }
             | Reply::CallUnsent { .. }
+            | Reply::ChildrenStarted { .. }
+            | Reply::ChildrenStopped { .. }
+            | Reply::OthersTold { .. }
             | Reply::Slept { .. }
             | Reply::TornDown { .. }
             | Reply::News(_)
@@ -205,6 +207,9 @@ impl StepIterator {
                 self.cx.calls().on_call_ended(&call, result, duration_ms)
             }
             Reply::CallUnsent { call } => self.cx.calls().on_call_unsent(call),
+            Reply::ChildrenStarted { id } => self.cx.children().on_started(id),
+            Reply::ChildrenStopped { id } => self.cx.children().on_stopped(id),
+            Reply::OthersTold { id } => self.cx.children().on_told(id),
             Reply::Slept { id } => {
                 self.cx.out.sleep.take_if(|sleep| *sleep == id);
             }
@@ -267,7 +272,7 @@ impl StepIterator {
             .filter(|_| calls_run && self.writes.writing.is_none())
             .map(|at| Timestamp::from_ms(at.as_ms().saturating_add(ANSWER_HELD_MS_MAX)));
         let backing_off = self.cx.mind.machine.state.backs_off_until();
-        let turn_ends = self.cx.turn_ends_at().filter(|_| self.cx.mind.cuttable());
+        let turn_ends = self.cx.cut_at();
         // What lies behind was decided on with the last reply; if it still waits, then for another one.
         [calls, held_answer, backing_off, turn_ends]
             .into_iter()

@@ -69,7 +69,7 @@ impl StepIterator {
             AgentState::Thinking { .. } => self.commit_first() && self.cx.model().think(),
             AgentState::Streaming { .. } => self.commit_if_due(),
             AgentState::Executing { .. } => self.execute(),
-            AgentState::Confirming { .. } => self.confirm(),
+            AgentState::Confirming { .. } | AgentState::Dispatching { .. } => self.confirm(),
             AgentState::Steering { from } => self.steer(*from),
             AgentState::Compacting { .. } => self.compact(),
             AgentState::BackingOff { until, error, .. } => self.back_off(*until, error.clone()),
@@ -90,7 +90,10 @@ impl StepIterator {
 
     /// Starts calls, stages results and commits, in the order that durability requires.
     fn execute(&mut self) -> bool {
-        if self.cx.calls().take_answer() || self.cx.inbox().deny_by_message() || self.cx.calls().take_expiry()
+        if self.cx.children().take_outcomes()
+            || self.cx.calls().take_answer()
+            || self.cx.inbox().deny_by_message()
+            || self.cx.calls().take_expiry()
         {
             return true;
         }
@@ -102,6 +105,10 @@ impl StepIterator {
             }
             return false;
         }
+        if self.cx.children().start() {
+            return true;
+        }
+        let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
         let asking = batch.is_asking() && !self.cx.end.starts_nothing();
         let startable = if self.cx.end.starts_nothing() { Vec::new() } else { batch.startable() };
         let (free, marked): (Vec<CallId>, Vec<CallId>) = startable.into_iter().partition(|id| {
@@ -167,11 +174,14 @@ impl StepIterator {
 
     /// Takes the answers that have come for waiting calls; else the run parks.
     fn confirm(&mut self) -> bool {
-        if self.cx.calls().take_answer() || self.cx.inbox().deny_by_message() || self.cx.calls().take_expiry()
+        if self.cx.children().take_outcomes()
+            || self.cx.calls().take_answer()
+            || self.cx.inbox().deny_by_message()
+            || self.cx.calls().take_expiry()
         {
             return true;
         }
-        if !self.cx.is_up_to_date() {
+        if !self.cx.is_up_to_date() || !self.cx.out.children.is_empty() {
             return false;
         }
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
@@ -184,7 +194,7 @@ impl StepIterator {
         if let Some(until) = suspension.until.filter(|until| short && self.cx.is_short(*until)) {
             return self.sleep(until);
         }
-        let deadline = suspension.until;
+        let deadline = self.cx.rings_at(suspension.until);
         let (kind, owed) = (suspension.kind, suspension.owed.clone());
         self.cx.mind.emit(Event::Suspended { kind, until: deadline, owed });
         self.cx.turn().park(RunOutcome::Suspended(suspension), deadline);
@@ -215,22 +225,30 @@ impl StepIterator {
     }
 
     fn tear_down(&mut self) -> bool {
-        let AgentState::TearingDown { left, .. } = self.cx.mind.machine.state else { return false };
         if self.cx.out.model.is_stopped() {
             return false;
         }
+        if self.cx.children().take_unread() {
+            return true;
+        }
+        let AgentState::TearingDown { left, .. } = &self.cx.mind.machine.state else { return false };
         if left.is_empty() {
             return self.cx.feed(Input::TornDown);
         }
-        if matches!(self.cx.out.surroundings, SurroundingsOut::Freeing(_)) || !self.cx.mind.teardown_due {
+        let is_out =
+            matches!(self.cx.out.surroundings, SurroundingsOut::Freeing(_)) || self.cx.out.others.is_some();
+        if is_out || !self.cx.mind.teardown_due {
             return false;
         }
+        let told = left.is_told();
         // The outcome is fixed before anything is freed. What is being made ready is freed once it is there, or is known not
         // to be.
         if self.cx.mind.draft.is_due() {
             self.hold_for_commit(Vec::new());
+        } else if self.writes.writing.is_none() && !told {
+            self.cx.children().tell();
         } else if self.writes.writing.is_none() && self.cx.out.surroundings == SurroundingsOut::Still {
-            self.cx.turn().free(left);
+            return self.cx.turn().free();
         }
         false
     }
@@ -265,7 +283,8 @@ impl StepIterator {
         if self.cx.is_short(until) {
             return self.sleep(until);
         }
-        self.cx.turn().park(RunOutcome::BackingOff { until, error }, Some(until));
+        let rings = self.cx.rings_at(Some(until));
+        self.cx.turn().park(RunOutcome::BackingOff { until, error }, rings);
         true
     }
 

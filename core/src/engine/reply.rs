@@ -116,6 +116,21 @@ pub enum Reply {
         /// The call.
         call: CallId,
     },
+    /// The answer to [`Action::StartChildren`](super::Action::StartChildren).
+    ChildrenStarted {
+        /// The id of the action.
+        id: ActionId,
+    },
+    /// The answer to [`Action::StopChildren`](super::Action::StopChildren).
+    ChildrenStopped {
+        /// The id of the action.
+        id: ActionId,
+    },
+    /// The answer to [`Action::TellOthers`](super::Action::TellOthers).
+    OthersTold {
+        /// The id of the action.
+        id: ActionId,
+    },
     /// The answer to [`Action::StageResult`](super::Action::StageResult).
     Staged {
         /// The id of the action.

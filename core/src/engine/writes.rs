@@ -6,7 +6,7 @@ use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::{ModelOut, News, SurroundingsOut};
 use crate::engine::mind::{Draft, Ended, Mind};
 use crate::engine::reply::Reply;
-use crate::engine::{RunDetail, RunOutcome, STATE_FORMAT, StepIterator};
+use crate::engine::{RunDetail, RunOutcome, StepIterator};
 use crate::machine::AgentState;
 use crate::store::{
     Applied, Commit, CommitOutcome, NewState, Receipt, Release, RunEnd, StageOutcome, StagedResult,
@@ -163,7 +163,10 @@ impl StepIterator {
             Some(Release::GiveBack { .. }) => None,
             Some(Release::To { .. }) | None => Some(self.cx.mind.inbox.seen),
         };
-        let state = NewState { format: STATE_FORMAT, payload: Payload::json(&self.cx.mind.machine)? };
+        let state = NewState {
+            format: self.cx.mind.machine.format(),
+            payload: Payload::json(&self.cx.mind.machine)?,
+        };
         let rests = matches!(release, Some(Release::To { .. }));
         Ok(Commit {
             operation,

@@ -91,6 +91,7 @@ impl Batch {
     /// parked. Then the run exits.
     pub fn is_parked(&self) -> bool {
         let rests = |call: &Call| match call.state {
+            CallState::BlockedOnChild { started, .. } => started,
             CallState::Queued
             | CallState::Gating
             | CallState::Preparing
@@ -111,18 +112,24 @@ impl Batch {
             && self.startable().is_empty()
     }
 
+    /// Whether all that the parked calls wait for are children.
+    pub(crate) fn waits_for_children_alone(&self) -> bool {
+        let mut parked = self.calls.iter().filter(|call| call.state.is_parked());
+        parked.all(|call| matches!(call.state, CallState::BlockedOnChild { .. }))
+    }
+
     /// The calls that may start now, in call order.
     pub(crate) fn startable(&self) -> Vec<CallId> {
         if self.stopping.is_some() {
             return Vec::new();
         }
         let groups = self.groups();
-        let waits = |call: &Call| !call.state.is_end() && !call.state.is_parked();
+        let waits = |call: &Call| !call.state.is_end() && !call.state.is_blocked();
         let held_back = |at: usize, call: &Call| {
             self.calls.iter().enumerate().any(|(other_at, other)| {
                 let in_earlier_group = groups[other_at] < groups[at] && waits(other);
                 let parked_before =
-                    other_at < at && other.state.is_parked() && other.profile.conflicts_with(&call.profile);
+                    other_at < at && other.state.is_blocked() && other.profile.conflicts_with(&call.profile);
                 let out_beside =
                     other_at != at && other.state.is_out() && other.profile.conflicts_with(&call.profile);
                 in_earlier_group || parked_before || out_beside

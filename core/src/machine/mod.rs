@@ -98,8 +98,8 @@ pub enum Effect {
     CloseStep(Batch),
     /// Report the changes of the step's calls to the custom state, behind their results.
     StateChanged(Merged),
-    /// Free the surroundings of the turn.
-    TearDown(Teardown),
+    /// Do what is left in the teardown: tell other sessions, and free the surroundings of the turn.
+    TearDown,
     /// Announce that a turn ended, once.
     AnnounceEnd(Ending),
 }

@@ -19,9 +19,6 @@ use crate::words::usage::Usage;
 /// The state of a session, as one value. Each variant owns only the data that makes sense there; messages,
 /// calls and arguments are referred to by place, never copied.
 ///
-/// Dispatching (only children owe outcomes) will stand between Confirming and Steering, once it is
-/// implemented.
-///
 /// Code that handles a state must handle every state: if one is left out, as a new one would be, it does not
 /// compile (requirement A01).
 ///
@@ -31,7 +28,7 @@ use crate::words::usage::Usage;
 ///     match state {
 ///         AgentState::Idle | AgentState::Done { .. } => "rests",
 ///         AgentState::Provisioning { .. } | AgentState::Thinking { .. } | AgentState::Streaming { .. } => "thinks",
-///         AgentState::Executing { .. } | AgentState::Confirming { .. } => "acts",
+///         AgentState::Executing { .. } | AgentState::Confirming { .. } | AgentState::Dispatching { .. } => "acts",
 ///         AgentState::Steering { .. } | AgentState::Compacting { .. } | AgentState::BackingOff { .. } => "decides",
 ///     }
 /// }
@@ -72,6 +69,11 @@ pub enum AgentState {
     },
     /// Parked: something is owed, and not only by children.
     Confirming {
+        /// The calls.
+        batch: Batch,
+    },
+    /// Parked: only children owe something.
+    Dispatching {
         /// The calls.
         batch: Batch,
     },
@@ -127,6 +129,7 @@ impl AgentState {
             Self::Streaming { .. } => StateKind::Streaming,
             Self::Executing { .. } => StateKind::Executing,
             Self::Confirming { .. } => StateKind::Confirming,
+            Self::Dispatching { .. } => StateKind::Dispatching,
             Self::Steering { .. } => StateKind::Steering,
             Self::Compacting { .. } => StateKind::Compacting,
             Self::BackingOff { .. } => StateKind::BackingOff,
@@ -149,8 +152,9 @@ impl AgentState {
             Self::Thinking { step, .. } | Self::Streaming { step, .. } | Self::BackingOff { step, .. } => {
                 Some(*step)
             }
-            Self::Executing { batch } | Self::Confirming { batch } if batch.for_more => None,
-            Self::Executing { batch } | Self::Confirming { batch } => Some(batch.step),
+            Self::Executing { batch } | Self::Confirming { batch } | Self::Dispatching { batch } => {
+                Some(batch.step).filter(|_| !batch.for_more)
+            }
             Self::Compacting { why, step, .. } => match why {
                 CompactionCause::Threshold
                 | CompactionCause::ContextLimit { .. }
@@ -185,6 +189,7 @@ impl AgentState {
             | Self::Streaming { .. }
             | Self::Executing { .. }
             | Self::Confirming { .. }
+            | Self::Dispatching { .. }
             | Self::Steering { .. }
             | Self::Compacting { .. }
             | Self::BackingOff { .. } => None,
@@ -204,7 +209,9 @@ impl AgentState {
     /// The calls of the step that is being executed.
     pub fn batch(&self) -> Option<&Batch> {
         match self {
-            Self::Executing { batch } | Self::Confirming { batch } => Some(batch),
+            Self::Executing { batch } | Self::Confirming { batch } | Self::Dispatching { batch } => {
+                Some(batch)
+            }
             Self::Idle
             | Self::Provisioning { .. }
             | Self::Thinking { .. }

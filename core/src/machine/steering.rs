@@ -70,7 +70,9 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
             }
         });
     }
-    if view.turn.steps >= view.agent.limits.max_steps.saturating_add(view.turn.granted) {
+    let allowed = view.turn.allowance();
+    let most = view.agent.limits.max_steps.saturating_add(view.turn.granted);
+    if view.turn.steps >= allowed.steps.map_or(most, |steps| steps.min(most)) {
         return Some(Ending::of(DoneReason::MaxTurns));
     }
     over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))
@@ -118,7 +120,12 @@ fn stop_signal(view: &View<'_>) -> bool {
 }
 
 fn over_budget(view: &View<'_>, limits: &Limits) -> bool {
-    is_spent(view.usage, limits) || reached(view.turn.worked_until(view.now), limits.max_run_ms)
+    let allowed = view.turn.allowance();
+    let used = view.turn.used_before.map_or(*view.usage, |before| view.usage.since(&before));
+    reached(used.tokens.total(), allowed.tokens)
+        || reached(used.cost_microusd, allowed.cost_microusd)
+        || is_spent(view.usage, limits)
+        || reached(view.turn.worked_until(view.now), limits.max_run_ms)
 }
 
 /// Whether a session has used up its tokens or its money.

@@ -13,6 +13,8 @@ use crate::words::suspension::{Owed, OwedKind, Suspension};
 /// | a parked call's time has come, or anything goes on | somebody owes | a timer runs | calls have ended | kind |
 /// |---|---|---|---|---|
 /// | yes | | | | – |
+/// | no | only children | no | | `suspended_awaiting_children` |
+/// | no | children, and others or a timer | | | `suspended_step_partial` |
 /// | no | yes | yes | yes | `suspended_step_partial` |
 /// | no | yes | yes | no | `suspended_client_tool` |
 /// | no | yes | no | | `suspended_client_tool` |
@@ -22,9 +24,16 @@ pub fn classify_suspension(batch: &Batch, now: Timestamp) -> Option<Suspension> 
         return None;
     }
     let owed: Vec<Owed> = batch.calls.iter().filter_map(owed_to).collect();
+    let children = owed.iter().filter(|owed| owed.kind == OwedKind::Child).count();
     let answers = owed.iter().any(|owed| owed.kind != OwedKind::Timer);
     let timers = owed.iter().any(|owed| owed.kind == OwedKind::Timer);
     let ended = batch.calls.iter().any(|call| call.state.is_end());
+    if children > 0 {
+        let alone = children == owed.len();
+        let kind =
+            if alone { OutcomeKind::SuspendedAwaitingChildren } else { OutcomeKind::SuspendedStepPartial };
+        return Some(Suspension { kind, until: batch.wakes_at(), owed });
+    }
     let kind = match (answers, timers, ended) {
         (true, true, true) => OutcomeKind::SuspendedStepPartial,
         (true, true, false) | (true, false, _) => OutcomeKind::SuspendedClientTool,
@@ -38,6 +47,7 @@ fn owed_to(call: &super::call::Call) -> Option<Owed> {
     let kind = match &call.state {
         CallState::BlockedOnUser { .. } => OwedKind::Approval,
         CallState::BlockedOnClient { .. } => OwedKind::ClientTool,
+        CallState::BlockedOnChild { .. } => OwedKind::Child,
         CallState::Waiting { .. } => OwedKind::Timer,
         CallState::Queued
         | CallState::Gating

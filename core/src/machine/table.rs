@@ -60,7 +60,7 @@ const fn row(from: StateKind, on: InputKind, to: &'static [StateKind]) -> Row {
     Row { from, on, to }
 }
 
-const AFTER_CALL: &[StateKind] = &[S::Executing, S::Confirming, S::Steering, S::TearingDown];
+const AFTER_CALL: &[StateKind] = &[S::Executing, S::Confirming, S::Dispatching, S::Steering, S::TearingDown];
 
 /// Every move of the machine. A pair that is not listed is refused.
 pub const ROWS: &[Row] = &[
@@ -70,6 +70,7 @@ pub const ROWS: &[Row] = &[
     row(S::Idle, I::CompactionRequested, &[S::Idle]),
     row(S::Idle, I::Forked, &[S::Idle]),
     row(S::Provisioning, I::Provisioned, &[S::Thinking, S::Steering]),
+    row(S::Provisioning, I::Owed, &[S::Provisioning]),
     row(S::Provisioning, I::Briefed, &[S::Provisioning]),
     row(S::Provisioning, I::Claimed, &[S::Provisioning]),
     row(S::Provisioning, I::Parked, &[S::Provisioning]),
@@ -101,14 +102,22 @@ pub const ROWS: &[Row] = &[
     row(S::Executing, I::Failed, &[S::TearingDown]),
     row(S::Confirming, I::Call, AFTER_CALL),
     // A dangerous call that is cancelled on recovery may have held others back.
-    row(S::Confirming, I::Claimed, &[S::Executing, S::Confirming]),
+    row(S::Confirming, I::Claimed, &[S::Executing, S::Confirming, S::Dispatching]),
     row(S::Confirming, I::Parked, &[S::Confirming]),
     row(S::Confirming, I::Interrupted, &[S::TearingDown]),
     row(S::Confirming, I::CutShort, &[S::TearingDown]),
     row(S::Confirming, I::Forked, &[S::TearingDown]),
     row(S::Confirming, I::Failed, &[S::TearingDown]),
+    row(S::Dispatching, I::Call, AFTER_CALL),
+    row(S::Dispatching, I::Claimed, &[S::Executing, S::Dispatching]),
+    row(S::Dispatching, I::Parked, &[S::Dispatching]),
+    row(S::Dispatching, I::Interrupted, &[S::TearingDown]),
+    row(S::Dispatching, I::CutShort, &[S::TearingDown]),
+    row(S::Dispatching, I::Forked, &[S::TearingDown]),
+    row(S::Dispatching, I::Failed, &[S::TearingDown]),
     // More steps are asked for, or the turn goes on, or it ends.
     row(S::Steering, I::Steered, &[S::Confirming, S::Thinking, S::TearingDown]),
+    row(S::Steering, I::Owed, &[S::Steering]),
     row(S::Steering, I::Briefed, &[S::Steering]),
     row(S::Steering, I::Claimed, &[S::Steering]),
     row(S::Steering, I::Parked, &[S::Steering]),
@@ -129,8 +138,11 @@ pub const ROWS: &[Row] = &[
     row(S::BackingOff, I::Claimed, &[S::BackingOff]),
     row(S::BackingOff, I::Parked, &[S::BackingOff]),
     row(S::BackingOff, I::Interrupted, &[S::TearingDown]),
+    row(S::BackingOff, I::CutShort, &[S::TearingDown]),
     row(S::BackingOff, I::Forked, &[S::TearingDown]),
     row(S::BackingOff, I::Failed, &[S::TearingDown]),
+    row(S::TearingDown, I::Owed, &[S::TearingDown]),
+    row(S::TearingDown, I::Told, &[S::TearingDown]),
     row(S::TearingDown, I::ModelStopped, &[S::TearingDown]),
     row(S::TearingDown, I::TornDown, &[S::Done]),
     row(S::TearingDown, I::Claimed, &[S::TearingDown]),
@@ -157,6 +169,7 @@ pub const NATURES: &[(StateKind, Nature)] = &[
     (S::Streaming, Nature::Working),
     (S::Executing, Nature::Working),
     (S::Confirming, Nature::Parked { woken_by: &[I::Call, I::Interrupted], answered_by: Some(I::Call) }),
+    (S::Dispatching, Nature::Parked { woken_by: &[I::Call, I::Interrupted], answered_by: Some(I::Call) }),
     (S::Steering, Nature::Working),
     (S::Compacting, Nature::Working),
     (S::BackingOff, Nature::Parked { woken_by: &[I::TimerRang, I::Interrupted], answered_by: None }),
@@ -180,6 +193,7 @@ pub const BOUNDS: &[Bound] = &[
         state: S::Confirming,
         by: "the deadline of each pending call, the waits of the agent's retries: each call parks a bounded number of times",
     },
+    Bound { state: S::Dispatching, by: "each call waits for its children once" },
     Bound {
         state: S::Streaming,
         by: "the agent's models, each once a step; Claim.attempts: the fifth takeover in a row ends the turn",

@@ -1,17 +1,32 @@
-//! The things that a turn that ends must still free.
+//! The things that a turn that ends must still do outside its session.
 
 use serde::{Deserialize, Serialize};
 
-/// The things that a turn that ends must still free.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+use crate::words::children::{Children, ReplyTo};
+
+/// The things that a turn that ends must still do outside its session: children are stopped, then whoever waits
+/// for the outcome is told, then the surroundings are freed. Each is done at least once, and doing it again is
+/// harmless.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teardown {
     /// Whether surroundings were provisioned for the turn, even if only half.
     pub provisioned: bool,
+    /// The children whose outcome the turn does not wait for any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<Children>,
+    /// The addresses to which the outcome of the turn is sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<ReplyTo>,
 }
 
 impl Teardown {
     /// Whether nothing is left.
-    pub fn is_empty(self) -> bool {
-        !self.provisioned
+    pub fn is_empty(&self) -> bool {
+        !self.provisioned && self.is_told()
+    }
+
+    /// Whether no other session is left to be told of the end.
+    pub fn is_told(&self) -> bool {
+        self.children.is_empty() && self.replies.is_empty()
     }
 }

@@ -9,9 +9,10 @@ use std::fmt::Write as _;
 use super::*;
 use crate::store::InterruptKind;
 use crate::words::agent::OnDenial;
+use crate::words::children::{Allowance, ReplyTo};
 use crate::words::error::ErrorInfo;
 use crate::words::gate::ArgumentPatterns;
-use crate::words::ids::{CallId, MessageSeq, PendingId, StepNumber};
+use crate::words::ids::{CallId, Incarnation, MessageSeq, PendingId, SessionKey, StepNumber};
 use crate::words::model::StopReason;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
@@ -67,6 +68,8 @@ fn call_states() -> Vec<CallState> {
         CallState::Gating,
         blocked(),
         CallState::BlockedOnClient { pending: pending(), deadline: None },
+        children(false),
+        children(true),
         waiting(),
         to_be_tried_again(),
         CallState::Approved,
@@ -102,7 +105,15 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
             },
         ),
         ("reopened", CallInput::Reopened { pending: PendingId::new("p.2").unwrap() }),
-        ("needs_client", CallInput::NeedsClient { pending: pending(), deadline: None, profile }),
+        (
+            "needs_client",
+            CallInput::NeedsClient { pending: pending(), deadline: None, profile: profile.clone() },
+        ),
+        (
+            "needs_children",
+            CallInput::NeedsChildren { pending: pending(), deadline: None, profile, count: 2, needed: 1 },
+        ),
+        ("started", CallInput::Started),
         (
             "approved",
             CallInput::Approved {
@@ -129,7 +140,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
         ("granted", CallInput::Granted { steps: 2 }),
         ("escalated", CallInput::Escalated),
         ("rejected", CallInput::Rejected { then: OnDenial::GoOn }),
-        ("answered", CallInput::Answered { ok: true }),
+        ("answered", CallInput::Answered { ok: true, usage: Usage::default() }),
         ("expired", CallInput::Expired { done: false, approved: None }),
         (
             "expired_approved",
@@ -158,12 +169,27 @@ fn batch(states: &[CallState]) -> Batch {
     Batch::new(StepNumber(1), MessageSeq(1), calls)
 }
 
+fn children(started: bool) -> CallState {
+    CallState::BlockedOnChild { pending: pending(), deadline: None, count: 2, needed: 2, started }
+}
+
+fn reply_to() -> ReplyTo {
+    ReplyTo {
+        session: SessionKey::new("acme".parse().unwrap(), "parent".parse().unwrap()),
+        incarnation: Incarnation::derived([7; 16]),
+        pending: pending(),
+        index: 0,
+        fail_fast: false,
+        allowance: Allowance::default(),
+    }
+}
+
 /// Samples of every state: enough for every move of the table.
 fn states() -> Vec<AgentState> {
     let step = StepNumber(1);
     let left = |provisioned| AgentState::TearingDown {
         ending: Ending::of(DoneReason::ModelStop),
-        left: Teardown { provisioned },
+        left: Teardown { provisioned, ..Teardown::default() },
     };
     let compacting = |why| AgentState::Compacting { why, step, attempt: 0 };
     let mut states = vec![
@@ -187,6 +213,16 @@ fn states() -> Vec<AgentState> {
         AgentState::Confirming { batch: batch(&[waiting(), blocked()]) },
         AgentState::Confirming {
             batch: batch(&[CallState::BlockedOnClient { pending: pending(), deadline: None }]),
+        },
+        AgentState::Executing { batch: batch(&[children(false)]) },
+        AgentState::Executing { batch: batch(&[children(false), waiting()]) },
+        AgentState::Executing { batch: batch(&[children(false), children(true)]) },
+        AgentState::Dispatching { batch: batch(&[children(true)]) },
+        AgentState::Dispatching { batch: batch(&[children(true), children(true)]) },
+        AgentState::Confirming { batch: batch(&[children(true), waiting()]) },
+        AgentState::TearingDown {
+            ending: Ending::of(DoneReason::ModelStop),
+            left: Teardown { replies: vec![reply_to()], ..Teardown::default() },
         },
         // Stopped while one call is out: a claim finds the turn ready to end.
         AgentState::Executing {
@@ -324,6 +360,8 @@ fn inputs() -> Vec<Input> {
         Input::CutShort { ending: Ending::error(error()), drains: true },
         Input::Failed { error: error() },
         Input::ModelStopped { usage: Usage { model_calls: 1, ..Usage::default() } },
+        Input::Owed { reply: Box::new(reply_to()) },
+        Input::Told,
         Input::TornDown,
         Input::Forked,
         Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: false },

@@ -3,17 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 use super::briefing::Briefings;
+use super::call::Call;
 use super::handoff::Handoff;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
 use crate::time::Timestamp;
+use crate::words::children::{Allowance, ReplyTo};
 use crate::words::custom::CustomState;
 use crate::words::history::Withheld;
-use crate::words::ids::{MessageSeq, StepNumber, TurnNumber};
+use crate::words::ids::{MessageSeq, StateFormat, StepNumber, TurnNumber};
 use crate::words::mode::Mode;
 use crate::words::payload::is_default;
+use crate::words::tool::RunsOn;
 use crate::words::usage::Usage;
+
+/// The newest format of the state bytes: that of a session whose children run, or that is a child.
+pub const STATE_FORMAT: StateFormat = StateFormat(2);
+
+/// The format of the state bytes of a session that has no part in children just now. Older versions read it too.
+pub const STATE_FORMAT_ALONE: StateFormat = StateFormat(1);
 
 /// Everything that a session's machine remembers. As JSON, this is the state of the session in the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,11 +124,22 @@ pub struct Turn {
     /// How long runs have worked on the turn, before the present run.
     #[serde(default, skip_serializing_if = "is_default")]
     pub worked_ms: u64,
+    /// The addresses to which the outcome of the turn is sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replies: Vec<ReplyTo>,
     /// The instant since which the present run works on the turn.
     pub claimed_at: Timestamp,
 }
 
 impl Machine {
+    /// The oldest format of state bytes that holds all of this.
+    pub fn format(&self) -> StateFormat {
+        let waits = |call: &Call| call.runs_on == RunsOn::Child;
+        let has_children = self.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
+        let tells = matches!(&self.state, AgentState::TearingDown { left, .. } if !left.is_told());
+        if has_children || tells || !self.turn.replies.is_empty() { STATE_FORMAT } else { STATE_FORMAT_ALONE }
+    }
+
     /// Changes how the agent works from here on, as the message at `said` says. 0: no message says it, so it
     /// is never undone. False: the agent works like this already.
     pub(super) fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> bool {
@@ -160,6 +180,11 @@ impl Machine {
 }
 
 impl Turn {
+    /// The share of the limits of others that the turn may use: of each limit the strictest.
+    pub(crate) fn allowance(&self) -> Allowance {
+        self.replies.iter().fold(Allowance::default(), |all, reply| all.and(reply.allowance))
+    }
+
     /// Asks the agent's next model. Refusals of the previous model as too long do not count for it.
     pub(super) fn next_model(&mut self) {
         self.model += 1;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::children::ChildRules;
 use crate::words::custom::StateRules;
 use crate::words::ids::ToolName;
 use crate::words::message::{MessagePolicy, WhileAsking};
@@ -110,6 +111,9 @@ pub struct AgentSpec {
     /// The rules for the custom state of the agent's sessions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StateRules,
+    /// The rules for those of the tools that are sub-agents.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sub_agents: BTreeMap<ToolName, ChildRules>,
     /// Whether calls that only read may begin while the model is still writing the answer that asks for them.
     /// Such a read is wasted if the answer fails, is refused, or is stopped, so its cost and its requests to
     /// others should not matter. A call begins early only if nothing could forbid it once the answer is
@@ -147,6 +151,7 @@ impl AgentSpec {
             stop_signals: StopSignals::default(),
             at_max: AtMax::default(),
             state: StateRules::default(),
+            sub_agents: BTreeMap::new(),
             early_reads: false,
         }
     }
@@ -154,6 +159,11 @@ impl AgentSpec {
     /// Whether a call of the tool with this name gives the value that a turn must return.
     pub fn is_output(&self, tool: &str) -> bool {
         self.output.as_ref().is_some_and(|output| output.tool.as_str() == tool)
+    }
+
+    /// The rules for the sub-agent with this name.
+    pub(crate) fn sub_agent(&self, tool: &str) -> Option<&ChildRules> {
+        self.sub_agents.iter().find(|(name, _)| name.as_str() == tool).map(|(_, rules)| rules)
     }
 
     /// Whether only people may use the tool with this name.

@@ -42,10 +42,16 @@ pub struct Settled {
 /// Applies withdrawals to the messages of an inbox. A change of a message that is not there (it was taken
 /// before) has no effect. A replacement stays in the inbox until its message is taken.
 pub fn settle(inbox: Vec<StoredItem>) -> Settled {
+    // What a parent asks of its child is not withdrawn: the parent waits for the outcome.
+    let asked: BTreeSet<InboxSeq> = inbox
+        .iter()
+        .filter(|item| is_message(item) && said(item).reply.is_some())
+        .map(|item| item.seq)
+        .collect();
     let withdrawn: BTreeSet<InboxSeq> = inbox
         .iter()
         .filter_map(|item| match change_of(item) {
-            Some(QueueChange::Withdrawn { of }) => Some(of),
+            Some(QueueChange::Withdrawn { of }) => Some(of).filter(|of| !asked.contains(of)),
             Some(QueueChange::Replaced { .. }) | None => None,
         })
         .collect();

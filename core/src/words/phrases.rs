@@ -41,6 +41,7 @@ pub fn pending(kind: &PendingKind) -> &str {
     match kind {
         PendingKind::Approval => "approval",
         PendingKind::ClientTool => "an answer",
+        PendingKind::Child => "other sessions",
         PendingKind::Other(name) => name.as_str(),
     }
 }
@@ -49,7 +50,13 @@ pub fn pending(kind: &PendingKind) -> &str {
 /// `waits until 2024-05-01T12:00:00Z`. Timers are named only if nobody owes an answer.
 pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
     let count = |kind| owed.iter().filter(|owed| owed.kind == kind).count();
-    waits_for(count(OwedKind::Approval), count(OwedKind::ClientTool), until)
+    let people = (count(OwedKind::Approval), count(OwedKind::ClientTool));
+    let said = waits_for(people.0, people.1, until);
+    match (count(OwedKind::Child), people) {
+        (0, _) => said,
+        (_, (0, 0)) => format!("waits for {}", pending(&PendingKind::Child)),
+        (_, _) => format!("{said} and {}", pending(&PendingKind::Child)),
+    }
 }
 
 /// As [`waits`], if only the numbers of approvals and of answers are known.
@@ -88,6 +95,7 @@ pub fn call(state: &str) -> &str {
         "gating" => "being checked",
         "blocked_on_user" => "waiting for approval",
         "blocked_on_client" => "waiting for an answer",
+        "blocked_on_child" => "waiting for other sessions",
         "waiting" => "waiting for its time",
         "cleaning_up" => "cleaning up",
         "rejected_by_user" => "denied",

@@ -9,7 +9,8 @@ use crate::words::ids::{CallId, PendingId};
 /// The suspension of a session: written when a run exits because it must wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspension {
-    /// The kind: `suspended_client_tool`, `suspended_step_partial` or `suspended_until`.
+    /// The kind: `suspended_client_tool`, `suspended_awaiting_children`, `suspended_step_partial` or
+    /// `suspended_until`.
     pub kind: OutcomeKind,
     /// The instant at which time alone wakes the session.
     pub until: Option<Timestamp>,
@@ -42,6 +43,8 @@ pub enum OwedKind {
     Approval,
     /// A client owes a result.
     ClientTool,
+    /// Children owe the outcomes of their turns.
+    Child,
     /// A timer runs.
     Timer,
 }

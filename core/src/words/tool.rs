@@ -50,6 +50,8 @@ pub enum RunsOn {
     Server,
     /// A client that follows the session: the call is announced, the run exits, and the answer is delivered.
     Client,
+    /// Children: sessions that answer the call, once they have begun and ended.
+    Child,
 }
 
 /// Everything that the core knows of a tool. Stored with the session's definition.

@@ -324,6 +324,9 @@ impl<'b> Run<'b> {
             }
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
+            Action::StartChildren { id, .. } => Reply::ChildrenStarted { id },
+            Action::StopChildren { id, .. } => Reply::ChildrenStopped { id },
+            Action::TellOthers { id, .. } => Reply::OthersTold { id },
             Action::Sleep { id, until } => {
                 bench.clock.move_to(until);
                 Reply::Slept { id }
@@ -526,6 +529,9 @@ pub(crate) fn kind_of(action: &Action) -> &'static str {
         Action::StageResult { .. } => "stage",
         Action::Commit { .. } => "commit",
         Action::Sleep { .. } => "sleep",
+        Action::StartChildren { .. } => "start_children",
+        Action::StopChildren { .. } => "stop_children",
+        Action::TellOthers { .. } => "tell_others",
         Action::TearDown { .. } => "tear_down",
         Action::Await { .. } => "await",
         Action::Exit(_) => "exit",

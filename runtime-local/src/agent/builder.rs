@@ -7,7 +7,7 @@ use holdover_core::agent::{
     AgentSpec, AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition, StopSignals,
 };
 use holdover_core::compaction::ResultSummariser;
-use holdover_core::gate::{PolicyGate, RuleGate};
+use holdover_core::gate::{PolicyGate, RuleGate, StrictestGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::message::{MessagePolicy, WhileAsking};
@@ -19,8 +19,9 @@ use holdover_core::provision::Provisioner;
 use holdover_core::skill::{SkillEntry, SkillSet};
 use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::sub_agent::{DEPTH_MAX, Parts, SubAgent, SubAgentTool};
 use super::{Agent, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
 use crate::error::AgentError;
 use crate::hooks::Hooks;
@@ -40,6 +41,7 @@ pub struct AgentBuilder {
     skills: Vec<SkillEntry>,
     summariser: Option<Arc<dyn ResultSummariser>>,
     provisioners: Vec<Arc<dyn Provisioner>>,
+    sub_agents: Vec<SubAgent>,
     source: Option<Value>,
     pub(super) output: Option<Value>,
 }
@@ -58,6 +60,7 @@ impl AgentBuilder {
             skills: Vec::new(),
             summariser: None,
             provisioners: Vec::new(),
+            sub_agents: Vec::new(),
             source: None,
             output: None,
             queue: None,
@@ -125,6 +128,13 @@ impl AgentBuilder {
     /// Adds tools that the model may call, shared with others.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
+        self
+    }
+
+    /// Adds a sub-agent: the model may give it tasks, each of which is done in a session of its own. See
+    /// [`SubAgent`].
+    pub fn sub_agent(mut self, sub_agent: SubAgent) -> Self {
+        self.sub_agents.push(sub_agent);
         self
     }
 
@@ -263,7 +273,13 @@ impl AgentBuilder {
 
     /// Builds the agent, or says what is wrong with it.
     pub fn build(self) -> Result<Agent, AgentError> {
+        self.build_at(0)
+    }
+
+    /// Builds an agent that lies this deep below the one that people speak to.
+    fn build_at(mut self, depth: u32) -> Result<Agent, AgentError> {
         let name = self.spec.name.clone();
+        let sub_agents = self.build_sub_agents(depth)?;
         let label = match &self.version {
             Some(version) => format!("{name}@{version}"),
             None => name.clone(),
@@ -338,6 +354,7 @@ impl AgentBuilder {
             models: self.models,
             fallback: self.fallback,
             tools,
+            sub_agents,
             gate: self.gate.unwrap_or_else(|| Arc::new(RuleGate::default())),
             hooks,
             summariser: self.summariser,
@@ -348,6 +365,63 @@ impl AgentBuilder {
             told,
             output: fits,
         })
+    }
+}
+
+impl AgentBuilder {
+    /// Builds the sub-agents, and adds the tools by which the model gives them tasks.
+    fn build_sub_agents(&mut self, depth: u32) -> Result<BTreeMap<ToolName, Arc<Agent>>, AgentError> {
+        let mut built = BTreeMap::new();
+        for sub_agent in std::mem::take(&mut self.sub_agents) {
+            let Parts { spec, builder, tools, rules } = sub_agent.into_parts(&self.spec.name)?;
+            if depth >= DEPTH_MAX {
+                let (agent, sub_agent) = (self.spec.name.clone(), spec.name);
+                return Err(AgentError::TooDeep { agent, sub_agent, depth_max: DEPTH_MAX });
+            }
+            let child = self.bound(builder, &spec.name, &tools)?.build_at(depth + 1)?;
+            self.spec.sub_agents.insert(spec.name.clone(), rules);
+            built.insert(spec.name.clone(), Arc::new(child));
+            self.tools.push(Arc::new(SubAgentTool(spec)));
+        }
+        Ok(built)
+    }
+
+    /// A sub-agent that can do no more than this agent: with those of its tools that are named, behind the stricter of
+    /// both gates. What it does not say for itself is as for this agent.
+    fn bound(&self, mut child: Self, name: &ToolName, tools: &[ToolName]) -> Result<Self, AgentError> {
+        child.spec.name = format!("{}>{name}", self.spec.name);
+        child.version.clone_from(&self.version);
+        for wanted in tools {
+            let tool = self.tools.iter().find(|tool| tool.spec().name == *wanted);
+            let tool = tool.ok_or_else(|| AgentError::UnknownTool {
+                agent: child.spec.name.clone(),
+                field: "sub_agent tools",
+                tool: wanted.clone(),
+            })?;
+            child.tools.push(Arc::clone(tool));
+            if self.spec.human_only.contains(wanted) {
+                child.spec.human_only.insert(wanted.clone());
+            }
+        }
+        let own = self.gate.clone().unwrap_or_else(|| Arc::new(RuleGate::default()));
+        child.gate = Some(match child.gate.take() {
+            Some(gate) => Arc::new(StrictestGate::new().and_shared(own).and_shared(gate)),
+            None => own,
+        });
+        if child.model.is_none() {
+            child.model.clone_from(&self.model);
+            child.models.clone_from(&self.models);
+            child.fallback.clone_from(&self.fallback);
+            child.spec.fallback.clone_from(&self.spec.fallback);
+            child.spec.mode_prices.clone_from(&self.spec.mode_prices);
+            child.spec.limits.prices = self.spec.limits.prices;
+            child.spec.retries.clone_from(&self.spec.retries);
+            child.spec.breaker.clone_from(&self.spec.breaker);
+        }
+        child.spec.durability = self.spec.durability;
+        child.provisioners.clone_from(&self.provisioners);
+        child.source = self.source.as_ref().map(|source| json!({ "parent": source, "sub_agent": name }));
+        Ok(child)
     }
 }
 

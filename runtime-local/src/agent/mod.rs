@@ -6,12 +6,14 @@ mod client_tool;
 mod custom;
 mod models;
 mod output;
+mod sub_agent;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use builder::AgentBuilder;
 pub use client_tool::ClientTool;
+pub use sub_agent::{DEPTH_MAX, SubAgent};
 
 use holdover_core::agent::AgentSpec;
 use holdover_core::compaction::ResultSummariser;
@@ -21,6 +23,7 @@ use holdover_core::mode::Mode;
 use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::provision::Provisioner;
+use holdover_core::store::Labels;
 use holdover_core::tool::Tool;
 use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
@@ -36,6 +39,7 @@ pub struct Agent {
     models: BTreeMap<Mode, Arc<dyn Model>>,
     fallback: Vec<Arc<dyn Model>>,
     tools: BTreeMap<ToolName, EquippedTool>,
+    sub_agents: BTreeMap<ToolName, Arc<Agent>>,
     gate: Arc<dyn PolicyGate>,
     hooks: Hooks,
     summariser: Option<Arc<dyn ResultSummariser>>,
@@ -83,6 +87,27 @@ impl Agent {
     /// Begins to build an agent called `name`.
     pub fn builder(name: impl Into<String>) -> AgentBuilder {
         AgentBuilder::new(name.into())
+    }
+
+    /// The sub-agent with this name.
+    pub fn sub_agent(&self, name: &ToolName) -> Option<&Arc<Self>> {
+        self.sub_agents.get(name)
+    }
+
+    /// All sub-agents, in the order of their names.
+    pub fn sub_agents(&self) -> impl Iterator<Item = &Arc<Self>> {
+        self.sub_agents.values()
+    }
+
+    /// Adds the labels by which a session of this agent is listed, unless `labels` say otherwise.
+    pub(crate) fn labelled(&self, labels: Labels) -> Labels {
+        let mut own = vec![(Labels::AGENT, self.spec.name.as_str())];
+        if !labels.0.contains_key(Labels::AGENT) {
+            own.extend(self.version().map(|version| (Labels::AGENT_VERSION, version)));
+        }
+        own.into_iter().fold(labels, |labels, (name, value)| {
+            if labels.0.contains_key(name) { labels } else { labels.with_if_room(name, value) }
+        })
     }
 
     /// The spec by which the core decides.

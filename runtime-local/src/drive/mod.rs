@@ -3,6 +3,7 @@
 
 mod calls;
 mod came;
+mod children;
 mod context;
 mod deltas;
 mod done;
@@ -28,7 +29,7 @@ use holdover_core::engine::{Action, Reply, RunOutcome, StartError, StepIterator}
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{Fence, MessageSeq, QueueLabel};
 use holdover_core::payload::Payload;
-use holdover_core::store::{Claim, StateStore};
+use holdover_core::store::{Claim, Labels, StateStore};
 use holdover_core::time::Timestamp;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
@@ -142,6 +143,7 @@ async fn one_run(
         cx,
         agent,
         definition: (claim.session.queue, claim.session.definition),
+        labels: claim.session.labels,
         fence: claim.fence,
         steps,
         clock,
@@ -201,6 +203,7 @@ struct Driver {
     store: Arc<dyn StateStore>,
     agent: Option<Arc<Agent>>,
     definition: (QueueLabel, Payload),
+    labels: Labels,
     fence: Fence,
     steps: StepIterator,
     clock: StoreClock,

@@ -48,7 +48,12 @@ impl Driver {
             Action::StageResult { id, staging } => self.stage(id, staging),
             Action::Commit { id, commit } => self.commit(id, commit),
             Action::Sleep { id, until } => self.sleep(id, until),
-            Action::TearDown { id, left } => self.tear_down(id, left.provisioned),
+            Action::StartChildren { id, plan } => self.start_children(id, *plan),
+            Action::StopChildren { id, children } => self.stop_children(id, children),
+            Action::TellOthers { id, children, replies, outcome } => {
+                self.tell_others(id, children, replies, *outcome);
+            }
+            Action::TearDown { id } => self.tear_down(id),
             // Taken in `drive`.
             Action::Await { .. } | Action::Exit(_) => {}
         }
@@ -131,7 +136,7 @@ impl Driver {
         });
     }
 
-    fn tear_down(&mut self, id: ActionId, provisioned: bool) {
+    fn tear_down(&mut self, id: ActionId) {
         let (key, ends) = (self.fence.key.clone(), self.turn_ends());
         let turn = self.steps.machine().turn.number;
         let (agent, definition, cx) = (self.agent.clone(), self.definition.clone(), self.cx.clone());
@@ -140,9 +145,6 @@ impl Driver {
         self.send(async move {
             // What was begun in vain may still use what is freed.
             reads_over.await;
-            if !provisioned {
-                return Done::Reply(Reply::TornDown { id, result: Ok(()) });
-            }
             // A session that is ended without its agent still frees what it holds, if the agent is found.
             let agent = match agent {
                 Some(agent) => Ok(agent),

@@ -38,6 +38,16 @@ pub enum AgentError {
         /// The name.
         tool: ToolName,
     },
+    /// A sub-agent lies too deep below the agent that people speak to.
+    #[error("agent {agent:?}: sub_agent {sub_agent}: lies deeper than {depth_max}")]
+    TooDeep {
+        /// The agent.
+        agent: String,
+        /// The name of its sub-agent.
+        sub_agent: ToolName,
+        /// How deep one may lie.
+        depth_max: u32,
+    },
     /// Two hooks have the same name.
     #[error("agent {agent:?}: hook {hook}: two hooks have this name")]
     DuplicateHook {

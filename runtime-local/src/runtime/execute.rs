@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use holdover_core::engine::STATE_FORMAT;
+use holdover_core::engine::STATE_FORMAT_ALONE;
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, TenantId};
 use holdover_core::image::Images;
 use holdover_core::message::{MessagePolicy, Said};
@@ -192,7 +192,7 @@ impl Prepared {
             queue: self.agent.queue().clone(),
             labels: named::labelled(self.labels.clone(), &self.agent, program),
             definition: self.agent.definition().clone(),
-            format: STATE_FORMAT,
+            format: STATE_FORMAT_ALONE,
             items,
             start,
         }

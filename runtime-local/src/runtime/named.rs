@@ -36,13 +36,11 @@ fn name_in(definition: &Payload) -> Option<String> {
 
 /// `labels`, and those that the runtime sets unless they say otherwise.
 pub(super) fn labelled(labels: Labels, agent: &Agent, program: &str) -> Labels {
-    let mut own = vec![(Labels::AGENT, agent.spec().name.as_str()), (Labels::PROGRAM, program)];
-    if !labels.0.contains_key(Labels::AGENT) {
-        own.extend(agent.version().map(|version| (Labels::AGENT_VERSION, version)));
+    let labels = agent.labelled(labels);
+    if labels.0.contains_key(Labels::PROGRAM) {
+        return labels;
     }
-    own.into_iter().fold(labels, |labels, (name, value)| {
-        if labels.0.contains_key(name) { labels } else { labels.with_if_room(name, value) }
-    })
+    labels.with_if_room(Labels::PROGRAM, program)
 }
 
 /// How this process is called if nobody says: as its executable, as far as a label has room for it.

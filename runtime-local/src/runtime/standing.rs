@@ -93,9 +93,9 @@ pub fn outcome_of(session: &Session, now: Timestamp) -> Result<Option<RunOutcome
             Some(RunOutcome::Ended(ending))
         }
         AgentState::BackingOff { until, error, .. } => Some(RunOutcome::BackingOff { until, error }),
-        AgentState::Confirming { batch } | AgentState::Executing { batch } => {
-            classify_suspension(&batch, now).map(RunOutcome::Suspended)
-        }
+        AgentState::Confirming { batch }
+        | AgentState::Dispatching { batch }
+        | AgentState::Executing { batch } => classify_suspension(&batch, now).map(RunOutcome::Suspended),
         AgentState::Idle
         | AgentState::Provisioning { .. }
         | AgentState::Thinking { .. }

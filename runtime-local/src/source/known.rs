@@ -68,6 +68,7 @@ impl KnownAgents {
 
     /// Remembers an agent that this program has made itself.
     pub(crate) fn remember(&self, agent: &Arc<Agent>) {
+        agent.sub_agents().for_each(|sub_agent| self.remember(sub_agent));
         let id = (agent.queue().clone(), agent.definition().digest());
         self.kept().insert(id, Arc::new(OnceCell::new_with(Some(Arc::clone(agent)))));
     }

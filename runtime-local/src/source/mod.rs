@@ -85,9 +85,10 @@ impl Agents {
         Self::default()
     }
 
-    /// Adds an agent. It replaces one with the same name and version.
+    /// Adds an agent, and its sub-agents. It replaces one with the same name and version.
     #[must_use]
     pub fn with(mut self, agent: Arc<Agent>) -> Self {
+        self = agent.sub_agents().cloned().fold(self, Self::with);
         self.agents.insert(agent.queue().clone(), agent);
         self
     }

@@ -13,6 +13,7 @@ mod answers;
 mod approvals;
 mod breaking;
 mod briefing;
+mod children;
 mod conditions;
 mod correcting;
 mod custom;

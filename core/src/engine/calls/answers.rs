@@ -11,6 +11,7 @@ use crate::words::history::{CallInput, Input};
 use crate::words::ids::CallId;
 use crate::words::message::{ClientAnswer, Message, ResultStatus, ToolResult};
 use crate::words::tool::{EffectClass, RunsOn};
+use crate::words::usage::Usage;
 
 impl CallsHandler<'_> {
     /// Takes one answer for a waiting call. False: there is none.
@@ -20,7 +21,8 @@ impl CallsHandler<'_> {
         };
         let answers = self.cx.mind.inbox.items.iter().enumerate().filter_map(|(at, item)| {
             let ItemKind::Answer { pending, .. } = &item.kind else { return None };
-            let call = batch.calls.iter().find(|call| call.state.pending() == Some(pending))?;
+            let waits = |call: &&Call| call.state.pending() == Some(pending) && call.runs_on != RunsOn::Child;
+            let call = batch.calls.iter().find(waits)?;
             Some((at, call, pending, self.cx.mind.decides(call, item)))
         });
         // What decides nothing is asked anew, and that voids the other answers to the same asking: it is taken last.
@@ -31,6 +33,8 @@ impl CallsHandler<'_> {
         match call.runs_on {
             RunsOn::Server => self.cx.gate().on_decision(&call, pending, &item),
             RunsOn::Client => self.on_client_answer(&call, &item),
+            // Its answers are taken together.
+            RunsOn::Child => return false,
         }
         self.cx.mind.draft.decided = true;
         true
@@ -57,7 +61,10 @@ impl CallsHandler<'_> {
         self.keep_within(call, status, answer.content, most);
         self.cx.mind.show(&call.id, answer.images);
         let ok = self.cx.mind.is_done(&call.id);
-        self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Answered { ok } });
+        self.cx.feed(Input::Call {
+            call: call.id.clone(),
+            input: CallInput::Answered { ok, usage: Usage::default() },
+        });
     }
 
     /// Moves one call whose instant has come. Answers are taken before.
@@ -67,7 +74,10 @@ impl CallsHandler<'_> {
         };
         let hurried = self.cx.mind.is_hurried();
         let hurries = |call: &Call| hurried && matches!(call.state, CallState::Waiting { again: true, .. });
-        let due = |call: &&Call| hurries(call) || call.wakes_at().is_some_and(|at| at <= self.cx.run.now);
+        let due = |call: &&Call| {
+            call.state.children().is_none()
+                && (hurries(call) || call.wakes_at().is_some_and(|at| at <= self.cx.run.now))
+        };
         let Some(call) = batch.calls.iter().find(due).cloned() else { return false };
         let blocked = matches!(call.state, CallState::BlockedOnUser { .. });
         if blocked && call.state.wakes_at().is_none_or(|at| at > self.cx.run.now) {
@@ -101,7 +111,8 @@ impl CallsHandler<'_> {
                 ));
                 CallInput::Expired { done: false, approved: None }
             }
-            CallState::Queued
+            CallState::BlockedOnChild { .. }
+            | CallState::Queued
             | CallState::Gating
             | CallState::Approved
             | CallState::Preparing
@@ -145,6 +156,7 @@ impl Mind {
         match call.runs_on {
             RunsOn::Server => self.decision_in(call, item).is_ok(),
             RunsOn::Client => item.payload.parse::<ClientAnswer>().is_ok(),
+            RunsOn::Child => true,
         }
     }
 

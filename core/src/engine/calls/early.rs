@@ -182,6 +182,7 @@ impl CallsHandler<'_> {
             | CallState::CleaningUp
             | CallState::BlockedOnUser { .. }
             | CallState::BlockedOnClient { .. }
+            | CallState::BlockedOnChild { .. }
             | CallState::Waiting { .. }
             | CallState::Done
             | CallState::Error

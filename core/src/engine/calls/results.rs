@@ -59,6 +59,7 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
         | CallState::Gating
         | CallState::BlockedOnUser { .. }
         | CallState::BlockedOnClient { .. }
+        | CallState::BlockedOnChild { .. }
         | CallState::Waiting { .. }
         | CallState::Approved
         | CallState::Preparing

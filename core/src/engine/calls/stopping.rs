@@ -27,6 +27,7 @@ impl CallsHandler<'_> {
             | CallState::Gating
             | CallState::BlockedOnUser { .. }
             | CallState::BlockedOnClient { .. }
+            | CallState::BlockedOnChild { .. }
             | CallState::Approved
             | CallState::Preparing
             | CallState::CleaningUp
@@ -47,13 +48,22 @@ impl CallsHandler<'_> {
 }
 
 impl Mind {
+    /// Whether somebody asked to stop this call.
+    pub(crate) fn is_to_stop(&self, call: &CallId) -> bool {
+        self.to_stop().any(|named| named == *call)
+    }
+
+    /// The calls that somebody asked to stop, in order.
+    fn to_stop(&self) -> impl Iterator<Item = CallId> {
+        let signals = self.inbox.items.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
+        let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
+        named.map(|CallSignal::StopCall { call }| call)
+    }
+
     /// Returns a call that is to be stopped, and the input that stops it in its state.
     fn stoppable(&self) -> Option<(Call, CallInput)> {
         let batch = self.machine.state.batch()?;
-        let signals = self.inbox.items.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
-        let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
-        let mut named = named.map(|CallSignal::StopCall { call }| call);
-        named.find_map(|id: CallId| {
+        self.to_stop().find_map(|id: CallId| {
             let call = batch.call(&id)?;
             let cancelled = CallInput::Cancelled { reason: CancelReason::UserCancelled };
             let input = match &call.state {
@@ -70,8 +80,10 @@ impl Mind {
                 | CallState::BlockedOnClient { .. }
                 | CallState::Waiting { .. }
                 | CallState::Approved => cancelled,
+                // Its children are stopped first.
+                CallState::BlockedOnChild { .. }
                 // Its mark is on its way: it is told as soon as it is out.
-                CallState::Preparing
+                | CallState::Preparing
                 | CallState::CleaningUp
                 | CallState::Done
                 | CallState::Error

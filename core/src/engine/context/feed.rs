@@ -43,7 +43,7 @@ impl Context {
             | Effect::Consult(_)
             | Effect::StopCalls(_)
             | Effect::StateChanged(_)
-            | Effect::TearDown(_)
+            | Effect::TearDown
             | Effect::AnnounceEnd(_) => None,
         });
         let after = closed.or_else(|| self.mind.machine.state.batch().cloned());
@@ -90,7 +90,7 @@ impl Context {
             }
             Effect::CloseStep(batch) => self.promote(&batch),
             Effect::StateChanged(merged) => self.tell_of_state(merged),
-            Effect::TearDown(_) => self.mind.teardown_due = true,
+            Effect::TearDown => self.mind.teardown_due = true,
             Effect::AnnounceEnd(ending) => self.announce_end(ending),
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::CallsHandler;
+use crate::engine::children::ChildrenHandler;
 use crate::engine::compaction::summarising::CompactionHandler;
 use crate::engine::context::end::End;
 use crate::engine::context::out::Out;
@@ -54,6 +55,10 @@ impl Context {
 
     pub(crate) fn calls(&mut self) -> CallsHandler<'_> {
         CallsHandler { cx: self }
+    }
+
+    pub(crate) fn children(&mut self) -> ChildrenHandler<'_> {
+        ChildrenHandler { cx: self }
     }
 
     pub(crate) fn compaction(&mut self) -> CompactionHandler<'_> {

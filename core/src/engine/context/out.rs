@@ -1,6 +1,6 @@
 //! Actions that are out: sent, and not answered yet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::action::ActionId;
 use crate::engine::calls::early::Early;
@@ -15,6 +15,12 @@ pub(crate) struct Out {
     pub(crate) to_send: Vec<CallId>,
     /// Calls that began while the model was writing.
     pub(crate) early: Early,
+    /// Calls whose children are being begun, or stopped.
+    pub(crate) children: BTreeMap<CallId, ActionId>,
+    /// Calls whose children are stopped, as far as they have not answered.
+    pub(crate) childless: BTreeSet<CallId>,
+    /// Other sessions are being told of the end of the turn.
+    pub(crate) others: Option<ActionId>,
     pub(crate) model: ModelOut,
     pub(crate) surroundings: SurroundingsOut,
     pub(crate) sleep: Option<ActionId>,
@@ -25,6 +31,8 @@ impl Out {
     /// Whether nothing is out.
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
+            && self.children.is_empty()
+            && self.others.is_none()
             && self.model == ModelOut::Silent
             && self.surroundings == SurroundingsOut::Still
             && self.sleep.is_none()

@@ -25,6 +25,8 @@ pub(crate) struct Asking {
     pub(crate) deadline: Option<Timestamp>,
     pub(crate) why: Option<Why>,
     pub(crate) panel: Option<Box<Panel>>,
+    /// The number of answers that it takes.
+    pub(crate) needed: u32,
 }
 
 /// The reason for asking, or for asking again.
@@ -68,7 +70,7 @@ impl GateHandler<'_> {
             .and_then(|agent| agent.tool(&call.tool))
             .and_then(|spec| spec.timeout_ms);
         let deadline = self.cx.run.answer_deadline(own);
-        let asking = Asking { pending: pending.clone(), deadline, why: None, panel: None };
+        let asking = Asking { pending: pending.clone(), deadline, why: None, panel: None, needed: 1 };
         self.open_pending(call, asking);
         Some(CallInput::NeedsClient { pending, deadline, profile })
     }
@@ -89,7 +91,8 @@ impl GateHandler<'_> {
         let votes = before.map(|panel| panel.votes.clone()).unwrap_or_default();
         let plain = terms == ApprovalTerms::default();
         let panel = (!plain).then(|| Box::new(Panel::new(terms, digest, self.cx.run.now, votes)));
-        let asking = Asking { pending: pending.clone(), deadline, why, panel: panel.clone() };
+        let needed = missing(panel.as_deref());
+        let asking = Asking { pending: pending.clone(), deadline, why, panel: panel.clone(), needed };
         self.open_pending(call, asking);
         Some(CallInput::NeedsUser { pending, deadline, profile, arguments, panel })
     }
@@ -107,13 +110,15 @@ impl GateHandler<'_> {
     pub(crate) fn reopen(&mut self, call: &Call, why: Why) {
         if let Some(pending) = self.next_pending(call) {
             let (deadline, panel) = (call.state.wakes_at(), call.panel.clone());
-            self.open_pending(call, Asking { pending: pending.clone(), deadline, why: Some(why), panel });
+            let needed = missing(panel.as_deref());
+            let why = Some(why);
+            self.open_pending(call, Asking { pending: pending.clone(), deadline, why, panel, needed });
             self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Reopened { pending } });
         }
     }
 
     /// Returns the id of this call's next pending call. None: no such id can be formed, and the run gives up.
-    fn next_pending(&mut self, call: &Call) -> Option<PendingId> {
+    pub(crate) fn next_pending(&mut self, call: &Call) -> Option<PendingId> {
         match PendingId::of(self.cx.run.fence.incarnation, &call.id, call.round + 1) {
             Ok(id) => Some(id),
             Err(error) => {
@@ -124,14 +129,13 @@ impl GateHandler<'_> {
     }
 
     pub(crate) fn open_pending(&mut self, call: &Call, asking: Asking) {
-        let Asking { pending: id, deadline, why, panel } = asking;
+        let Asking { pending: id, deadline, why, panel, needed } = asking;
         let arguments = self.cx.mind.arguments_of(&call.id);
         let tool = match call.tool.parse::<ToolName>() {
             Ok(tool) => tool,
             Err(error) => return self.cx.give_up(ErrorInfo::new("engine.tool_name", error.to_string())),
         };
         let digest = Digest::of(arguments.as_bytes());
-        let needed = panel.as_deref().map_or(1, |panel| panel.missing().max(1));
         let (asked, reason) = (tool.to_string(), why.as_ref().map(|why| in_short(&why.word)));
         let prompt = why.as_ref().map(Why::prompt);
         let body = match Payload::json(&PendingBody { tool, arguments, digest, prompt, panel }) {
@@ -141,11 +145,17 @@ impl GateHandler<'_> {
         let kind = match call.runs_on {
             RunsOn::Server => PendingKind::Approval,
             RunsOn::Client => PendingKind::ClientTool,
+            RunsOn::Child => PendingKind::Child,
         };
         let (of, pending) = (call.id.clone(), id.clone());
         self.cx.mind.emit(Event::Asked { call: of, tool: asked, kind: kind.clone(), pending, reason });
         self.cx.mind.draft.open.push(NewPending { id, call: call.id.clone(), kind, needed, deadline, body });
     }
+}
+
+/// The number of people who must still approve.
+fn missing(panel: Option<&Panel>) -> u32 {
+    panel.map_or(1, |panel| panel.missing().max(1))
 }
 
 impl Run {

@@ -16,7 +16,7 @@ use crate::words::message::ResultStatus;
 use crate::words::mode::Mode;
 use crate::words::output::OutputCheck;
 use crate::words::payload::Digest;
-use crate::words::tool::{RunsOn, ToolSpec};
+use crate::words::tool::{ResourceProfile, RunsOn, ToolSpec};
 
 pub(crate) mod asking;
 pub(crate) mod decisions;
@@ -119,7 +119,7 @@ impl GateHandler<'_> {
                 Some(CallInput::Output { fits: false })
             }
             Ruling::Allow { profile } if call.runs_on == RunsOn::Client => self.ask_client(call, profile),
-            Ruling::Allow { profile } => Some(CallInput::Allowed { profile }),
+            Ruling::Allow { profile } => self.let_run(call, profile),
             Ruling::NeedsApproval { .. } if call.runs_on == RunsOn::Client => {
                 let why = "a tool that a client runs cannot ask for approval";
                 self.deny(call, why, self.cx.mind.denial(call, DeniedBy::Permissions, why))
@@ -127,7 +127,7 @@ impl GateHandler<'_> {
             Ruling::NeedsApproval { terms, profile, .. }
                 if self.cx.mind.is_approved(call, &terms, digest) =>
             {
-                Some(CallInput::Allowed { profile })
+                self.let_run(call, profile)
             }
             Ruling::NeedsApproval { prompt, terms, profile } => match terms.check() {
                 Ok(()) => self.ask_people(call, call.arguments, prompt.map(Why::from), *terms, profile),
@@ -165,6 +165,14 @@ impl GateHandler<'_> {
         }
     }
 
+    /// A call may run: this engine runs it, or its children begin.
+    fn let_run(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
+        match call.runs_on {
+            RunsOn::Child => self.cx.children().ask(call, profile),
+            RunsOn::Server | RunsOn::Client => Some(CallInput::Allowed { profile }),
+        }
+    }
+
     fn unavailable(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
         let denial = self.cx.mind.denial(call, DeniedBy::GateUnavailable, detail);
         self.deny(call, &format!("denied: the gate is unavailable: {detail}"), denial)
@@ -198,7 +206,7 @@ impl Mind {
         match ruling {
             Ruling::Allow { .. } => true,
             Ruling::NeedsApproval { terms, .. } => {
-                call.runs_on == RunsOn::Server && self.is_approved(call, terms, digest)
+                call.runs_on != RunsOn::Client && self.is_approved(call, terms, digest)
             }
             Ruling::Invalid { .. }
             | Ruling::Deny { .. }

@@ -112,6 +112,7 @@ impl InboxHandler<'_> {
             CallState::Queued
             | CallState::Gating
             | CallState::BlockedOnClient { .. }
+            | CallState::BlockedOnChild { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::Preparing
@@ -196,7 +197,10 @@ impl InboxHandler<'_> {
         self.cx.mind.draft.consumed.extend(gone);
         for item in taken {
             self.take_modes_before(item.seq);
-            let Said { text, briefing, images, .. } = mailbox::said_in(&inbox, item);
+            let Said { text, briefing, images, reply, .. } = mailbox::said_in(&inbox, item);
+            if let Some(reply) = reply {
+                self.cx.feed(Input::Owed { reply });
+            }
             let said = UserMessage {
                 text,
                 item: Some(item.seq),

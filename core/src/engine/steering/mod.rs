@@ -38,7 +38,10 @@ impl SteeringHandler<'_> {
             text: &self.cx.mind.step.said,
         };
         let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(|| steering::decide(&view));
-        let asks = hooked.is_none() && agent.at_max == AtMax::Ask && is_max(&stop);
+        // More steps than its parent allows nobody can grant.
+        let turn = &self.cx.mind.machine.turn;
+        let may_ask = turn.allowance().steps.is_none_or(|most| turn.steps < most);
+        let asks = hooked.is_none() && may_ask && agent.at_max == AtMax::Ask && is_max(&stop);
         let stop = stop.filter(|_| !asks);
         // Of an answer that gave none it is said when more steps are granted.
         let now = !asks || matches!(from, SteeringFrom::Calls { .. });

@@ -53,17 +53,23 @@ impl TurnHandler<'_> {
             }
             AgentState::Compacting { .. } => !self.cx.out.model.is_summarising(),
             AgentState::Executing { batch } => {
-                at_once && batch.stopping.is_none() && !batch.any_out() && self.cx.mind.consulting.is_empty()
+                at_once
+                    && batch.stopping.is_none()
+                    && !batch.any_out()
+                    && self.cx.mind.consulting.is_empty()
+                    && self.cx.out.children.is_empty()
             }
             AgentState::Steering { from } => at_once && self.would_ask_hooks(*from),
             AgentState::TearingDown { left, .. } => {
-                let is_out =
-                    self.cx.out.surroundings != SurroundingsOut::Still || self.cx.out.model.is_stopped();
+                let is_out = self.cx.out.others.is_some()
+                    || self.cx.out.surroundings != SurroundingsOut::Still
+                    || self.cx.out.model.is_stopped();
                 at_once && !left.is_empty() && !is_out
             }
             // What waits parks in any case, and what the model says is waited for.
             AgentState::Streaming { .. }
             | AgentState::Confirming { .. }
+            | AgentState::Dispatching { .. }
             | AgentState::BackingOff { .. }
             | AgentState::Idle
             | AgentState::Done { .. } => false,

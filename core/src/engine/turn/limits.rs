@@ -21,7 +21,7 @@ impl TurnHandler<'_> {
             let ending = Ending::error(circuit_open(broken));
             return self.cx.feed(Input::CutShort { ending, drains: true });
         }
-        if !self.cx.mind.cuttable() || self.cx.turn_ends_at().is_none_or(|at| at > self.cx.run.now) {
+        if self.cx.cut_at().is_none_or(|at| at > self.cx.run.now) {
             return false;
         }
         self.cx.mind.draft.decided = true;
@@ -38,7 +38,9 @@ impl TurnHandler<'_> {
             OnTrip::Observe => false,
         };
         let ends = match &self.cx.mind.machine.state {
-            AgentState::Executing { batch } | AgentState::Confirming { batch } => batch.stopping.is_none(),
+            AgentState::Executing { batch }
+            | AgentState::Confirming { batch }
+            | AgentState::Dispatching { batch } => batch.stopping.is_none(),
             AgentState::Steering { .. } => true,
             AgentState::Provisioning { .. }
             | AgentState::Thinking { .. }
@@ -54,6 +56,23 @@ impl TurnHandler<'_> {
 }
 
 impl Context {
+    /// Returns the instant at which the turn ends from within, wherever it stands then: it has worked for its
+    /// maximum time, or its parent waits for it no more.
+    pub(crate) fn cut_at(&self) -> Option<Timestamp> {
+        let worked = self.turn_ends_at().filter(|_| self.mind.cuttable());
+        worked.into_iter().chain(self.until().filter(|_| self.mind.waits_or_works())).min()
+    }
+
+    /// Returns the instant at which the parent of the turn stops waiting for it.
+    pub(crate) fn until(&self) -> Option<Timestamp> {
+        self.mind.machine.turn.allowance().until.filter(|_| self.mind.machine.turn.open)
+    }
+
+    /// Returns the instant at which a session that parks wants a worker, given what it waits for.
+    pub(crate) fn rings_at(&self, own: Option<Timestamp>) -> Option<Timestamp> {
+        own.into_iter().chain(self.until()).min()
+    }
+
     /// Returns the instant at which the turn has worked for its maximum time, if only this run works on it.
     /// Suspended time does not count.
     pub(crate) fn turn_ends_at(&self) -> Option<Timestamp> {
@@ -65,6 +84,24 @@ impl Context {
 }
 
 impl Mind {
+    /// Whether the turn stands where its parent's deadline ends it.
+    fn waits_or_works(&self) -> bool {
+        let parked = match &self.machine.state {
+            AgentState::Confirming { batch } | AgentState::Dispatching { batch } => batch.stopping.is_none(),
+            AgentState::BackingOff { .. } => true,
+            AgentState::Thinking { .. }
+            | AgentState::Streaming { .. }
+            | AgentState::Compacting { .. }
+            | AgentState::Executing { .. }
+            | AgentState::Provisioning { .. }
+            | AgentState::Steering { .. }
+            | AgentState::TearingDown { .. }
+            | AgentState::Idle
+            | AgentState::Done { .. } => false,
+        };
+        parked || self.cuttable()
+    }
+
     /// Whether something is out, or about to be, that the end of the turn's time stops.
     pub(crate) fn cuttable(&self) -> bool {
         match &self.machine.state {
@@ -75,6 +112,7 @@ impl Mind {
             // Making ready and freeing have a bound of their own; the rest goes on at once, or parks.
             AgentState::Provisioning { .. }
             | AgentState::Confirming { .. }
+            | AgentState::Dispatching { .. }
             | AgentState::Steering { .. }
             | AgentState::BackingOff { .. }
             | AgentState::TearingDown { .. }

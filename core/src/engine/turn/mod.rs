@@ -141,8 +141,10 @@ impl TurnHandler<'_> {
                 let moved = self.cx.run.found == SessionStatus::Suspended;
                 (moved || self.cx.mind.inbox.items.iter().any(wakes)).then_some(self.cx.run.now)
             }
-            AgentState::Confirming { batch } => batch.wakes_at(),
-            AgentState::BackingOff { until, .. } => Some(*until),
+            AgentState::Confirming { batch } | AgentState::Dispatching { batch } => {
+                self.cx.rings_at(batch.wakes_at())
+            }
+            AgentState::BackingOff { until, .. } => self.cx.rings_at(Some(*until)),
             AgentState::Provisioning { .. }
             | AgentState::Thinking { .. }
             | AgentState::Streaming { .. }
@@ -185,12 +187,8 @@ impl TurnHandler<'_> {
     /// Ends the turn if nothing else can be done with it.
     pub(crate) fn fail_if_doomed(&mut self) {
         let Some(error) = self.cx.run.doom.clone() else { return };
-        if let AgentState::TearingDown { .. } = self.cx.mind.machine.state {
-            // The outcome stands; what kills its run while it is freed is not tried again.
-            self.cx.mind.teardown_due = false;
-            self.cx.mind.emit(Event::TeardownFailed { error });
-            self.cx.feed(Input::TornDown);
-        } else {
+        // The outcome of a turn that is torn down stands.
+        if !matches!(self.cx.mind.machine.state, AgentState::TearingDown { .. }) {
             self.cx.give_up(error);
         }
     }

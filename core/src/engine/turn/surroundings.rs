@@ -4,7 +4,7 @@
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::out::SurroundingsOut;
 use crate::engine::turn::TurnHandler;
-use crate::machine::{AgentState, Teardown};
+use crate::machine::AgentState;
 use crate::words::error::ErrorInfo;
 use crate::words::event::Event;
 use crate::words::history::Input;
@@ -19,12 +19,18 @@ impl TurnHandler<'_> {
         self.cx.output.push(Action::Provision { id, turn });
     }
 
-    /// Frees the surroundings that are left.
-    pub(crate) fn free(&mut self, left: Teardown) {
+    /// Frees the surroundings that are left. True: there is nothing to wait for.
+    pub(crate) fn free(&mut self) -> bool {
         self.cx.mind.teardown_due = false;
+        if let Some(error) = self.cx.run.doom.clone() {
+            // What kills its run while it is freed is not tried again.
+            self.cx.mind.emit(Event::TeardownFailed { error });
+            return self.cx.feed(Input::TornDown);
+        }
         let id = self.cx.output.next_id();
         self.cx.out.surroundings = SurroundingsOut::Freeing(id);
-        self.cx.output.push(Action::TearDown { id, left });
+        self.cx.output.push(Action::TearDown { id });
+        false
     }
 
     pub(crate) fn on_provisioned(&mut self, id: ActionId, result: Result<Vec<String>, ErrorInfo>) {

@@ -115,7 +115,7 @@ impl Call {
                 self.approved = None;
                 self.panel = panel.clone();
             }
-            CallInput::NeedsClient { profile, .. } => {
+            CallInput::NeedsClient { profile, .. } | CallInput::NeedsChildren { profile, .. } => {
                 self.profile = profile.clone();
                 self.round += 1;
             }
@@ -159,6 +159,7 @@ impl Call {
                 self.profile = ResourceProfile::Keys(Vec::new())
             }
             CallInput::Asked
+            | CallInput::Started
             | CallInput::Granted { .. }
             | CallInput::Rejected { .. }
             | CallInput::Answered { .. }

@@ -33,6 +33,25 @@ impl CallState {
             (S::Gating, I::NeedsClient { pending, deadline, .. }) => {
                 to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
             }
+            (S::Gating, I::NeedsChildren { pending, deadline, count, needed, profile: _ }) => {
+                to(S::BlockedOnChild {
+                    pending: pending.clone(),
+                    deadline: *deadline,
+                    count: *count,
+                    needed: *needed,
+                    started: false,
+                })
+            }
+            (S::BlockedOnChild { started: true, .. }, I::Started) => CallMove::AlreadyThere,
+            (S::BlockedOnChild { pending, deadline, count, needed, started: false }, I::Started) => {
+                to(S::BlockedOnChild {
+                    pending: pending.clone(),
+                    deadline: *deadline,
+                    count: *count,
+                    needed: *needed,
+                    started: true,
+                })
+            }
             (S::Queued | S::Gating, I::Refused) => to(S::Error),
             (S::Gating, I::Output { fits }) => to(ended(*fits)),
 
@@ -46,7 +65,9 @@ impl CallState {
             (S::BlockedOnUser { .. }, I::Granted { .. }) => to(S::Done),
             (S::BlockedOnUser { .. }, I::Voted { .. } | I::Escalated) => to(self.clone()),
             (S::BlockedOnUser { .. }, I::Rejected { .. }) => to(S::RejectedByUser),
-            (S::BlockedOnClient { .. }, I::Answered { ok }) => to(ended(*ok)),
+            (S::BlockedOnClient { .. } | S::BlockedOnChild { .. }, I::Answered { ok, usage: _ }) => {
+                to(ended(*ok))
+            }
             (S::BlockedOnUser { .. }, I::Expired { approved: Some(_), .. }) => to(S::Queued),
             (S::BlockedOnUser { .. } | S::BlockedOnClient { .. }, I::Expired { done, approved: None }) => {
                 to(ended(*done))
@@ -77,6 +98,7 @@ impl CallState {
                 | S::Gating
                 | S::BlockedOnUser { .. }
                 | S::BlockedOnClient { .. }
+                | S::BlockedOnChild { .. }
                 | S::Waiting { .. }
                 | S::Approved
                 | S::Preparing
@@ -111,6 +133,7 @@ impl CallState {
                 | S::Gating
                 | S::BlockedOnUser { .. }
                 | S::BlockedOnClient { .. }
+                | S::BlockedOnChild { .. }
                 | S::Waiting { .. }
                 | S::Approved
                 | S::Preparing

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
+use crate::words::children::Children;
 use crate::words::ending::CancelReason;
 use crate::words::ids::PendingId;
 
@@ -29,6 +30,21 @@ pub enum CallState {
         /// The instant at which it expires.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
+    },
+    /// Children are to begin, or have begun: then it is parked, and they owe the outcomes.
+    BlockedOnChild {
+        /// The id of the pending call.
+        pending: PendingId,
+        /// The instant at which it expires.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Timestamp>,
+        /// The number of children.
+        count: u32,
+        /// The number of outcomes that the call waits for.
+        needed: u32,
+        /// Whether every child exists, or its failure is known.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        started: bool,
     },
     /// Parked: a durable timer runs.
     Waiting {
@@ -74,6 +90,7 @@ impl CallState {
             Self::Gating => "gating",
             Self::BlockedOnUser { .. } => "blocked_on_user",
             Self::BlockedOnClient { .. } => "blocked_on_client",
+            Self::BlockedOnChild { .. } => "blocked_on_child",
             Self::Waiting { .. } => "waiting",
             Self::Approved => "approved",
             Self::Preparing => "preparing",
@@ -88,11 +105,12 @@ impl CallState {
     }
 
     /// Every wire name.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "queued",
         "gating",
         "blocked_on_user",
         "blocked_on_client",
+        "blocked_on_child",
         "waiting",
         "approved",
         "preparing",
@@ -113,6 +131,7 @@ impl CallState {
             | Self::Gating
             | Self::BlockedOnUser { .. }
             | Self::BlockedOnClient { .. }
+            | Self::BlockedOnChild { .. }
             | Self::Waiting { .. }
             | Self::Approved
             | Self::Preparing
@@ -123,7 +142,32 @@ impl CallState {
 
     /// Whether somebody outside, or a timer, owes the call something.
     pub fn is_parked(&self) -> bool {
-        matches!(self, Self::BlockedOnUser { .. } | Self::BlockedOnClient { .. } | Self::Waiting { .. })
+        match self {
+            Self::BlockedOnUser { .. } | Self::BlockedOnClient { .. } | Self::Waiting { .. } => true,
+            Self::BlockedOnChild { started, .. } => *started,
+            Self::Queued
+            | Self::Gating
+            | Self::Approved
+            | Self::Preparing
+            | Self::Executing
+            | Self::CleaningUp
+            | Self::Done
+            | Self::Error
+            | Self::RejectedByUser
+            | Self::Cancelled { .. }
+            | Self::InDoubt => false,
+        }
+    }
+
+    /// Whether the call waits for somebody outside, or for a timer. Its children may not have begun.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.is_parked() || self.pending().is_some()
+    }
+
+    /// The children whose outcomes the call waits for.
+    pub(crate) fn children(&self) -> Option<Children> {
+        let Self::BlockedOnChild { pending, count, .. } = self else { return None };
+        Some(Children { pending: pending.clone(), count: *count })
     }
 
     /// Whether the start mark is written or on its way: the call is out, or about to be.
@@ -134,7 +178,9 @@ impl CallState {
     /// The id of the open pending call, if an answer is owed.
     pub fn pending(&self) -> Option<&PendingId> {
         match self {
-            Self::BlockedOnUser { pending, .. } | Self::BlockedOnClient { pending, .. } => Some(pending),
+            Self::BlockedOnUser { pending, .. }
+            | Self::BlockedOnClient { pending, .. }
+            | Self::BlockedOnChild { pending, .. } => Some(pending),
             Self::Queued
             | Self::Gating
             | Self::Waiting { .. }
@@ -153,7 +199,9 @@ impl CallState {
     /// The instant at which time alone moves the call.
     pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
         match self {
-            Self::BlockedOnUser { deadline, .. } | Self::BlockedOnClient { deadline, .. } => *deadline,
+            Self::BlockedOnUser { deadline, .. }
+            | Self::BlockedOnClient { deadline, .. }
+            | Self::BlockedOnChild { deadline, .. } => *deadline,
             Self::Waiting { until, .. } => Some(*until),
             Self::Queued
             | Self::Gating

@@ -31,7 +31,9 @@ impl Classic {
             | AgentState::Thinking { .. }
             | AgentState::Streaming { .. }
             | AgentState::Steering { from: SteeringFrom::Resumed } => Self::Thinking,
-            AgentState::Executing { .. } | AgentState::Confirming { .. } => Self::Acting,
+            AgentState::Executing { .. } | AgentState::Confirming { .. } | AgentState::Dispatching { .. } => {
+                Self::Acting
+            }
             AgentState::Steering { from: SteeringFrom::Calls { .. } } => Self::Observing,
             AgentState::Steering { from: SteeringFrom::Answer { .. } } => Self::Responding,
             AgentState::BackingOff { .. } => Self::Error,

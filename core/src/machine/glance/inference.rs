@@ -28,7 +28,8 @@ impl Inference {
             AgentState::Idle
             | AgentState::Done { .. }
             | AgentState::Executing { .. }
-            | AgentState::Confirming { .. } => Self::Idle,
+            | AgentState::Confirming { .. }
+            | AgentState::Dispatching { .. } => Self::Idle,
             AgentState::Provisioning { .. }
             | AgentState::Thinking { .. }
             | AgentState::Streaming { .. }

@@ -17,6 +17,8 @@ pub enum Seven {
     Executing,
     /// Somebody, or a timer, owes something.
     Confirming,
+    /// Children work.
+    Dispatching,
     /// Old messages are summarised.
     Compacting,
     /// At rest, including before the first turn.
@@ -33,6 +35,7 @@ impl Seven {
             StateKind::Streaming => Self::Streaming,
             StateKind::Executing => Self::Executing,
             StateKind::Confirming => Self::Confirming,
+            StateKind::Dispatching => Self::Dispatching,
             StateKind::Compacting => Self::Compacting,
             StateKind::Idle | StateKind::TearingDown | StateKind::Done => Self::Done,
         }
@@ -45,6 +48,7 @@ impl Seven {
             Self::Streaming => "streaming",
             Self::Executing => "executing",
             Self::Confirming => "confirming",
+            Self::Dispatching => "dispatching",
             Self::Compacting => "compacting",
             Self::Done => "done",
         }

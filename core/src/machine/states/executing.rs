@@ -1,16 +1,17 @@
-//! Executing and Confirming: the calls of a step run, or wait.
+//! Executing, Confirming and Dispatching: the calls of a step run, or wait.
 //!
-//! The two differ only in whether anything goes on by itself. The states of the calls determine which of the
-//! two applies.
+//! The three differ only in whether anything goes on by itself, and in who owes something. The states of the calls
+//! determine which of them applies.
 
 use super::super::call::CallState;
 use super::super::{
     AgentState, Batch, DoneReason, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
     custom,
 };
-use super::{Denial, Lead, end, refuse, same, usual, with};
+use super::{Denial, Lead, end, end_beside, refuse, same, usual, with};
 use crate::store::InterruptKind;
 use crate::words::agent::OnDenial;
+use crate::words::children::Children;
 use crate::words::ending::CancelReason;
 use crate::words::history::CallInput;
 use crate::words::ids::CallId;
@@ -102,6 +103,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
             machine.turn.broken = machine.turn.broken.saturating_add(1);
         }
         CallInput::Returned { ok: true, .. } | CallInput::Deferred { .. } => machine.turn.broken = 0,
+        CallInput::Answered { usage, .. } => machine.usage.add(*usage),
         CallInput::Granted { steps } => {
             machine.turn.granted = machine.turn.granted.saturating_add(*steps);
         }
@@ -114,12 +116,13 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         | CallInput::NeedsUser { .. }
         | CallInput::Reopened { .. }
         | CallInput::NeedsClient { .. }
+        | CallInput::NeedsChildren { .. }
+        | CallInput::Started
         | CallInput::Approved { .. }
         | CallInput::Voted { .. }
         | CallInput::Edited { .. }
         | CallInput::Escalated
         | CallInput::Rejected { .. }
-        | CallInput::Answered { .. }
         | CallInput::Expired { .. }
         | CallInput::Marked
         | CallInput::Sent
@@ -225,6 +228,7 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
             | CallState::Gating
             | CallState::BlockedOnUser { .. }
             | CallState::BlockedOnClient { .. }
+            | CallState::BlockedOnChild { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::CleaningUp
@@ -246,10 +250,11 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
             return with(AgentState::Executing { batch }, effects);
         }
         let reason = ending.cancels_as();
+        let children = children_of(&batch);
         for call in batch.calls.iter_mut().filter(|call| !call.state.is_end()) {
             call.state = call.ended_unsent(reason);
         }
-        let (state, more) = end(machine, ending);
+        let (state, more) = end_beside(machine, ending, children);
         effects.extend(close(machine, batch));
         effects.extend(more);
         return with(state, effects);
@@ -269,12 +274,19 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
         let from = SteeringFrom::Calls { stop_signal: batch.stop_signal, all_say_stop, output: batch.output };
         effects.extend(close(machine, batch));
         AgentState::Steering { from }
+    } else if batch.is_parked() && batch.waits_for_children_alone() {
+        AgentState::Dispatching { batch }
     } else if batch.is_parked() {
         AgentState::Confirming { batch }
     } else {
         AgentState::Executing { batch }
     };
     with(state, effects)
+}
+
+/// The children whose outcome the calls of this batch wait for.
+fn children_of(batch: &Batch) -> Vec<Children> {
+    batch.calls.iter().filter_map(|call| call.state.children()).collect()
 }
 
 /// Closes the step: applies its calls' changes of the custom state, in call order.
@@ -292,8 +304,7 @@ fn recover(batch: &mut Batch) {
     let stopping = batch.stopping.as_ref().map(Ending::cancels_as);
     for call in &mut batch.calls {
         let out = call.state.is_out();
-        let parked = call.state.is_parked();
-        if call.state.is_end() || parked {
+        if call.state.is_end() || call.state.is_blocked() {
             continue;
         }
         let told = call.state == CallState::CleaningUp;

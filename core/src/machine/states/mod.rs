@@ -19,6 +19,7 @@ use super::{
     TurnRequest, table,
 };
 use crate::store::{InterruptKind, SessionStatus};
+use crate::words::children::Children;
 use crate::words::ids::MessageSeq;
 use crate::words::mode::Mode;
 
@@ -53,6 +54,8 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
     if *input == Input::Forked {
         // What a person said for the rest of a session was not said of its forks.
         next.always = StandingApprovals::default();
+        // Whoever waits for an outcome has it from the source.
+        next.turn.replies.clear();
     }
     let lead = match &machine.state {
         AgentState::Idle | AgentState::Done { .. } => resting::on(&mut next, input, facts),
@@ -61,9 +64,9 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
         AgentState::Streaming { step, attempt, .. } => {
             streaming::on(&mut next, *step, *attempt, input, facts)
         }
-        AgentState::Executing { batch } | AgentState::Confirming { batch } => {
-            executing::on(&mut next, batch, input, facts)
-        }
+        AgentState::Executing { batch }
+        | AgentState::Confirming { batch }
+        | AgentState::Dispatching { batch } => executing::on(&mut next, batch, input, facts),
         AgentState::Steering { .. } => steering::on(&mut next, input, facts),
         AgentState::Compacting { why, step, attempt } => {
             compacting::on(&mut next, why, *step, *attempt, input, facts)
@@ -71,7 +74,7 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
         AgentState::BackingOff { step, attempt, .. } => {
             backing_off::on(&mut next, *step, *attempt, input, facts)
         }
-        AgentState::TearingDown { ending, left } => tearing_down::on(&mut next, ending, *left, input, facts),
+        AgentState::TearingDown { ending, left } => tearing_down::on(&mut next, ending, left, input, facts),
     };
     match lead {
         Err(Denial(detail)) => Err(refused(detail)),
@@ -99,6 +102,10 @@ fn usual(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             }
             to(machine.state.clone())
         }
+        Input::Owed { reply } => {
+            machine.turn.replies.push(reply.as_ref().clone());
+            to(machine.state.clone())
+        }
         Input::Interrupted { kind, cause } => break_off(machine, Ending::stopped_by(*kind, *cause)),
         Input::CutShort { ending, .. } => break_off(machine, ending.clone()),
         Input::Failed { error } => break_off(machine, Ending::error(error.clone())),
@@ -121,11 +128,17 @@ fn break_off(machine: &Machine, ending: Ending) -> Lead {
 }
 
 /// Enters the teardown: the outcome is fixed from here on.
-fn end(machine: &Machine, mut ending: Ending) -> (AgentState, Vec<Effect>) {
+fn end(machine: &Machine, ending: Ending) -> (AgentState, Vec<Effect>) {
+    end_beside(machine, ending, Vec::new())
+}
+
+/// Enters the teardown of a turn that waits for these children no more.
+fn end_beside(machine: &Machine, mut ending: Ending, children: Vec<Children>) -> (AgentState, Vec<Effect>) {
     let before_any = matches!(machine.state, AgentState::Provisioning { .. });
     ending.step = ending.error.is_some().then_some(machine.step).filter(|step| !before_any && step.0 > 0);
-    let left = Teardown { provisioned: machine.turn.provisioned };
-    let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
+    let replies = machine.turn.replies.clone();
+    let left = Teardown { provisioned: machine.turn.provisioned, children, replies };
+    let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown] };
     (AgentState::TearingDown { ending, left }, effects)
 }
 

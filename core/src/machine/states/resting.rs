@@ -28,6 +28,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.broken = 0;
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
+            machine.turn.replies.clear();
             machine.turn.worked_ms = 0;
             machine.turn.spent = Spent::default();
             machine.turn.claimed_at = facts.now;

@@ -8,7 +8,7 @@ use crate::store::SessionStatus;
 pub(super) fn on(
     machine: &mut Machine,
     ending: &Ending,
-    left: Teardown,
+    left: &Teardown,
     input: &Input,
     facts: &Facts,
 ) -> Lead {
@@ -23,13 +23,25 @@ pub(super) fn on(
             let effects = if announce { vec![Effect::AnnounceEnd(ending.clone())] } else { Vec::new() };
             with(state, effects)
         }
+        Input::Owed { reply } => {
+            let mut left = left.clone();
+            left.replies.push(reply.as_ref().clone());
+            with(AgentState::TearingDown { ending: ending.clone(), left }, vec![Effect::TearDown])
+        }
+        Input::Told if left.is_told() => same(),
+        Input::Told => {
+            machine.turn.replies.clear();
+            let left = Teardown { provisioned: left.provisioned, ..Teardown::default() };
+            let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown] };
+            with(AgentState::TearingDown { ending: ending.clone(), left }, effects)
+        }
         Input::ModelStopped { usage } => {
             machine.usage.add(*usage);
             to(machine.state.clone())
         }
         Input::Claimed { .. } => {
             machine.turn.claimed_at = facts.now;
-            let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown(left)] };
+            let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown] };
             with(machine.state.clone(), effects)
         }
         Input::Forked => {
@@ -38,7 +50,7 @@ pub(super) fn on(
         }
         Input::Interrupted { cause: StopCause::Rollback, .. } if may_be_taken_back(ending) => {
             let ending = Ending { cause: StopCause::Rollback, ..ending.clone() };
-            to(AgentState::TearingDown { ending, left })
+            to(AgentState::TearingDown { ending, left: left.clone() })
         }
         Input::Interrupted { .. } | Input::Failed { .. } => same(),
         _ => usual(machine, input, facts),

@@ -74,7 +74,7 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
         corrected: false,
     };
     let ended = transition(&held, &steered, &FACTS).unwrap();
-    assert_eq!(ended.effects, [Effect::TearDown(Teardown { provisioned: true })]);
+    assert_eq!(ended.effects, [Effect::TearDown]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn b08_a_machine_that_is_asked_is_not_changed_and_what_follows_belongs_to_the_ne
                     Effect::CallModel { .. } => StateKind::Streaming,
                     Effect::Consult(_) => StateKind::Executing,
                     Effect::Provision => StateKind::Provisioning,
-                    Effect::TearDown(_) => StateKind::TearingDown,
+                    Effect::TearDown => StateKind::TearingDown,
                     Effect::AnnounceTurn
                     | Effect::StopModel
                     | Effect::StopCalls(_)

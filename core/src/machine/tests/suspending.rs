@@ -8,8 +8,16 @@ use crate::store::OutcomeKind;
 fn every_mix_of_states_is_classified_by_the_table() {
     let client = CallState::BlockedOnClient { pending: pending(), deadline: None };
     let due = CallState::Waiting { until: FACTS.now, output: String::new(), stop: false, again: false };
-    let kinds =
-        [blocked(), client, waiting(), due, CallState::Done, CallState::Executing, CallState::Approved];
+    let kinds = [
+        blocked(),
+        client,
+        children(true),
+        children(false),
+        waiting(),
+        due,
+        CallState::Done,
+        CallState::Executing,
+    ];
     let mut mixes: Vec<Vec<CallState>> = vec![Vec::new()];
     for _ in 0..3 {
         let longer: Vec<Vec<CallState>> = mixes
@@ -23,15 +31,19 @@ fn every_mix_of_states_is_classified_by_the_table() {
     let mut seen = BTreeSet::new();
     for mix in mixes {
         let has = |holds: &dyn Fn(&CallState) -> bool| mix.iter().any(holds);
-        let goes_on = has(&|state| matches!(state, CallState::Executing | CallState::Approved))
+        let goes_on = has(&|state| matches!(state, CallState::Executing) || *state == children(false))
             || has(&|state| state.wakes_at().is_some_and(|at| at <= FACTS.now));
         let answers = has(&|state| {
             matches!(state, CallState::BlockedOnUser { .. } | CallState::BlockedOnClient { .. })
         });
+        let joins = has(&|state| *state == children(true));
         let timers = has(&|state| matches!(state, CallState::Waiting { .. }));
         let ended = has(&CallState::is_end);
         let expected = match (goes_on, answers, timers, ended) {
-            (true, ..) | (false, false, false, _) => None,
+            (true, ..) => None,
+            (false, false, false, _) if joins => Some(OutcomeKind::SuspendedAwaitingChildren),
+            (false, ..) if joins => Some(OutcomeKind::SuspendedStepPartial),
+            (false, false, false, _) => None,
             (false, true, true, true) => Some(OutcomeKind::SuspendedStepPartial),
             (false, true, ..) => Some(OutcomeKind::SuspendedClientTool),
             (false, false, true, _) => Some(OutcomeKind::SuspendedUntil),
@@ -40,7 +52,7 @@ fn every_mix_of_states_is_classified_by_the_table() {
         assert_eq!(found, expected, "{mix:?}");
         seen.insert(found);
     }
-    assert_eq!(seen.len(), 4, "every class occurred: {seen:?}");
+    assert_eq!(seen.len(), 5, "every class occurred: {seen:?}");
 }
 
 #[test]

@@ -19,8 +19,13 @@ impl StrictestGate {
     }
 
     /// Adds a gate after those before.
-    pub fn and(mut self, gate: impl PolicyGate) -> Self {
-        self.0.push(Arc::new(gate));
+    pub fn and(self, gate: impl PolicyGate) -> Self {
+        self.and_shared(Arc::new(gate))
+    }
+
+    /// Adds a gate that is shared with others after those before.
+    pub fn and_shared(mut self, gate: Arc<dyn PolicyGate>) -> Self {
+        self.0.push(gate);
         self
     }
 }

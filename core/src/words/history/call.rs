@@ -11,6 +11,7 @@ use crate::words::ids::{MessageSeq, PendingId};
 use crate::words::panel::{Panel, Vote};
 use crate::words::payload::{Digest, is_default};
 use crate::words::tool::ResourceProfile;
+use crate::words::usage::Usage;
 
 /// An input of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +71,21 @@ pub enum CallInput {
         /// The resources that the call touches.
         profile: ResourceProfile,
     },
+    /// Children must answer the call.
+    NeedsChildren {
+        /// The id of the pending call.
+        pending: PendingId,
+        /// The instant at which it expires.
+        deadline: Option<Timestamp>,
+        /// The resources that the call touches.
+        profile: ResourceProfile,
+        /// The number of children.
+        count: u32,
+        /// The number of outcomes that the call waits for.
+        needed: u32,
+    },
+    /// Every child of the call exists, or its failure is known.
+    Started,
     /// A person approved the call; the gate is asked again.
     Approved {
         /// The message that holds the arguments that were approved.
@@ -111,10 +127,13 @@ pub enum CallInput {
         #[serde(default, skip_serializing_if = "is_default")]
         then: OnDenial,
     },
-    /// The client answered.
+    /// The client answered, or the children did.
     Answered {
-        /// Whether the client could do what it was asked for.
+        /// Whether the call did what it was asked for.
         ok: bool,
+        /// The usage of the children.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
     },
     /// Nobody answered in time.
     Expired {

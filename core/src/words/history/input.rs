@@ -7,6 +7,7 @@ use super::kinds::InputKind;
 use super::withheld;
 use crate::store::{InterruptKind, MessageRange};
 use crate::time::Timestamp;
+use crate::words::children::ReplyTo;
 use crate::words::custom::Undo;
 use crate::words::ending::{Ending, StopCause};
 use crate::words::error::ErrorInfo;
@@ -230,6 +231,14 @@ pub enum Input {
         /// The error.
         error: ErrorInfo,
     },
+    /// The turn owes its outcome to another session, whose call began it.
+    Owed {
+        /// The address of the outcome.
+        reply: Box<ReplyTo>,
+    },
+    /// Other sessions were told of the end of the turn: its children are stopped, and whoever waited for its
+    /// outcome has it.
+    Told,
     /// The surroundings of the turn are freed.
     TornDown,
     /// From here on the history is that of a fork. Calls that were out or owed stay behind with the source.
@@ -303,6 +312,8 @@ impl Input {
             | Self::Interrupted { .. }
             | Self::CutShort { .. }
             | Self::Failed { .. }
+            | Self::Owed { .. }
+            | Self::Told
             | Self::TornDown
             | Self::Forked
             | Self::HandedOff { .. } => None,
@@ -332,6 +343,8 @@ impl Input {
             Self::Interrupted { .. } => InputKind::Interrupted,
             Self::CutShort { .. } => InputKind::CutShort,
             Self::Failed { .. } => InputKind::Failed,
+            Self::Owed { .. } => InputKind::Owed,
+            Self::Told => InputKind::Told,
             Self::TornDown => InputKind::TornDown,
             Self::Forked => InputKind::Forked,
             Self::HandedOff { .. } => InputKind::HandedOff,

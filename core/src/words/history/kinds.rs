@@ -18,6 +18,8 @@ pub enum StateKind {
     Executing,
     /// Parked: answers or timers are owed.
     Confirming,
+    /// Parked: only outcomes of children are owed.
+    Dispatching,
     /// The turn goes on or stops: this state decides.
     Steering,
     /// Old messages are summarised.
@@ -32,13 +34,14 @@ pub enum StateKind {
 
 impl StateKind {
     /// Every state.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Idle,
         Self::Provisioning,
         Self::Thinking,
         Self::Streaming,
         Self::Executing,
         Self::Confirming,
+        Self::Dispatching,
         Self::Steering,
         Self::Compacting,
         Self::BackingOff,
@@ -55,6 +58,7 @@ impl StateKind {
             Self::Streaming => "streaming",
             Self::Executing => "executing",
             Self::Confirming => "confirming",
+            Self::Dispatching => "dispatching",
             Self::Steering => "steering",
             Self::Compacting => "compacting",
             Self::BackingOff => "backing_off",
@@ -108,6 +112,10 @@ pub enum InputKind {
     CutShort,
     /// An error that no retry can fix.
     Failed,
+    /// The turn owes its outcome to another session.
+    Owed,
+    /// Other sessions were told of the end of the turn.
+    Told,
     /// The surroundings of the turn are freed.
     TornDown,
     /// From here on the history is that of a fork.
@@ -118,7 +126,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::TurnRequested,
         Self::Briefed,
         Self::Rewound,
@@ -139,6 +147,8 @@ impl InputKind {
         Self::Interrupted,
         Self::CutShort,
         Self::Failed,
+        Self::Owed,
+        Self::Told,
         Self::TornDown,
         Self::Forked,
         Self::HandedOff,
@@ -167,6 +177,8 @@ impl InputKind {
             Self::Interrupted => "interrupted",
             Self::CutShort => "cut_short",
             Self::Failed => "failed",
+            Self::Owed => "owed",
+            Self::Told => "told",
             Self::TornDown => "torn_down",
             Self::Forked => "forked",
             Self::HandedOff => "handed_off",

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::children::ReplyTo;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::image::Images;
 use crate::words::message::MessagePolicy;
@@ -25,6 +26,9 @@ pub struct Said {
     /// The pictures that the agent is shown with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
+    /// The address to which the outcome of the turn is sent, if the message is the task of a child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Box<ReplyTo>>,
 }
 
 impl Said {
@@ -36,6 +40,7 @@ impl Said {
             policy: None,
             edits: None,
             images: Images::none(),
+            reply: None,
         }
     }
 }

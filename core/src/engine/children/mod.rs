@@ -1,0 +1,264 @@
+//! Children: begins the sessions that answer a call, takes their outcomes, and stops those that are not waited
+//! for any more.
+//!
+//! Nothing of this needs a transaction over two sessions. The pending call is durable before a child begins; a
+//! child can be created, stopped and answered twice without harm; and what a run has decided about a call follows
+//! from what is in its inbox, so the next run decides the same.
+
+use crate::engine::action::{Action, ActionId};
+use crate::engine::calls::results::{result, stopped_alone};
+use crate::engine::context::Context;
+use crate::engine::gate::asking::Asking;
+use crate::machine::steering::is_spent;
+use crate::machine::{Call, CallState};
+use crate::store::{ItemKind, StoredItem};
+use crate::words::children::{Allowance, ChildOutcome, ChildPlan, Tasks, told};
+use crate::words::ending::CancelReason;
+use crate::words::history::{CallInput, Input};
+use crate::words::ids::{CallId, ToolName};
+use crate::words::message::ResultStatus;
+use crate::words::tool::ResourceProfile;
+use crate::words::usage::Usage;
+
+pub(crate) mod telling;
+
+/// The handler of the children of calls.
+pub(crate) struct ChildrenHandler<'a> {
+    pub(crate) cx: &'a mut Context,
+}
+
+/// The reason why a call waits for its children no more.
+enum Over {
+    /// It has the outcomes that it needs.
+    Answered,
+    /// Its time is up.
+    Late,
+    /// Somebody stopped it.
+    Stopped,
+}
+
+impl ChildrenHandler<'_> {
+    /// Opens the pending call that the children of `call` answer. A call that asks for what cannot be begun is
+    /// refused.
+    pub(crate) fn ask(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
+        let agent = self.cx.run.agent.clone()?;
+        let arguments = self.cx.mind.arguments_of(&call.id);
+        let Some(rules) = agent.sub_agent(&call.tool) else {
+            return self.cx.gate().refuse(call, ResultStatus::Error, "the agent has no such sub-agent");
+        };
+        let tasks = match Tasks::read(&arguments, rules) {
+            Ok(tasks) => tasks,
+            Err(why) => {
+                let told = format!("the arguments do not fit: {why}");
+                return self.cx.gate().refuse(call, ResultStatus::Error, &told);
+            }
+        };
+        let allowance = self.allowance(tasks.count());
+        if allowance.steps == Some(0) || is_spent(&self.cx.mind.machine.usage, &agent.limits) {
+            let told = "not begun: this session has no steps or no budget left to share";
+            return self.cx.gate().refuse(call, ResultStatus::Error, told);
+        }
+        let pending = self.cx.gate().next_pending(call)?;
+        let own = agent.tool(&call.tool).and_then(|spec| spec.timeout_ms);
+        let deadline = self.cx.run.answer_deadline(own).into_iter().chain(self.cx.until()).min();
+        let (count, needed) = (tasks.count(), tasks.needed());
+        let asking = Asking { pending: pending.clone(), deadline, why: None, panel: None, needed };
+        self.cx.gate().open_pending(call, asking);
+        Some(CallInput::NeedsChildren { pending, deadline, profile, count, needed })
+    }
+
+    /// The share of what is left to this session that each of `count` children of a call may use. Calls of the
+    /// same step share it too.
+    fn allowance(&self, count: u32) -> Allowance {
+        let machine = &self.cx.mind.machine;
+        let Some(agent) = self.cx.run.agent.as_deref() else { return Allowance::default() };
+        let own = machine.turn.allowance();
+        let most = agent.limits.max_steps.saturating_add(machine.turn.granted);
+        let most = own.steps.map_or(most, |steps| steps.min(most));
+        let calls = machine.state.batch().map_or(1, |batch| {
+            batch.calls.iter().filter(|call| agent.sub_agent(&call.tool).is_some()).count().max(1)
+        });
+        let shares = u64::from(count.max(1)).saturating_mul(u64::try_from(calls).unwrap_or(u64::MAX));
+        let used = machine.used_in_turn().unwrap_or(machine.usage);
+        let left = |limit: Option<u64>, used: u64| limit.map(|limit| limit.saturating_sub(used));
+        let share = |one: Option<u64>, other: Option<u64>| {
+            one.into_iter().chain(other).min().map(|left| left / shares)
+        };
+        let limits = &agent.limits;
+        Allowance {
+            steps: Some(most.saturating_sub(machine.turn.steps)),
+            tokens: share(
+                left(limits.max_tokens, machine.usage.tokens.total()),
+                left(own.tokens, used.tokens.total()),
+            ),
+            cost_microusd: share(
+                left(limits.max_cost_microusd, machine.usage.cost_microusd),
+                left(own.cost_microusd, used.cost_microusd),
+            ),
+            until: None,
+        }
+    }
+
+    /// Begins the children of calls whose pending call is durable. False: there are none.
+    pub(crate) fn start(&mut self) -> bool {
+        let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
+            return false;
+        };
+        if self.cx.end.starts_nothing() {
+            return false;
+        }
+        let waits = |call: &&Call| {
+            let CallState::BlockedOnChild { pending, started: false, .. } = &call.state else { return false };
+            self.cx.mind.open.contains(pending) && !self.cx.out.children.contains_key(&call.id)
+        };
+        let Some(call) = batch.calls.iter().find(waits).cloned() else { return false };
+        match self.plan(&call) {
+            Some(plan) => {
+                let id = self.cx.output.next_id();
+                self.cx.out.children.insert(call.id, id);
+                self.cx.output.push(Action::StartChildren { id, plan: Box::new(plan) });
+                self.cx.output.irrevocable = true;
+            }
+            // Its arguments were read when it was let through; they are not there any more, or its sub-agent is not.
+            None => {
+                let told = "not begun: its sub-agent is not there any more";
+                self.cx.mind.keep_result(result(&call, ResultStatus::Error, told, None));
+                let input = CallInput::Answered { ok: false, usage: Usage::default() };
+                self.cx.feed(Input::Call { call: call.id, input });
+                self.cx.mind.draft.decided = true;
+            }
+        }
+        true
+    }
+
+    fn plan(&self, call: &Call) -> Option<ChildPlan> {
+        let CallState::BlockedOnChild { pending, deadline, .. } = &call.state else { return None };
+        let rules = self.cx.run.agent.as_ref()?.sub_agent(&call.tool)?;
+        let tasks = Tasks::read(&self.cx.mind.arguments_of(&call.id), rules).ok()?;
+        let allowance = Allowance { until: *deadline, ..self.allowance(tasks.count()) };
+        Some(ChildPlan {
+            call: call.id.clone(),
+            tool: call.tool.parse::<ToolName>().ok()?,
+            pending: pending.clone(),
+            fail_fast: tasks.fail_fast,
+            tasks: tasks.tasks,
+            allowance,
+        })
+    }
+
+    /// Every child of a call exists now, or has answered that it does not.
+    pub(crate) fn on_started(&mut self, id: ActionId) {
+        let Some(call) = self.came(id) else { return };
+        if self.cx.mind.call(&call).is_some_and(|call| call.state.children().is_some()) {
+            self.cx.feed(Input::Call { call, input: CallInput::Started });
+            self.cx.mind.draft.decided = true;
+        }
+    }
+
+    /// Every child of a call that had not answered is stopped now.
+    pub(crate) fn on_stopped(&mut self, id: ActionId) {
+        if let Some(call) = self.came(id) {
+            self.cx.out.childless.insert(call);
+        }
+    }
+
+    fn came(&mut self, id: ActionId) -> Option<CallId> {
+        let call = self.cx.out.children.iter().find(|(_, action)| **action == id)?.0.clone();
+        self.cx.out.children.remove(&call);
+        Some(call)
+    }
+
+    /// Ends a call that has the outcomes that it needs, whose time is up, or that somebody stopped. Children that
+    /// have not answered are stopped first. False: there is nothing to do.
+    pub(crate) fn take_outcomes(&mut self) -> bool {
+        let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
+            return false;
+        };
+        let ready = batch.calls.iter().find_map(|call| {
+            let children = call.state.children().filter(|_| !self.cx.out.children.contains_key(&call.id))?;
+            self.over(call).map(|over| (call.clone(), children, over))
+        });
+        let Some((call, children, over)) = ready else { return false };
+        let items = self.answers(&call);
+        let outstanding = u32::try_from(items.len()).is_ok_and(|answers| answers < children.count);
+        if outstanding && !self.cx.out.childless.contains(&call.id) {
+            let id = self.cx.output.next_id();
+            self.cx.out.children.insert(call.id, id);
+            self.cx.output.push(Action::StopChildren { id, children });
+            return true;
+        }
+        self.end(&call, children.count, &over, items);
+        true
+    }
+
+    /// Returns why a call waits for its children no more. None: it waits.
+    fn over(&self, call: &Call) -> Option<Over> {
+        let CallState::BlockedOnChild { deadline, needed, started, .. } = &call.state else { return None };
+        let mut answers = 0_u32;
+        let mut settled = false;
+        for item in &self.cx.mind.inbox.items {
+            if let ItemKind::Answer { pending, settles } = &item.kind
+                && Some(pending) == call.state.pending()
+            {
+                answers += 1;
+                settled |= *settles;
+            }
+        }
+        // Whoever ends it before its children have begun would leave some to begin later.
+        if !started {
+            return None;
+        }
+        if settled || answers >= *needed {
+            Some(Over::Answered)
+        } else if deadline.is_some_and(|deadline| deadline <= self.cx.run.now) {
+            Some(Over::Late)
+        } else {
+            self.cx.mind.is_to_stop(&call.id).then_some(Over::Stopped)
+        }
+    }
+
+    fn answers(&self, call: &Call) -> Vec<StoredItem> {
+        let of_call = |item: &&StoredItem| matches!(&item.kind, ItemKind::Answer { pending, .. } if Some(pending) == call.state.pending());
+        self.cx.mind.inbox.items.iter().filter(of_call).cloned().collect()
+    }
+
+    /// Ends a call with the outcomes that it has: result, end and consumed answers travel in one commit.
+    fn end(&mut self, call: &Call, count: u32, over: &Over, items: Vec<StoredItem>) {
+        let outcomes: Vec<ChildOutcome> = items
+            .iter()
+            .zip(0..)
+            .map(|(item, at)| {
+                let unread = |error: serde_json::Error| {
+                    ChildOutcome::not_created(at, format!("its outcome cannot be read: {error}"))
+                };
+                item.payload.parse().unwrap_or_else(unread)
+            })
+            .collect();
+        let mut usage = Usage::default();
+        outcomes.iter().for_each(|outcome| usage.add(outcome.usage));
+        let fail_fast = items.iter().any(|item| matches!(item.kind, ItemKind::Answer { settles: true, .. }));
+        let ending = match over {
+            Over::Answered => "stopped: it was not waited for",
+            Over::Late => "timed out: it did not end in time",
+            Over::Stopped => "stopped: somebody stopped this call",
+        };
+        let (ok, content) = told(count, fail_fast, &outcomes, ending);
+        self.cx.mind.inbox.items.retain(|item| !items.iter().any(|taken| taken.seq == item.seq));
+        self.cx.mind.draft.consumed.extend(items.iter().map(|item| item.seq));
+        let input = match over {
+            Over::Stopped => {
+                let edited = self.cx.mind.edited(call);
+                self.cx.mind.keep_result(result(call, ResultStatus::Cancelled, stopped_alone(), edited));
+                CallInput::Cancelled { reason: CancelReason::UserCancelled }
+            }
+            Over::Answered | Over::Late => {
+                let status = if ok { ResultStatus::Done } else { ResultStatus::Error };
+                self.cx.calls().keep_bounded(call, status, content);
+                CallInput::Answered { ok: self.cx.mind.is_done(&call.id), usage }
+            }
+        };
+        self.cx.feed(Input::Call { call: call.id.clone(), input });
+        self.cx.out.childless.remove(&call.id);
+        self.cx.mind.draft.decided = true;
+    }
+}

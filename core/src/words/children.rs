@@ -1,0 +1,332 @@
+//! Children: sessions whose turn answers a call of another session, their parent.
+//!
+//! A call of a sub-agent asks for one child or for several, each with a task of its own. The parent opens one
+//! pending call for all of them, and each child answers it with the outcome of its turn.
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::SessionStatus;
+use crate::time::Timestamp;
+use crate::words::ending::{DoneReason, Ending};
+use crate::words::ids::{
+    CallId, Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, SessionKey, ToolName,
+    TurnNumber,
+};
+use crate::words::payload::{Digest, is_default};
+use crate::words::usage::Usage;
+
+/// The most children of one call that a model may ask for.
+pub const FAN_OUT_MAX: u32 = 5;
+
+/// The most children of one call that a program may allow.
+pub const CHILDREN_MAX: u32 = 1_000;
+
+/// The most characters of outcomes that the parent's model is shown for one call.
+pub const OUTCOME_CHARS_MAX: usize = 8_000;
+
+/// The rules for the calls of one sub-agent. Stored with the session's definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ChildRules {
+    /// The most children that one call may ask for, from 1 to [`CHILDREN_MAX`].
+    pub fan_out_max: u32,
+}
+
+impl Default for ChildRules {
+    fn default() -> Self {
+        Self { fan_out_max: FAN_OUT_MAX }
+    }
+}
+
+/// The arguments of a call of a sub-agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tasks {
+    /// The tasks. Each is given to a child of its own.
+    pub tasks: Vec<String>,
+    /// How many outcomes the call waits for; the other children are then stopped. None: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u32>,
+    /// Whether the first failure ends the call; the other children are then stopped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fail_fast: bool,
+}
+
+impl Tasks {
+    /// Reads the arguments of a call, or says why they ask for nothing that can be begun.
+    pub fn read(arguments: &str, rules: &ChildRules) -> Result<Self, String> {
+        let tasks: Self = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+        let (count, most) = (tasks.count(), rules.fan_out_max);
+        if count == 0 {
+            return Err("tasks is empty".to_owned());
+        }
+        if count > most {
+            return Err(format!("tasks has {count} entries, at most {most} are allowed"));
+        }
+        if let Some(at) = tasks.tasks.iter().position(|task| task.trim().is_empty()) {
+            return Err(format!("tasks[{at}] is empty"));
+        }
+        match tasks.first {
+            Some(first) if first == 0 || first > count => {
+                Err(format!("first is {first}, expected 1 to {count}"))
+            }
+            Some(_) | None => Ok(tasks),
+        }
+    }
+
+    /// The number of children.
+    pub fn count(&self) -> u32 {
+        u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The number of outcomes that the call waits for.
+    pub fn needed(&self) -> u32 {
+        self.first.unwrap_or_else(|| self.count())
+    }
+}
+
+/// The children of one call, as far as a run must know them to begin or stop them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Children {
+    /// The pending call that they answer.
+    pub pending: PendingId,
+    /// The number of children.
+    pub count: u32,
+}
+
+/// The share of the parent's limits that a child's turn may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    /// The most steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u32>,
+    /// The most tokens, read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The most money, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_microusd: Option<u64>,
+    /// The instant at which the parent stops waiting. The turn ends then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
+impl Allowance {
+    /// The stricter of two shares, limit by limit.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+            one.into_iter().chain(other).min()
+        }
+        Self {
+            steps: least(self.steps, other.steps),
+            tokens: least(self.tokens, other.tokens),
+            cost_microusd: least(self.cost_microusd, other.cost_microusd),
+            until: least(self.until, other.until),
+        }
+    }
+}
+
+/// The address to which the outcome of a child's turn is sent. It comes with the message that begins the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyTo {
+    /// The parent.
+    pub session: SessionKey,
+    /// The life of the parent.
+    pub incarnation: Incarnation,
+    /// The pending call of the parent.
+    pub pending: PendingId,
+    /// The place of the child among the children of the call, from 0.
+    pub index: u32,
+    /// Whether a failure settles the call, whatever the other children are still to say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fail_fast: bool,
+    /// The share of the parent's limits that the turn may use.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub allowance: Allowance,
+}
+
+impl ReplyTo {
+    /// The key of the answer: the same however often it is told, and told by no other turn.
+    ///
+    /// # Errors
+    /// The key is no id.
+    pub fn item_key(&self, child: Incarnation, turn: TurnNumber) -> Result<ItemKey, InvalidId> {
+        ItemKey::new(format!("child.{child}.{turn}.{}", self.index))
+    }
+}
+
+/// The outcome of a child's turn: the content of its answer to the parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildOutcome {
+    /// The place of the child among the children of the call.
+    pub index: u32,
+    /// The child. None: it could not be created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// Whether the child did what it was asked for.
+    pub ok: bool,
+    /// The last words of the child, or the reason why it failed.
+    pub text: String,
+    /// The usage of the turn, that of its own children included.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub usage: Usage,
+}
+
+impl ChildOutcome {
+    /// The outcome of a turn with this ending and these last words.
+    pub fn of(index: u32, session: SessionId, ending: &Ending, words: &str, usage: Usage) -> Self {
+        let ok = ending.status() == SessionStatus::Idle
+            && matches!(ending.reason, DoneReason::ModelStop | DoneReason::ToolStop);
+        let text = match &ending.error {
+            Some(error) => format!("{}: {}", error.code, error.detail),
+            None if ok => words.to_owned(),
+            None if words.is_empty() => format!("ended by {}", ending.reason.as_str()),
+            None => format!("ended by {}. It had said: {words}", ending.reason.as_str()),
+        };
+        Self { index, session: Some(session), ok, text, usage }
+    }
+
+    /// The outcome of a child that could not be created.
+    pub fn not_created(index: u32, why: impl Into<String>) -> Self {
+        Self { index, session: None, ok: false, text: why.into(), usage: Usage::default() }
+    }
+}
+
+/// The names of a child. They follow from the call alone, so that creating the child twice is harmless.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildNames {
+    /// The id.
+    pub id: SessionId,
+    /// The life.
+    pub incarnation: Incarnation,
+    /// The operation that creates the child.
+    pub operation: OperationId,
+}
+
+impl ChildNames {
+    /// The names of the child at `index` of the call that waits under `pending`. The pending id contains the
+    /// life of the parent, the call and the round of asking.
+    ///
+    /// # Errors
+    /// One of the names is no id.
+    pub fn of(pending: &PendingId, index: u32) -> Result<Self, InvalidId> {
+        let digest = Digest::of(format!("child\0{pending}\0{index}").as_bytes());
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest.0[16..]);
+        let incarnation = Incarnation::derived(bytes);
+        let id: String = digest.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self {
+            id: SessionId::new(format!("child-{id}"))?,
+            incarnation,
+            operation: OperationId::new(format!("child.{incarnation}"))?,
+        })
+    }
+}
+
+/// The children to begin for one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildPlan {
+    /// The call.
+    pub call: CallId,
+    /// The sub-agent, by the name under which the parent's model calls it.
+    pub tool: ToolName,
+    /// The pending call that the children answer.
+    pub pending: PendingId,
+    /// The tasks, one for each child.
+    pub tasks: Vec<String>,
+    /// Whether a failure settles the call.
+    pub fail_fast: bool,
+    /// The share of the parent's limits that each child may use.
+    pub allowance: Allowance,
+}
+
+/// Returns what the parent's model is told of the outcomes of one call, and whether it did what it was asked for:
+/// some child did, and none failed if the first failure ends the call. Each child has an equal part of
+/// [`OUTCOME_CHARS_MAX`].
+pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str) -> (bool, String) {
+    let mut by_index: Vec<&ChildOutcome> = outcomes.iter().collect();
+    by_index.sort_by_key(|outcome| outcome.index);
+    let ok = by_index.iter().any(|outcome| outcome.ok)
+        && !(fail_fast && by_index.iter().any(|outcome| !outcome.ok));
+    let most = OUTCOME_CHARS_MAX / usize::try_from(count.max(1)).unwrap_or(usize::MAX);
+    if let ([only], 1) = (by_index.as_slice(), count) {
+        return (ok, in_part(&only.text, most));
+    }
+    let told = |index: u32| match by_index.iter().find(|outcome| outcome.index == index) {
+        Some(outcome) => {
+            let word = if outcome.ok { "done" } else { "failed" };
+            format!("[{}] {word}: {}", index + 1, in_part(&outcome.text, most))
+        }
+        None => format!("[{}] {ending}", index + 1),
+    };
+    (ok, (0..count).map(told).collect::<Vec<_>>().join("\n"))
+}
+
+fn in_part(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((at, _)) => {
+            let left = text[at..].chars().count();
+            format!("{}… [{left} more characters]", &text[..at])
+        }
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(index: u32, ok: bool, text: &str) -> ChildOutcome {
+        ChildOutcome { index, session: None, ok, text: text.to_owned(), usage: Usage::default() }
+    }
+
+    #[test]
+    fn tasks_that_cannot_be_begun_are_refused_by_name() {
+        let rules = ChildRules { fan_out_max: 2 };
+        let read = |text: &str| Tasks::read(text, &rules);
+        let two = read(r#"{"tasks":["a","b"],"first":1}"#).unwrap();
+        assert_eq!((two.count(), two.needed()), (2, 1));
+        assert_eq!(read(r#"{"tasks":["a"]}"#).unwrap().needed(), 1);
+        for (text, why) in [
+            (r#"{"tasks":[]}"#, "tasks is empty"),
+            (r#"{"tasks":["a","b","c"]}"#, "tasks has 3 entries, at most 2 are allowed"),
+            (r#"{"tasks":["a"," "]}"#, "tasks[1] is empty"),
+            (r#"{"tasks":["a"],"first":2}"#, "first is 2, expected 1 to 1"),
+            (r#"{"tasks":["a"],"first":0}"#, "first is 0, expected 1 to 1"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), why);
+        }
+        assert!(read("[]").is_err());
+    }
+
+    #[test]
+    fn the_names_of_a_child_follow_from_its_call_and_its_place_alone() {
+        let pending = |round: u32| PendingId::new(format!("p.c1-0.{round}")).unwrap();
+        let one = ChildNames::of(&pending(1), 0).unwrap();
+        assert_eq!(ChildNames::of(&pending(1), 0).unwrap(), one);
+        for other in [ChildNames::of(&pending(1), 1), ChildNames::of(&pending(2), 0)] {
+            let other = other.unwrap();
+            assert_ne!(other.id, one.id);
+            assert_ne!(other.incarnation, one.incarnation);
+            assert_ne!(other.operation, one.operation);
+        }
+    }
+
+    #[test]
+    fn several_outcomes_are_told_in_the_order_of_their_tasks_and_one_alone_as_it_is() {
+        assert_eq!(told(1, false, &[outcome(0, true, "42")], "stopped"), (true, "42".to_owned()));
+        let two = [outcome(2, false, "no key"), outcome(0, true, "42")];
+        let text = "[1] done: 42\n[2] stopped\n[3] failed: no key".to_owned();
+        assert_eq!(told(3, false, &two, "stopped"), (true, text.clone()));
+        assert_eq!(told(3, true, &two, "stopped"), (false, text));
+        assert!(!told(2, false, &[], "timed out").0);
+    }
+
+    #[test]
+    fn a_long_outcome_is_told_in_part() {
+        let long = "é".repeat(OUTCOME_CHARS_MAX);
+        let (_, text) = told(2, false, &[outcome(0, true, &long), outcome(1, true, "b")], "stopped");
+        assert!(text.contains("… [4000 more characters]\n[2] done: b"), "{}", &text[text.len() - 60..]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Sub-agents: agents that an agent's model may give tasks to, each in a session of its own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use holdover_core::agent::Limits;
+use holdover_core::children::{CHILDREN_MAX, ChildRules};
+use holdover_core::gate::PolicyGate;
+use holdover_core::ids::ToolName;
+use holdover_core::model::Model;
+use holdover_core::tool::{
+    Bound, EffectClass, ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec,
+};
+use serde_json::{Value, json};
+
+use super::AgentBuilder;
+use crate::error::AgentError;
+
+/// How deep sub-agents may lie: an agent's own, theirs, and theirs again.
+pub const DEPTH_MAX: u32 = 3;
+
+/// The most steps of a child's turn, unless its sub-agent says otherwise.
+const STEPS_MAX: u32 = 10;
+
+/// The most output tokens of one model call of a child, unless its sub-agent says otherwise.
+const OUTPUT_TOKENS_MAX: u32 = 8_000;
+
+/// An agent that another agent's model may give tasks to.
+///
+/// Its model sees a tool of this name, whose calls take one task or several. Each task is done by a *child*: a
+/// session of its own with a transcript of its own. The call ends once the children have ended, or as many of them as
+/// it waits for, and its result is what they said last. While they work, the parent waits as it does for a person:
+/// nothing runs.
+///
+/// A child can do no more than its parent. It has the tools of the parent that are [named](Self::tools), its calls
+/// pass the parent's gate and its own, of which the stricter counts, and its turn ends once the parent's steps, tokens
+/// or money are used up, or its deadline has passed. Sub-agents of sub-agents lie at most [`DEPTH_MAX`] deep.
+#[must_use]
+pub struct SubAgent {
+    name: String,
+    description: String,
+    builder: AgentBuilder,
+    tools: Vec<ToolName>,
+    rules: ChildRules,
+    timeout_ms: Option<Bound>,
+}
+
+impl SubAgent {
+    /// A sub-agent called `name`. The description tells the parent's model what to give it to do.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        let name = name.into();
+        let limits = Limits::default().max_steps(STEPS_MAX).max_output_tokens(OUTPUT_TOKENS_MAX);
+        Self {
+            builder: AgentBuilder::new(name.clone()).limits(limits),
+            name,
+            description: description.into(),
+            tools: Vec::new(),
+            rules: ChildRules::default(),
+            timeout_ms: None,
+        }
+    }
+
+    /// Sets the instructions.
+    pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.builder = self.builder.instructions(instructions);
+        self
+    }
+
+    /// Sets the model, instead of the parent's.
+    pub fn model(mut self, model: impl Model) -> Self {
+        self.builder = self.builder.model(model);
+        self
+    }
+
+    /// Sets the model, shared with others, instead of the parent's.
+    pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
+        self.builder = self.builder.shared_model(model);
+        self
+    }
+
+    /// Names tools of the parent that the sub-agent may use too.
+    pub fn tools(mut self, names: impl IntoIterator<Item = ToolName>) -> Self {
+        self.tools.extend(names);
+        self
+    }
+
+    /// Sets a gate. Each call passes the parent's gate too, and the stricter verdict counts.
+    pub fn gate(mut self, gate: impl PolicyGate) -> Self {
+        self.builder = self.builder.gate(gate);
+        self
+    }
+
+    /// Sets the limits of the turns of its children, instead of 10 steps and 8,000 output tokens for each model call. What the
+    /// parent has left limits them too.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.builder = self.builder.limits(limits);
+        self
+    }
+
+    /// Sets how many tasks one call may give, from 1 to [`CHILDREN_MAX`]; 5 unless set.
+    pub fn fan_out_max(mut self, fan_out_max: u32) -> Self {
+        self.rules.fan_out_max = fan_out_max;
+        self
+    }
+
+    /// Sets how long a call waits for its children, instead of the time that the parent's limits give to answers.
+    pub fn timeout(mut self, timeout: Bound) -> Self {
+        self.timeout_ms = Some(timeout);
+        self
+    }
+
+    /// Adds a sub-agent of this sub-agent.
+    pub fn sub_agent(mut self, sub_agent: SubAgent) -> Self {
+        self.builder = self.builder.sub_agent(sub_agent);
+        self
+    }
+
+    pub(super) fn into_parts(self, parent: &str) -> Result<Parts, AgentError> {
+        if self.rules.fan_out_max == 0 || self.rules.fan_out_max > CHILDREN_MAX {
+            let field = format!("sub_agent {}: fan_out_max", self.name);
+            let why = format!("is {}, expected 1 to {CHILDREN_MAX}", self.rules.fan_out_max);
+            return Err(AgentError::Bound { agent: parent.to_owned(), field, why });
+        }
+        let named = ToolName::new(&self.name);
+        let name =
+            named.map_err(|source| AgentError::Name { agent: format!("{parent}>{}", self.name), source })?;
+        let most = self.rules.fan_out_max;
+        let spec = ToolSpec {
+            name,
+            description: self.description,
+            parameters: parameters(most),
+            effect: EffectClass::Idempotent,
+            dangerous: false,
+            runs_on: RunsOn::Child,
+            timeout_ms: self.timeout_ms,
+        };
+        Ok(Parts { spec, builder: self.builder, tools: self.tools, rules: self.rules })
+    }
+}
+
+/// The parts of a sub-agent, as the builder of its parent takes them.
+pub(super) struct Parts {
+    pub(super) spec: ToolSpec,
+    pub(super) builder: AgentBuilder,
+    pub(super) tools: Vec<ToolName>,
+    pub(super) rules: ChildRules,
+}
+
+fn parameters(most: u32) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "tasks": {
+                "type": "array",
+                "items": { "type": "string", "minLength": 1 },
+                "minItems": 1,
+                "maxItems": most,
+                "description": "One task for each child. A child knows nothing but its task: say all that it needs."
+            },
+            "first": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": most,
+                "description": "How many outcomes to wait for; the other children are then stopped. All if left out."
+            },
+            "fail_fast": {
+                "type": "boolean",
+                "description": "Whether the first failure ends the call; the other children are then stopped."
+            }
+        },
+        "required": ["tasks"],
+        "additionalProperties": false
+    })
+}
+
+/// The tool by which a model gives tasks to a sub-agent. The engine begins the children; it never calls the tool.
+pub(super) struct SubAgentTool(pub(super) ToolSpec);
+
+#[async_trait]
+impl Tool for SubAgentTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn profile(&self, _arguments: &Value) -> ResourceProfile {
+        ResourceProfile::Keys(Vec::new())
+    }
+
+    async fn call(&self, _call: ToolCall) -> Result<ToolReturn, ToolError> {
+        Err(ToolError::NotRun(format!("{} is done by children", self.0.name)))
+    }
+}
