@@ -47,6 +47,7 @@ impl By {
         match kind {
             OwedKind::Approval => Self::Answer(PendingKind::Approval),
             OwedKind::ClientTool => Self::Answer(PendingKind::ClientTool),
+            OwedKind::Child => Self::Answer(PendingKind::Child),
             OwedKind::Timer => Self::Time,
         }
     }
@@ -220,8 +221,8 @@ fn commands(
     let names: &[&'static str] = match by {
         By::Answer(PendingKind::Approval) => &["approve", "deny"],
         By::Answer(PendingKind::ClientTool) => &["answer"],
-        // A version that knows it answers it.
-        By::Answer(PendingKind::Other(_)) | By::Time => &[],
+        // Other sessions answer the one, and a version that knows the other answers that.
+        By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => &[],
     };
     let command = |name: &'static str| {
         let mut words = vec![name, pending.as_str()];

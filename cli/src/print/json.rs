@@ -109,7 +109,7 @@ pub(crate) fn debt(debt: &Debt) -> Value {
         By::Answer(PendingKind::ClientTool) => {
             object.insert("answer".into(), json!(debt.in_json("answer")));
         }
-        By::Answer(PendingKind::Other(_)) | By::Time => {}
+        By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => {}
     }
     Value::Object(object)
 }

@@ -50,32 +50,32 @@ pub fn pending(kind: &PendingKind) -> &str {
 /// `waits until 2024-05-01T12:00:00Z`. Timers are named only if nobody owes an answer.
 pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
     let count = |kind| owed.iter().filter(|owed| owed.kind == kind).count();
-    let people = (count(OwedKind::Approval), count(OwedKind::ClientTool));
-    let said = waits_for(people.0, people.1, until);
-    match (count(OwedKind::Child), people) {
-        (0, _) => said,
-        (_, (0, 0)) => format!("waits for {}", pending(&PendingKind::Child)),
-        (_, _) => format!("{said} and {}", pending(&PendingKind::Child)),
-    }
+    let [approvals, answers, children] =
+        [OwedKind::Approval, OwedKind::ClientTool, OwedKind::Child].map(count);
+    waits_for(approvals, answers, children, until)
 }
 
-/// As [`waits`], if only the numbers of approvals and of answers are known.
-pub fn waits_for(approvals: usize, answers: usize, until: Option<Timestamp>) -> String {
-    let approvals = match approvals {
+/// As [`waits`], if only the numbers of approvals, of answers and of calls that other sessions answer are known.
+pub fn waits_for(approvals: usize, answers: usize, children: usize, until: Option<Timestamp>) -> String {
+    let some = |kind: &PendingKind, number: usize, many: &str| match number {
         0 => None,
-        1 => Some(pending(&PendingKind::Approval).to_owned()),
-        many => Some(format!("{many} approvals")),
+        1 => Some(pending(kind).to_owned()),
+        number => Some(format!("{number} {many}")),
     };
-    let answers = match answers {
-        0 => None,
-        1 => Some(pending(&PendingKind::ClientTool).to_owned()),
-        many => Some(format!("{many} answers")),
-    };
-    match (approvals, answers, until) {
-        (Some(approvals), Some(answers), _) => format!("waits for {approvals} and {answers}"),
-        (Some(one), None, _) | (None, Some(one), _) => format!("waits for {one}"),
-        (None, None, Some(until)) => format!("waits until {until}"),
-        (None, None, None) => "waits".to_owned(),
+    let others = Some(pending(&PendingKind::Child).to_owned()).filter(|_| children > 0);
+    let parts: Vec<String> = [
+        some(&PendingKind::Approval, approvals, "approvals"),
+        some(&PendingKind::ClientTool, answers, "answers"),
+        others,
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    match (parts.split_last(), until) {
+        (Some((last, [])), _) => format!("waits for {last}"),
+        (Some((last, before)), _) => format!("waits for {} and {last}", before.join(", ")),
+        (None, Some(until)) => format!("waits until {until}"),
+        (None, None) => "waits".to_owned(),
     }
 }
 

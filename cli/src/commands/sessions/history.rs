@@ -52,6 +52,7 @@ fn references(input: &Input) -> String {
         | Input::CompactionRequested
         | Input::TimerRang
         | Input::Parked
+        | Input::Told
         | Input::TornDown => String::new(),
         Input::ModelStopped { usage } => format!("it had used {}", counted(usage.tokens.total(), "token")),
         Input::ModelCalled { entry, withheld } => {
@@ -112,6 +113,7 @@ fn references(input: &Input) -> String {
             format!("works on the goal behind message {after}{word}")
         }
         Input::Rewound { to, at, .. } => format!("to message {to}, as message {at} says"),
+        Input::Owed { reply } => format!("owes {} its outcome", reply.session),
         Input::Failed { error } => error.to_string(),
     }
 }
@@ -129,6 +131,10 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Output { fits: false } => "gives a value that does not fit",
         CallInput::NeedsUser { pending, .. } => return format!("needs a person: {pending}"),
         CallInput::NeedsClient { pending, .. } => return format!("needs its client: {pending}"),
+        CallInput::NeedsChildren { pending, count, .. } => {
+            return format!("needs {}: {pending}", counted(*count, "other session"));
+        }
+        CallInput::Started => "has begun its sessions",
         CallInput::Reopened { pending } => return format!("is asked about again: {pending}"),
         CallInput::Approved { arguments, always: false, .. } => {
             return format!("is approved, arguments in message {arguments}");
@@ -146,8 +152,8 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Rejected { then: OnDenial::GoOn } => "is denied by a person",
         CallInput::Rejected { then: OnDenial::CancelRest } => "is denied by a person, and the rest with it",
         CallInput::Rejected { then: OnDenial::EndTurn } => "is denied by a person, and its turn ends",
-        CallInput::Answered { ok: true } => "is answered",
-        CallInput::Answered { ok: false } => "is answered: it could not be done",
+        CallInput::Answered { ok: true, .. } => "is answered",
+        CallInput::Answered { ok: false, .. } => "is answered: it could not be done",
         CallInput::Expired { approved: Some(_), .. } => "was not answered in time, and runs",
         CallInput::Expired { .. } => "was not answered in time",
         CallInput::Marked => "is marked to start",

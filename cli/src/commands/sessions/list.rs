@@ -153,13 +153,14 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
     }
     let key = session.key.clone();
     let mut query = PendingQuery { session: Some(key.id), ..PendingQuery::all(key.tenant) };
-    let (mut approvals, mut answers, mut newer) = (0, 0, None);
+    let (mut approvals, mut answers, mut children, mut newer) = (0, 0, 0, None);
     loop {
         let page = front.store.list_pending(&query).await?;
         for call in &page.items {
             match &call.kind {
                 PendingKind::Approval => approvals += 1,
                 PendingKind::ClientTool => answers += 1,
+                PendingKind::Child => children += 1,
                 kind @ PendingKind::Other(_) => newer = Some(kind.clone()),
             }
         }
@@ -167,8 +168,10 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
             Some(next) => query.page.after = Some(next),
             None => {
                 return Ok(match &newer {
-                    Some(kind) if approvals + answers == 0 => format!("waits for {}", phrases::pending(kind)),
-                    Some(_) | None => phrases::waits_for(approvals, answers, session.alarm),
+                    Some(kind) if approvals + answers + children == 0 => {
+                        format!("waits for {}", phrases::pending(kind))
+                    }
+                    Some(_) | None => phrases::waits_for(approvals, answers, children, session.alarm),
                 });
             }
         }

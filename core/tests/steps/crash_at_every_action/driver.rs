@@ -200,6 +200,7 @@ impl<P: Place> Teller<P> {
             let body: PendingBody = pending.body.parse().unwrap();
             let payload = match &pending.kind {
                 PendingKind::Other(name) => panic!("nobody asks for {name}"),
+                PendingKind::Child => panic!("no child is asked here"),
                 PendingKind::ClientTool => Payload::json(&ClientAnswer::done("42")).unwrap(),
                 PendingKind::Approval => {
                     let arguments = scenario::decide(body.tool.as_str(), &body.arguments);
@@ -326,6 +327,9 @@ impl<P: Place> Teller<P> {
             }
             Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None, corrections: Vec::new() },
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
+            Action::StartChildren { .. } | Action::StopChildren { .. } | Action::TellOthers { .. } => {
+                panic!("no session here has children: {action:?}")
+            }
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
                 self.clock.move_to(until);

@@ -210,6 +210,7 @@ impl<'b> World<'b> {
                 self.bench.approve_as(if self.decisions.is_multiple_of(2) { "ann" } else { "bob" }, asked)
             }
             (PendingKind::Approval, true, Some(arguments)) => self.bench.edit(asked, arguments),
+            (PendingKind::Child, ..) => panic!("no child is asked here"),
             (PendingKind::Other(name), ..) => panic!("nobody asks for {name}"),
         };
     }
