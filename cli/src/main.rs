@@ -12,6 +12,7 @@ mod left_out;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod owed;
+mod pages;
 mod print;
 mod signals;
 mod source;

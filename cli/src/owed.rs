@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use holdover_core::ids::{CallId, PendingId, SessionId, SessionKey};
 use holdover_core::machine::{OwedKind, Suspension};
 use holdover_core::message::PendingBody;
-use holdover_core::store::{PageRequest, PendingCall, PendingKind, PendingQuery};
+use holdover_core::store::{PendingCall, PendingKind, PendingQuery};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{Deciders, RuntimeError};
 
 use crate::exit::Failure;
 use crate::front::Front;
+use crate::pages::each_of;
 use crate::source::PROGRAM;
 use crate::store::VARIABLE;
 
@@ -110,17 +111,11 @@ pub(crate) async fn all_pending(
     front: &Front,
     session: Option<&SessionId>,
 ) -> Result<Vec<PendingCall>, Failure> {
-    let mut query =
-        PendingQuery { session: session.cloned(), ..PendingQuery::all(front.common.tenant.clone()) };
+    let all = PendingQuery { session: session.cloned(), ..PendingQuery::all(front.common.tenant.clone()) };
+    let ask = async |page| front.store.list_pending(&PendingQuery { page, ..all.clone() }).await;
     let mut open = Vec::new();
-    loop {
-        let page = front.store.list_pending(&query).await?;
-        open.extend(page.items);
-        match page.next {
-            Some(next) => query.page = PageRequest { after: Some(next), limit: None },
-            None => return Ok(open),
-        }
-    }
+    each_of(ask, |call| open.push(call)).await?;
+    Ok(open)
 }
 
 /// Returns the debt of a pending call.

@@ -1,19 +1,15 @@
 //! Builds agents from the definitions that are stored with their sessions, so any process that opens the
 //! store can go on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{
-    AtMax, BreakerRules, Compaction, Durability, Limits, LoopDetection, OnDenial, Prices, Retries,
-    StopCondition, StopSignals,
-};
+use holdover_core::agent::{AgentSpec, Prices};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::{QueueLabel, ToolName};
-use holdover_core::message::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;
@@ -75,50 +71,14 @@ impl Maker {
 /// Everything from which an agent is built.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Blueprint {
-    /// The name of the agent.
-    pub(crate) name: String,
-    /// The instructions.
-    pub(crate) instructions: String,
-    /// The identity that the prompt gives the agent.
-    pub(crate) identity: Option<String>,
-    /// The mode in which the agent's sessions begin.
-    pub(crate) mode: Mode,
-    /// The token prices of the models of single modes, if they differ from the agent's own.
-    pub(crate) mode_prices: BTreeMap<Mode, Prices>,
+    /// The settings by which the core decides, as far as they are not made of the rest.
+    pub(crate) spec: AgentSpec,
     /// The names of the built-in tools.
     pub(crate) tools: Vec<String>,
     /// The tools that the agent's MCP servers reported; empty until they were [asked](Self::discover).
     pub(crate) mcp_tools: Vec<ToolSpec>,
-    /// The limits of the agent's turns.
-    pub(crate) limits: Limits,
-    /// The rules for a model that makes the same calls again and again.
-    pub(crate) loops: LoopDetection,
-    /// The rules for a transcript that grows too long.
-    pub(crate) compaction: Compaction,
-    /// The rules for retries after failures.
-    pub(crate) retries: Retries,
-    /// The rules by which a failing model is skipped for a while.
-    pub(crate) breaker: Option<BreakerRules>,
-    /// The policy for messages that come while a turn runs.
-    pub(crate) on_message: Option<MessagePolicy>,
-    /// The effect of such a message on open approvals.
-    pub(crate) on_message_while_asking: WhileAsking,
-    /// The steps after which a turn ends.
-    pub(crate) stop_when: Vec<StopCondition>,
-    /// The rule for a turn that has taken as many steps as it may.
-    pub(crate) at_max: AtMax,
-    /// How many results must ask for the end of a turn.
-    pub(crate) stop_signals: StopSignals,
     /// The schema of the value that each turn must return.
     pub(crate) output_schema: Option<serde_json::Value>,
-    /// The tools that only people may use.
-    pub(crate) human_only: BTreeSet<ToolName>,
-    /// The consequence when a person refuses a call.
-    pub(crate) on_denial: OnDenial,
-    /// The point at which intents are made durable.
-    pub(crate) durability: Durability,
-    /// Whether calls that only read begin while the model is still writing.
-    pub(crate) early_reads: bool,
     /// The remaining settings.
     pub(crate) recipe: Recipe,
 }
@@ -189,49 +149,26 @@ pub(crate) struct FallbackRef {
 impl Blueprint {
     /// Reads the definition that was stored with a session.
     pub(crate) fn stored(definition: &Payload) -> Result<Self, String> {
-        let Definition { spec, source } =
+        let Definition { mut spec, source } =
             Definition::read(definition).map_err(|error| format!("definition: {error}"))?;
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let recipe = Recipe::deserialize(source).map_err(|error| format!("definition: source: {error}"))?;
-        let (mcp_tools, own): (Vec<_>, Vec<_>) = spec
-            .tools
+        let (mcp_tools, own): (Vec<_>, Vec<_>) = std::mem::take(&mut spec.tools)
             .into_iter()
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
         // The tool that reads skills comes with them.
         let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
         let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
         let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
-        Ok(Self {
-            tools: built_in.map(|tool| tool.name.to_string()).collect(),
-            mcp_tools,
-            name: spec.name,
-            instructions: spec.instructions,
-            identity: spec.identity,
-            mode: spec.mode,
-            mode_prices: spec.mode_prices,
-            limits: spec.limits,
-            loops: spec.loops,
-            compaction: spec.compaction,
-            retries: spec.retries,
-            breaker: spec.breaker,
-            on_message: spec.on_message,
-            on_message_while_asking: spec.on_message_while_asking,
-            stop_when: spec.stop_when,
-            stop_signals: spec.stop_signals,
-            at_max: spec.at_max,
-            output_schema: spec.output.map(|output| output.schema),
-            durability: spec.durability,
-            early_reads: spec.early_reads,
-            human_only: spec.human_only,
-            on_denial: spec.on_denial,
-            recipe,
-        })
+        let tools = built_in.map(|tool| tool.name.to_string()).collect();
+        let output_schema = spec.output.take().map(|output| output.schema);
+        Ok(Self { spec, tools, mcp_tools, output_schema, recipe })
     }
 
     /// Makes one model stand for all modes.
     fn without_modes(&mut self) {
         self.recipe.models.clear();
-        self.mode_prices.clear();
+        self.spec.mode_prices.clear();
     }
 
     /// Asks the agent's MCP servers for their tools. Until then the agent has none of these.
@@ -253,6 +190,7 @@ impl Blueprint {
                 ));
             }
             let unknown = self
+                .spec
                 .human_only
                 .iter()
                 .find(|tool| server.has(tool.as_str()) && !names().any(|name| name == tool.as_str()));
@@ -272,31 +210,32 @@ impl Blueprint {
         let tools = ToolSet::new(root).pass_environment(pass_environment);
         let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
         let queue = QueueLabel::new(QUEUE).map_err(|error| error.to_string())?;
-        let mut agent = Agent::builder(&self.name)
+        let spec = &self.spec;
+        let mut agent = Agent::builder(&spec.name)
             .queue(queue)
-            .instructions(&self.instructions)
-            .mode(self.mode)
+            .instructions(&spec.instructions)
+            .mode(spec.mode)
             .shared_model(connect(model).map_err(|error| error.detail)?)
             .shared_gate(gate::of(&self.recipe)?)
-            .limits(self.limits.clone())
-            .loops(self.loops.clone())
-            .compaction(self.compaction.clone())
-            .retries(self.retries.clone())
-            .durability(self.durability)
-            .early_reads(self.early_reads)
-            .on_denial(self.on_denial)
-            .stop_signals(self.stop_signals)
-            .at_max(self.at_max)
+            .limits(spec.limits.clone())
+            .loops(spec.loops.clone())
+            .compaction(spec.compaction.clone())
+            .retries(spec.retries.clone())
+            .durability(spec.durability)
+            .early_reads(spec.early_reads)
+            .on_denial(spec.on_denial)
+            .stop_signals(spec.stop_signals)
+            .at_max(spec.at_max)
             .source(source);
-        if let Some(rules) = &self.breaker {
+        if let Some(rules) = &spec.breaker {
             agent = agent.breaker(rules.clone());
         }
-        if let Some(identity) = &self.identity {
+        if let Some(identity) = &spec.identity {
             agent = agent.identity(identity);
         }
         for (mode, model) in models {
             let model = connect(model).map_err(|error| error.detail)?;
-            agent = match self.mode_prices.get(mode) {
+            agent = match spec.mode_prices.get(mode) {
                 Some(prices) => agent.priced_model_in(*mode, model, *prices),
                 None => agent.model_in(*mode, model),
             };
@@ -332,14 +271,14 @@ impl Blueprint {
                 agent = agent.shared_tool(tool);
             }
         }
-        for tool in &self.human_only {
+        for tool in &spec.human_only {
             agent = agent.human_only(tool.clone());
         }
-        if let Some(policy) = self.on_message {
+        if let Some(policy) = spec.on_message {
             agent = agent.on_message(policy);
         }
-        agent = agent.on_message_while_asking(self.on_message_while_asking);
-        for condition in &self.stop_when {
+        agent = agent.on_message_while_asking(spec.on_message_while_asking);
+        for condition in &spec.stop_when {
             agent = agent.stop_when(condition.clone());
         }
         agent.build().map_err(|error| error.to_string())

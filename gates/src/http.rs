@@ -166,11 +166,8 @@ impl<'a> Asked<'a> {
 #[derive(Deserialize)]
 struct Answer {
     verdict: Word,
-    #[serde(default)]
     reason: Option<String>,
-    #[serde(default)]
     rule: Option<String>,
-    #[serde(default)]
     prompt: Option<String>,
     #[serde(default, deserialize_with = "object")]
     terms: ApprovalTerms,

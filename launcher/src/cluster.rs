@@ -54,11 +54,7 @@ impl RedisCluster {
             .stdin(Stdio::null())
             .output()
             .map_err(LaunchError::at(&program))?;
-        if !made.status.success() {
-            let log = String::from_utf8_lossy(&made.stdout).lines().last().unwrap_or("nothing").to_owned();
-            let detail = format!("redis-cli ended with {}", made.status);
-            return Err(LaunchError::NotUp { server: "redis cluster".into(), detail, log });
-        }
+        LaunchError::unless_well("redis cluster", "redis-cli", made.status, &made.stdout)?;
         self.wait_until_whole()
     }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 /// Why a server could not be had. One line; it names the server, the folder or the package.
 #[derive(Debug, thiserror::Error)]
@@ -56,5 +57,14 @@ impl LaunchError {
     pub(crate) fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_owned();
         move |source| Self::Io { path, source }
+    }
+
+    /// Unless the program `who`, a step before `server` runs, has ended well, with these as its words.
+    pub(crate) fn unless_well(server: &str, who: &str, status: ExitStatus, said: &[u8]) -> Result<(), Self> {
+        if status.success() {
+            return Ok(());
+        }
+        let log = String::from_utf8_lossy(said).lines().last().unwrap_or("nothing").to_owned();
+        Err(Self::NotUp { server: server.into(), detail: format!("{who} ended with {status}"), log })
     }
 }

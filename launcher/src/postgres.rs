@@ -63,11 +63,7 @@ impl Postgres {
             .stdin(Stdio::null())
             .output()
             .map_err(LaunchError::at(&initdb))?;
-        if !made.status.success() {
-            let log = String::from_utf8_lossy(&made.stderr).lines().last().unwrap_or("nothing").to_owned();
-            let detail = format!("initdb ended with {}", made.status);
-            return Err(LaunchError::NotUp { server: "postgres".into(), detail, log });
-        }
+        LaunchError::unless_well("postgres", "initdb", made.status, &made.stderr)?;
         let owned = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let mut server = Self {
             process: Process::new("postgres", folder),

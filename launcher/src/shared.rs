@@ -8,7 +8,7 @@
 
 use std::sync::LazyLock;
 
-use crate::{Launcher, Postgres, Redis, RedisCluster};
+use crate::{LaunchError, Launcher, Postgres, Redis, RedisCluster};
 
 /// Names a database of Postgres.
 const POSTGRES: &str = "HOLDOVER_POSTGRES_URL";
@@ -24,48 +24,33 @@ struct Shared<S> {
 }
 
 impl<S> Shared<S> {
-    fn new(variable: &str, launch: impl FnOnce(&Launcher) -> (S, String)) -> Self {
+    fn new(variable: &str, launch: fn(&Launcher) -> Result<S, LaunchError>, url: fn(&S) -> String) -> Self {
         if let Ok(url) = std::env::var(variable) {
             return Self { url, _launched: None };
         }
         let launcher = Launcher::new().expect("a folder for servers");
-        let (server, url) = launch(&launcher);
-        Self { url, _launched: Some((launcher, server)) }
+        let server = launch(&launcher).expect("a server");
+        Self { url: url(&server), _launched: Some((launcher, server)) }
     }
 }
 
 /// Returns the URL of the Postgres database that `HOLDOVER_POSTGRES_URL` names, or of a server started here.
 pub fn postgres_url() -> &'static str {
-    static SHARED: LazyLock<Shared<Postgres>> = LazyLock::new(|| {
-        Shared::new(POSTGRES, |launcher| {
-            let server = launcher.postgres(&[]).expect("a Postgres server");
-            let url = server.url();
-            (server, url)
-        })
-    });
+    static SHARED: LazyLock<Shared<Postgres>> =
+        LazyLock::new(|| Shared::new(POSTGRES, |launcher| launcher.postgres(&[]), Postgres::url));
     &SHARED.url
 }
 
 /// Returns the URL of the Redis server that `HOLDOVER_REDIS_URL` names, or of a server started here.
 pub fn redis_url() -> &'static str {
-    static SHARED: LazyLock<Shared<Redis>> = LazyLock::new(|| {
-        Shared::new(REDIS, |launcher| {
-            let server = launcher.redis(&[]).expect("a Redis server");
-            let url = server.url();
-            (server, url)
-        })
-    });
+    static SHARED: LazyLock<Shared<Redis>> =
+        LazyLock::new(|| Shared::new(REDIS, |launcher| launcher.redis(&[]), Redis::url));
     &SHARED.url
 }
 
 /// Returns the URL of the Redis Cluster that `HOLDOVER_REDIS_CLUSTER_URL` names, or of a cluster started here.
 pub fn redis_cluster_url() -> &'static str {
-    static SHARED: LazyLock<Shared<RedisCluster>> = LazyLock::new(|| {
-        Shared::new(REDIS_CLUSTER, |launcher| {
-            let cluster = launcher.redis_cluster().expect("a Redis Cluster");
-            let url = cluster.url();
-            (cluster, url)
-        })
-    });
+    static SHARED: LazyLock<Shared<RedisCluster>> =
+        LazyLock::new(|| Shared::new(REDIS_CLUSTER, |launcher| launcher.redis_cluster(), RedisCluster::url));
     &SHARED.url
 }

@@ -45,15 +45,7 @@ impl Certificate {
             .stdin(Stdio::null())
             .output()
             .map_err(LaunchError::at(&program))?;
-        if done.status.success() {
-            return Ok(());
-        }
-        let log = String::from_utf8_lossy(&done.stderr).lines().last().unwrap_or("nothing").to_owned();
-        Err(LaunchError::NotUp {
-            server: "openssl".into(),
-            detail: format!("it ended with {}", done.status),
-            log,
-        })
+        LaunchError::unless_well("openssl", "it", done.status, &done.stderr)
     }
 
     /// The certificate of the authority, as PEM.

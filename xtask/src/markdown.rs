@@ -1,10 +1,8 @@
 //! Markdown pages: their code spans, links, headings and tables.
 
-mod inline;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use inline::Spans;
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 /// A piece of a page, and its line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,24 +26,50 @@ pub struct Page {
 
 impl Page {
     /// Reads a page.
+    #[allow(
+        clippy::wildcard_enum_match_arm,
+        reason = "the kinds of events are the parser's, and few of them count"
+    )]
     pub fn read(text: &str) -> Self {
         let mut page = Self::default();
         let mut times = BTreeMap::new();
-        for paragraph in paragraphs(text) {
-            if let Some(heading) = heading(&paragraph.text) {
-                page.anchors.insert(numbered(anchor(heading), &mut times));
+        let piece = |words: &str, at: usize| Piece {
+            text: words.trim().to_owned(),
+            line: text[..at].matches('\n').count() + 1,
+        };
+        let mut heading: Option<String> = None;
+        let parser = Parser::new_ext(text, Options::ENABLE_TABLES);
+        let defined = parser.reference_definitions().iter().map(|(_, at)| piece(&at.dest, at.span.start));
+        let defined: Vec<_> = defined.collect();
+        for (event, place) in parser.into_offset_iter() {
+            match event {
+                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+                Event::End(TagEnd::Heading(_)) => {
+                    page.anchors.extend(heading.take().map(|words| numbered(anchor(&words), &mut times)));
+                }
+                Event::Start(
+                    Tag::Link { link_type: LinkType::Inline, dest_url, .. }
+                    | Tag::Image { link_type: LinkType::Inline, dest_url, .. },
+                ) => page.links.push(piece(&dest_url, place.start)),
+                Event::Text(words) => heading.iter_mut().for_each(|heading| heading.push_str(&words)),
+                Event::Code(words) => {
+                    heading.iter_mut().for_each(|heading| heading.push_str(&words));
+                    page.code.push(piece(&words, place.start));
+                }
+                Event::Html(tags) | Event::InlineHtml(tags) => page.anchors.extend(named(&tags)),
+                _ => {}
             }
-            let spans = Spans::of(&paragraph.text);
-            let placed = |(at, text): &(usize, String)| Piece {
-                text: text.clone(),
-                line: paragraph.line + paragraph.text[..*at].matches('\n').count(),
-            };
-            page.code.extend(spans.code.iter().map(placed));
-            page.links.extend(spans.links.iter().map(placed));
-            page.anchors.extend(spans.anchors);
         }
+        page.links.extend(defined);
         page
     }
+}
+
+/// The anchors that HTML names.
+fn named(tags: &str) -> impl Iterator<Item = String> {
+    tags.split(['<', ' ', '>'])
+        .filter_map(|part| part.strip_prefix("id=\"").or_else(|| part.strip_prefix("name=\"")))
+        .filter_map(|value| Some(value.split_once('"')?.0.to_owned()))
 }
 
 /// The cells of a row of a table; none if the line is no row, or the rule below the head.
@@ -55,48 +79,9 @@ pub fn cells(line: &str) -> Option<Vec<&str>> {
     (!rule).then(|| inner.split('|').map(str::trim).collect())
 }
 
-/// The text outside of code blocks, cut where a span must end: at empty lines, headings and rows.
-fn paragraphs(text: &str) -> Vec<Piece> {
-    let mut paragraphs: Vec<Piece> = Vec::new();
-    let mut fence: Option<&str> = None;
-    let mut fresh = true;
-    for (at, line) in text.lines().enumerate() {
-        let begin = line.trim_start().trim_start_matches("> ");
-        if let Some(open) = fence {
-            if begin.starts_with(open) && begin.trim().trim_matches(['`', '~']).is_empty() {
-                fence = None;
-            }
-            continue;
-        }
-        if begin.starts_with("```") || begin.starts_with("~~~") {
-            let length = begin.len() - begin.trim_start_matches(&begin[..1]).len();
-            (fence, fresh) = (Some(&begin[..length]), true);
-            continue;
-        }
-        let alone = heading(line).is_some() || begin.starts_with('|');
-        match paragraphs.last_mut().filter(|_| !fresh && !alone) {
-            Some(last) => {
-                last.text.push('\n');
-                last.text.push_str(line);
-            }
-            None => paragraphs.push(Piece { text: line.to_owned(), line: at + 1 }),
-        }
-        fresh = alone || line.trim().is_empty();
-    }
-    paragraphs
-}
-
-/// The words of a heading.
-fn heading(line: &str) -> Option<&str> {
-    let words = line.trim_start_matches('#');
-    let level = line.len() - words.len();
-    ((1..=6).contains(&level) && words.starts_with(' '))
-        .then(|| words.trim().trim_end_matches('#').trim_end())
-}
-
 /// The anchor that GitHub gives a heading of these words.
 fn anchor(heading: &str) -> String {
-    let words = inline::unlinked(heading).to_lowercase();
+    let words = heading.to_lowercase();
     let kept = words.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
     kept.map(|sign| if sign == ' ' { '-' } else { sign }).collect()
 }

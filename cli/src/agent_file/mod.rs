@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use holdover_core::agent::{
-    AtMax, BreakerRules, Compaction, Durability, LoopDetection, OnDenial, Prices, Retries, StopCondition,
-    StopSignals,
+    AgentSpec, AtMax, BreakerRules, Compaction, Durability, LoopDetection, OnDenial, Prices, Retries,
+    StopCondition, StopSignals,
 };
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
@@ -35,66 +35,43 @@ use crate::print::one_line;
 use crate::source::{Blueprint, FallbackRef, Recipe};
 
 /// An agent file, as it is written. Unknown keys are refused.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct AgentFile {
     name: Option<String>,
     version: Option<String>,
     model: Option<ModelEntry>,
-    #[serde(default)]
     models: BTreeMap<Mode, PricedEntry>,
-    #[serde(default)]
     mode: Mode,
     identity: Option<String>,
-    #[serde(default)]
     skills: Vec<Spanned<PathBuf>>,
-    #[serde(default)]
     fallback: Vec<PricedEntry>,
     instructions: Option<String>,
     instructions_file: Option<Spanned<PathBuf>>,
-    #[serde(default)]
     tools: Vec<Spanned<String>>,
-    #[serde(default)]
     tool: Vec<Spanned<CommandTool>>,
-    #[serde(default)]
     mcp: Vec<Spanned<McpServer>>,
-    #[serde(default)]
     approval: Vec<Spanned<ApprovalRule>>,
-    #[serde(default)]
     permissions: PermissionMode,
-    #[serde(default)]
     always_allow: Vec<Spanned<String>>,
     gate: Option<Spanned<GateRef>>,
-    #[serde(default)]
     human_only: Vec<Spanned<ToolName>>,
-    #[serde(default)]
     on_denial: OnDenial,
-    #[serde(default)]
     limits: LimitsEntry,
-    #[serde(default)]
     loops: LoopDetection,
-    #[serde(default)]
     compaction: Compaction,
     on_message: Option<MessagePolicy>,
-    #[serde(default)]
     on_message_while_asking: WhileAsking,
-    #[serde(default)]
     retries: Retries,
     breaker: Option<BreakerRules>,
-    #[serde(default)]
     stop_when: Vec<StopCondition>,
-    #[serde(default)]
     at_max: AtMax,
-    #[serde(default)]
     stop_signals: StopSignals,
     output_schema: Option<Spanned<Value>>,
     output_schema_file: Option<Spanned<PathBuf>>,
-    #[serde(default)]
     durability: Durability,
-    #[serde(default)]
     early_reads: bool,
     root: Option<Spanned<PathBuf>>,
-    #[serde(default)]
     pass_environment: Vec<String>,
     sandbox: Option<Spanned<SandboxOptions>>,
 }
@@ -178,14 +155,11 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         let (model, prices) = entry.beneath(folder);
         FallbackRef { model, prices }
     });
-    Ok(Blueprint {
-        name: file.name.unwrap_or_else(|| stem.to_owned()),
+    let spec = AgentSpec {
         instructions,
         identity: file.identity,
         mode: file.mode,
         mode_prices,
-        tools,
-        mcp_tools: Vec::new(),
         limits: file.limits.0,
         loops: file.loops,
         compaction: file.compaction,
@@ -196,11 +170,17 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
         stop_when: file.stop_when,
         stop_signals: file.stop_signals,
         at_max: file.at_max,
-        output_schema,
         durability: file.durability,
         early_reads: file.early_reads,
         human_only: file.human_only.into_iter().map(Spanned::into_inner).collect(),
         on_denial: file.on_denial,
+        ..AgentSpec::new(file.name.unwrap_or_else(|| stem.to_owned()))
+    };
+    Ok(Blueprint {
+        spec,
+        tools,
+        mcp_tools: Vec::new(),
+        output_schema,
         recipe: Recipe {
             version: file.version,
             models,

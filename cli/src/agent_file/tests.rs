@@ -89,20 +89,23 @@ fn read(text: &str) -> Result<Blueprint, String> {
 #[test]
 fn a_file_says_all_of_it() {
     let agent = read(WHOLE).unwrap();
-    assert_eq!(agent.name, "keeper");
+    assert_eq!(agent.spec.name, "keeper");
     assert_eq!(agent.recipe.version.as_deref(), Some("2"));
     assert_eq!(agent.recipe.model.base_url.as_deref(), Some("http://127.0.0.1:8080/v1"));
-    assert_eq!((agent.limits.max_steps, agent.limits.answer_timeout_ms), (7, None));
-    assert_eq!(agent.limits.tool_timeout_ms, Limits::default().tool_timeout_ms);
+    assert_eq!((agent.spec.limits.max_steps, agent.spec.limits.answer_timeout_ms), (7, None));
+    assert_eq!(agent.spec.limits.tool_timeout_ms, Limits::default().tool_timeout_ms);
     let prices = Prices::default()
         .input_microusd(1)
         .output_microusd(0)
         .cached_microusd(Some(0))
         .cache_written_microusd(Some(2));
-    assert_eq!(agent.limits.prices, prices);
-    assert_eq!((agent.loops.stop_at, agent.loops.warn_at, agent.loops.withheld_steps), (0, 3, 3));
-    assert_eq!((agent.compaction.threshold(), agent.compaction.kept_turns), (Some(14_000), 6));
-    assert_eq!((agent.durability, agent.early_reads), (Durability::Sync, true));
+    assert_eq!(agent.spec.limits.prices, prices);
+    assert_eq!(
+        (agent.spec.loops.stop_at, agent.spec.loops.warn_at, agent.spec.loops.withheld_steps),
+        (0, 3, 3)
+    );
+    assert_eq!((agent.spec.compaction.threshold(), agent.spec.compaction.kept_turns), (Some(14_000), 6));
+    assert_eq!((agent.spec.durability, agent.spec.early_reads), (Durability::Sync, true));
     let names: Vec<&str> =
         agent.recipe.fallback.iter().map(|fallback| fallback.model.name.as_str()).collect();
     assert_eq!(names, ["spare", "/agents/play.toml", "q"]);
@@ -117,23 +120,23 @@ fn a_file_says_all_of_it() {
         agent.recipe.models.iter().map(|(mode, model)| (*mode, model.name.as_str())).collect();
     assert_eq!(models, [(Mode::Plan, "/agents/plan.toml"), (Mode::Ask, "quick")]);
     let prices = Prices::default().input_microusd(3).output_microusd(0);
-    assert_eq!(agent.mode_prices, [(Mode::Plan, prices)].into());
-    assert_eq!((agent.retries.tool_waits_ms.len(), agent.retries.on_trip), (0, OnTrip::Observe));
-    assert_eq!(agent.retries.model_waits_ms, Retries::default().model_waits_ms);
-    assert_eq!(agent.retries.model_waits_by_kind_ms[&ModelErrorKind::RateLimited], [60_000]);
-    let breaker = agent.breaker.as_ref().unwrap();
+    assert_eq!(agent.spec.mode_prices, [(Mode::Plan, prices)].into());
+    assert_eq!((agent.spec.retries.tool_waits_ms.len(), agent.spec.retries.on_trip), (0, OnTrip::Observe));
+    assert_eq!(agent.spec.retries.model_waits_ms, Retries::default().model_waits_ms);
+    assert_eq!(agent.spec.retries.model_waits_by_kind_ms[&ModelErrorKind::RateLimited], [60_000]);
+    let breaker = agent.spec.breaker.as_ref().unwrap();
     assert_eq!((breaker.failures, breaker.open_ms), (3, BreakerRules::default().open_ms));
-    assert_eq!(agent.stop_when.len(), 2);
+    assert_eq!(agent.spec.stop_when.len(), 2);
     assert_eq!(agent.recipe.approval[0].action, RuleAction::Ask);
     assert_eq!(agent.recipe.approval[1].arguments.to_string(), "path=notes/*");
     assert_eq!(agent.recipe.approval[1].terms.approvers.needed, 2);
     assert_eq!(agent.recipe.permissions, PermissionMode::Manual);
     assert_eq!(
-        (agent.recipe.always_allow.as_slice(), agent.on_denial),
+        (agent.recipe.always_allow.as_slice(), agent.spec.on_denial),
         (&["read_*".to_owned()][..], OnDenial::EndTurn)
     );
     assert_eq!(agent.recipe.gate.as_ref().unwrap().bearer_env.as_deref(), Some("GATE_TOKEN"));
-    assert_eq!(agent.human_only.iter().map(ToolName::as_str).collect::<Vec<_>>(), ["run_command"]);
+    assert_eq!(agent.spec.human_only.iter().map(ToolName::as_str).collect::<Vec<_>>(), ["run_command"]);
     assert_eq!(agent.tools, ["read_file", "write_file", "run_command"]);
     let [charge] = agent.recipe.commands.as_slice() else { panic!("{:?}", agent.recipe.commands) };
     assert_eq!((charge.effect, charge.timeout_seconds), (EffectClass::Idempotent, Some(Bound::At(5))));
@@ -149,9 +152,9 @@ fn a_file_says_all_of_it() {
 #[test]
 fn the_shortest_file_is_a_model() {
     let agent = read("model = 'scripted:play.toml'").unwrap();
-    assert_eq!(agent.name, "stem");
+    assert_eq!(agent.spec.name, "stem");
     assert_eq!(agent.recipe.model.name, "/agents/play.toml");
-    assert_eq!(agent.limits, Limits::default());
+    assert_eq!(agent.spec.limits, Limits::default());
 }
 
 #[test]
@@ -319,14 +322,14 @@ fn what_the_guides_say_of_what_is_left_out_is_so() {
     let failures = include_str!("../../../docs/how-to/failures.md");
     let model = "model = 'scripted:play.toml'\n";
     let long = read(&format!("{model}[loops]\n{}", in_guide(limits, "[loops]"))).unwrap();
-    assert_eq!((long.loops, long.compaction), (LoopDetection::default(), Compaction::default()));
+    assert_eq!((long.spec.loops, long.spec.compaction), (LoopDetection::default(), Compaction::default()));
     let (retries, rest) =
         in_guide(failures, "[retries]").split_once("[retries.model_waits_by_kind_ms]").unwrap();
     let failing = read(&format!("{model}[retries]\n{retries}")).unwrap();
-    assert_eq!(failing.retries, Retries::default());
+    assert_eq!(failing.spec.retries, Retries::default());
     let (_, breaker) = rest.split_once("[breaker]").unwrap();
     let failing = read(&format!("{model}[breaker]{breaker}")).unwrap();
-    assert_eq!(failing.breaker, Some(BreakerRules::default()));
+    assert_eq!(failing.spec.breaker, Some(BreakerRules::default()));
 }
 
 #[test]

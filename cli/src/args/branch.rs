@@ -7,7 +7,7 @@ use clap::Args;
 use holdover_core::ids::{CheckpointId, ItemKey, SessionId};
 use holdover_core::store::SessionStatus;
 
-use super::drive::Drive;
+use super::drive::{Drive, Leave};
 use super::look::status;
 
 #[derive(Debug, Args)]
@@ -64,12 +64,8 @@ pub(crate) struct Handoff {
     /// With this label beside those of the session
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
-    /// Leave the work to a worker (holdover work)
-    #[arg(long, alias = "no-wait")]
-    pub(crate) detach: bool,
-    /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
-    pub(crate) wait: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) leave: Leave,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }

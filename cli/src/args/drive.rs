@@ -27,6 +27,24 @@ pub(crate) struct Drive {
     pub(crate) base_url: Option<String>,
 }
 
+/// Whether the work is left to a worker.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Leave {
+    /// Leave the work to a worker (holdover work)
+    #[arg(long, alias = "no-wait")]
+    pub(crate) detach: bool,
+    /// Leave the work to a worker, and wait at most so long for how it ends
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
+    pub(crate) wait: Option<Duration>,
+}
+
+impl Leave {
+    /// Whether it is, and so is not done here.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.detach || self.wait.is_some()
+    }
+}
+
 /// How the agent is to work from a message on.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Briefing {
@@ -75,12 +93,8 @@ pub(crate) struct Run {
     pub(crate) root: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) briefing: Briefing,
-    /// Leave the work to a worker (holdover work)
-    #[arg(long, alias = "no-wait")]
-    pub(crate) detach: bool,
-    /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
-    pub(crate) wait: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) leave: Leave,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }
@@ -113,12 +127,8 @@ pub(crate) struct Send {
     /// Only note it: nobody is woken and nothing is stopped, the model is told with whatever comes next
     #[arg(long, conflicts_with_all = ["policy", "instead_of", "wait", "detach"])]
     pub(crate) note: bool,
-    /// Leave the work to a worker (holdover work)
-    #[arg(long, alias = "no-wait")]
-    pub(crate) detach: bool,
-    /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
-    pub(crate) wait: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) leave: Leave,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }
@@ -131,12 +141,8 @@ Examples:
 pub(crate) struct Again {
     /// Which session
     pub(crate) session: SessionId,
-    /// Leave the work to a worker (holdover work)
-    #[arg(long, alias = "no-wait")]
-    pub(crate) detach: bool,
-    /// Leave the work to a worker, and wait at most so long for how it ends
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "120s", conflicts_with = "detach", value_parser = humantime::parse_duration)]
-    pub(crate) wait: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) leave: Leave,
     #[command(flatten)]
     pub(crate) drive: Drive,
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use holdover_core::ids::{InboxSeq, MessageSeq, SessionKey};
 use holdover_core::payload::{Encoding, Payload};
 use holdover_core::store::{
-    CheckpointQuery, EventCursor, EventPage, INBOX_PAGE, MessageRange, PAGE_ROWS_MAX, PageRequest,
-    PendingQuery, Session, SessionQuery, StateStore,
+    CheckpointQuery, EventCursor, EventPage, INBOX_PAGE, MessageRange, PAGE_ROWS_MAX, PendingQuery, Session,
+    SessionQuery, StateStore,
 };
 use holdover_store_layers::encoding_of_reason;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::args::{Common, Keys};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
+use crate::pages::each_of;
 use crate::print::{counted, inline, note};
 use crate::store::{IfMissing, Keys as Ring};
 
@@ -150,9 +151,7 @@ impl<'a> Walk<'a> {
         self.messages(key, session.last_message).await?;
         self.inbox(key).await?;
         self.events(key).await?;
-        self.runs(key).await?;
-        self.pending(key).await?;
-        self.checkpoints(key).await
+        self.lists(key).await
     }
 
     async fn messages(&mut self, key: &SessionKey, last: MessageSeq) -> Result<(), Failure> {
@@ -196,41 +195,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    async fn runs(&mut self, key: &SessionKey) -> Result<(), Failure> {
-        let mut page = PageRequest { after: None, limit: NonZeroU32::new(PAGE_ROWS_MAX) };
-        loop {
-            let found = self.store.list_runs(key, page.clone()).await?;
-            let details = found.items.iter().filter_map(|run| run.end.as_ref()?.detail.as_ref());
-            details.for_each(|detail| self.count(detail));
-            match found.next {
-                Some(next) => page.after = Some(next),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    async fn pending(&mut self, key: &SessionKey) -> Result<(), Failure> {
-        let mut query =
-            PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
-        loop {
-            let found = self.store.list_pending(&query).await?;
-            found.items.iter().for_each(|call| self.count(&call.body));
-            match found.next {
-                Some(next) => query.page.after = Some(next),
-                None => return Ok(()),
-            }
-        }
-    }
-
-    async fn checkpoints(&mut self, key: &SessionKey) -> Result<(), Failure> {
-        let mut query = CheckpointQuery::all(key.clone());
-        loop {
-            let found = self.store.list_checkpoints(&query).await?;
-            found.items.iter().for_each(|checkpoint| self.count(&checkpoint.state));
-            match found.next {
-                Some(next) => query.page.after = Some(next),
-                None => return Ok(()),
-            }
-        }
+    /// Counts what is listed of the session: its runs, its pending calls and its checkpoints.
+    async fn lists(&mut self, key: &SessionKey) -> Result<(), Failure> {
+        let Self { store, counts, .. } = self;
+        let mut count = |payload: &Payload| *counts.entry(payload.encoding()).or_default() += 1;
+        let runs = async |page| store.list_runs(key, page).await;
+        each_of(runs, |run| run.end.and_then(|end| end.detail).iter().for_each(&mut count)).await?;
+        let pending = PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
+        let pending = async |page| store.list_pending(&PendingQuery { page, ..pending.clone() }).await;
+        each_of(pending, |call| count(&call.body)).await?;
+        let checkpoints = CheckpointQuery::all(key.clone());
+        let checkpoints =
+            async |page| store.list_checkpoints(&CheckpointQuery { page, ..checkpoints.clone() }).await;
+        each_of(checkpoints, |checkpoint| count(&checkpoint.state)).await?;
+        Ok(())
     }
 }

@@ -27,7 +27,7 @@ const ROOM_BYTES_MIN: u64 = 64 * 1024;
 
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
-    let Run { agent: file, message, session, label, key, policy, root, briefing, detach, wait, drive } = args;
+    let Run { agent: file, message, session, label, key, policy, root, briefing, leave: left, drive } = args;
     let instead = instead_of(drive, root.clone());
     let mut blueprint = agent_file::read(file, &instead)?;
     let message = message_of(message.as_deref())?;
@@ -61,10 +61,10 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         (None, Some(session)) => check_new_name(session)?,
         (None, None) => {}
     }
-    if *detach || wait.is_some() {
+    if left.is_asked() {
         let started = front.runtime.start(request).await?;
         let word = if started.duplicate { "duplicate" } else { "accepted" };
-        return leave(front, &started.key, word, *wait).await;
+        return leave(front, &started.key, word, left.wait).await;
     }
     let handle = front.runtime.execute(request).await?;
     let key = handle.key().clone();
@@ -120,8 +120,8 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
         front.close().await;
         return Ok(Exit::Completed);
     }
-    if args.detach || args.wait.is_some() {
-        return leave(front, &session.key, word, args.wait).await;
+    if args.leave.is_asked() {
+        return leave(front, &session.key, word, args.leave.wait).await;
     }
     front.can_run(&session, "the message is delivered")?;
     let runtime = front.runtime.clone();
@@ -136,14 +136,14 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     let key = session.key.clone();
-    if args.detach || args.wait.is_some() {
+    if args.leave.is_asked() {
         if !front.runtime.requeue(&key).await? {
             return Err(refused(
                 &args.session,
                 "it changed meanwhile, and nothing was done: look at it again (holdover sessions show)",
             ));
         }
-        return leave(front, &key, "accepted", args.wait).await;
+        return leave(front, &key, "accepted", args.leave.wait).await;
     }
     take_up(front, session, signal).await
 }

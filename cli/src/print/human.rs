@@ -41,9 +41,7 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
                     }
                     AssistantPart::Text { .. } => {}
                     AssistantPart::Reasoning { text, .. } if detail == Detail::Whole => {
-                        for line in clean(text).lines() {
-                            out.line(out.dim(&format!("~ {line}")));
-                        }
+                        dimmed(out, "~", text)
                     }
                     AssistantPart::Reasoning { .. } => {}
                     AssistantPart::Call(call) => {
@@ -67,9 +65,7 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
                 }
                 Detail::Whole => {
                     out.line(out.dim(&format!("{head}  ({})", result.call)));
-                    for line in clean(&result.content).lines() {
-                        out.line(out.dim(&format!("  {line}")));
-                    }
+                    dimmed(out, " ", &result.content);
                 }
             }
         }
@@ -92,10 +88,15 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
         Message::Summary(summary) => {
             let word = if summary.extract { "extract for a handoff" } else { "summary" };
             out.line(out.dim(&format!("• {word} of all before message {}:", summary.before)));
-            for line in clean(&summary.text).lines() {
-                out.line(out.dim(&format!("  {line}")));
-            }
+            dimmed(out, " ", &summary.text);
         }
+    }
+}
+
+/// Prints lines dimmed, each after this mark.
+fn dimmed(out: &Out, mark: &str, text: &str) {
+    for line in clean(text).lines() {
+        out.line(out.dim(&format!("{mark} {line}")));
     }
 }
 
@@ -113,41 +114,38 @@ fn status(status: ResultStatus) -> &'static str {
 /// Returns the line about an event while a session runs; none if the event is not worth one. Messages are
 /// printed separately.
 pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
+    let dim = |line: String| Some(out.dim(&inline(&line)));
+    let bold = |line: String| Some(out.bold(&inline(&line)));
     match event {
         Event::RunStarted { run, found: holdover_core::store::SessionStatus::Active, .. } => {
-            Some(out.bold(&format!("• run {run} takes over: the run before it died")))
+            bold(format!("• run {run} takes over: the run before it died"))
         }
         Event::BackingOff { until, error, .. } => {
-            let at = instant(*until);
-            Some(out.dim(&inline(&format!("• {error}; the model is asked again at {at}"))))
+            dim(format!("• {error}; the model is asked again at {}", instant(*until)))
         }
-        Event::FellBack { model, error } => {
-            Some(out.dim(&inline(&format!("• {error}; {model} is asked instead"))))
-        }
+        Event::FellBack { model, error } => dim(format!("• {error}; {model} is asked instead")),
         Event::CallRetried { tool, until, why, .. } => {
-            let at = instant(*until);
-            Some(out.dim(&inline(&format!("• {tool} could not be run: {why}; it is tried again at {at}"))))
+            dim(format!("• {tool} could not be run: {why}; it is tried again at {}", instant(*until)))
         }
-        Event::CircuitOpened { calls, why } => Some(out.bold(&inline(&format!(
-            "! {} in a row could not be run; the last: {why}",
-            counted(*calls, "call")
-        )))),
+        Event::CircuitOpened { calls, why } => {
+            bold(format!("! {} in a row could not be run; the last: {why}", counted(*calls, "call")))
+        }
         Event::CompactionStarted { tokens, threshold, cause } => {
-            Some(out.dim(&format!("• {}", summaries::begins(*tokens, *threshold, *cause))))
+            dim(format!("• {}", summaries::begins(*tokens, *threshold, *cause)))
         }
         Event::CompactionEnded { error: Some(error), cause, .. } => {
-            Some(out.bold(&inline(&format!("! {}", summaries::failed(error, *cause)))))
+            bold(format!("! {}", summaries::failed(error, *cause)))
         }
         Event::CompactionEnded { before, after, cause, .. } => {
-            Some(out.dim(&format!("• {}", summaries::made(*before, *after, *cause))))
+            dim(format!("• {}", summaries::made(*before, *after, *cause)))
         }
-        Event::TeardownFailed { error } => Some(out.bold(&inline(&format!("! {error}")))),
+        Event::TeardownFailed { error } => bold(format!("! {error}")),
         Event::Escalated { call, to, .. } => {
-            Some(out.dim(&inline(&format!("• call {call} waits: {} may decide, too", to.join(", ")))))
+            dim(format!("• call {call} waits: {} may decide, too", to.join(", ")))
         }
-        Event::StateConflict { .. } => Some(out.dim(&inline(&format!("! {}", self::event(event))))),
-        Event::Briefed { .. } => Some(out.dim(&format!("• {}", self::event(event)))),
-        Event::Provisioned { what } => Some(out.dim(&inline(&format!("• {}", what.join("; "))))),
+        Event::StateConflict { .. } => dim(format!("! {}", self::event(event))),
+        Event::Briefed { .. } => dim(format!("• {}", self::event(event))),
+        Event::Provisioned { what } => dim(format!("• {}", what.join("; "))),
         // The last line says how it failed.
         Event::Error { .. }
         | Event::Init { .. }

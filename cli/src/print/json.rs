@@ -10,21 +10,19 @@ use holdover_runtime_local::{
     Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response, RunReport, agent_label,
 };
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::owed::{By, Debt};
 
 /// An event with its place; with the message, if it announces one.
 pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
-    let mut object = Map::new();
-    object.insert("seq".into(), json!(entry.seq));
-    object.insert("cursor".into(), json!(entry.cursor));
-    object.insert("at".into(), json!(entry.at));
-    object.insert("event".into(), value(&entry.event));
+    let mut object = json!({
+        "seq": entry.seq, "cursor": entry.cursor, "at": entry.at, "event": value(&entry.event),
+    });
     if let Some(message) = message {
-        object.insert("message".into(), value(message));
+        object["message"] = value(message);
     }
-    Value::Object(object)
+    object
 }
 
 /// A piece of an answer with its place.
@@ -51,84 +49,74 @@ pub(crate) fn last(
     response: Option<&Response>,
     duplicate: bool,
 ) -> Value {
-    let mut object = Map::new();
-    object.insert("session".into(), json!(session));
-    object.insert("outcome".into(), outcome);
+    let mut object = json!({ "session": session, "outcome": outcome });
     if let Some(response) = response {
-        object.insert("response".into(), value(response));
+        object["response"] = value(response);
     }
     if duplicate {
-        object.insert("duplicate".into(), json!(true));
+        object["duplicate"] = json!(true);
     }
-    Value::Object(object)
+    object
 }
 
 /// The state of a session, with the `output` of its turn, if the turn had to return one.
 pub(crate) fn outcome(outcome: &RunOutcome, output: Option<&Value>, debts: &[Debt]) -> Value {
-    let mut object = Map::new();
-    object.insert("kind".into(), json!(outcome.kind().as_str()));
+    let mut object = json!({ "kind": outcome.kind().as_str() });
     match outcome {
         RunOutcome::Ended(ending) => {
-            object.insert("reason".into(), json!(ending.reason.as_str()));
+            object["reason"] = json!(ending.reason.as_str());
             if let Some(error) = &ending.error {
-                object.insert("error".into(), value(error));
+                object["error"] = value(error);
             }
             if let Some(output) = output {
-                object.insert("output".into(), output.clone());
+                object["output"] = output.clone();
             }
         }
         RunOutcome::Suspended(suspension) => {
-            object.insert("until".into(), json!(suspension.until));
-            object.insert("owed".into(), debts.iter().map(debt).collect());
+            object["until"] = json!(suspension.until);
+            object["owed"] = debts.iter().map(debt).collect();
         }
         RunOutcome::BackingOff { until, error } => {
-            object.insert("until".into(), json!(until));
-            object.insert("error".into(), value(error));
+            object["until"] = json!(until);
+            object["error"] = value(error);
         }
         RunOutcome::Released | RunOutcome::Lost => {}
     }
-    Value::Object(object)
+    object
 }
 
 /// A debt, with the command that answers it.
 pub(crate) fn debt(debt: &Debt) -> Value {
     let arguments =
         debt.arguments.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)));
-    let mut object = Map::new();
-    object.insert("call".into(), json!(debt.call));
-    object.insert("tool".into(), json!(debt.tool));
-    object.insert("kind".into(), json!(debt.by.as_str()));
-    object.insert("arguments".into(), json!(arguments));
-    object.insert("prompt".into(), json!(debt.prompt));
-    object.insert("deadline".into(), json!(debt.until));
+    let mut object = json!({
+        "call": debt.call, "tool": debt.tool, "kind": debt.by.as_str(), "arguments": arguments,
+        "prompt": debt.prompt, "deadline": debt.until,
+    });
     match &debt.by {
         By::Answer(PendingKind::Approval) => {
-            object.insert("answer".into(), json!(debt.in_json("approve")));
-            object.insert("deny".into(), json!(debt.in_json("deny")));
+            object["answer"] = json!(debt.in_json("approve"));
+            object["deny"] = json!(debt.in_json("deny"));
         }
-        By::Answer(PendingKind::ClientTool) => {
-            object.insert("answer".into(), json!(debt.in_json("answer")));
-        }
+        By::Answer(PendingKind::ClientTool) => object["answer"] = json!(debt.in_json("answer")),
         By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => {}
     }
-    Value::Object(object)
+    object
 }
 
 /// A pending call in a list, with its debt.
 pub(crate) fn pending(pending: &PendingCall, owed: &Debt, answered: Option<&Answered>) -> Value {
     let mut object = debt(owed);
-    if let Value::Object(fields) = &mut object {
-        fields.insert("session".into(), json!(pending.key.id));
-        fields.insert("pending".into(), json!(pending.id));
-        fields.insert("opened_at".into(), json!(pending.opened_at));
-        fields.insert("answered".into(), json!(answered.is_some()));
-        if let Some(answered) = answered {
-            fields.insert("answered_by".into(), json!(answered.by));
-            fields.insert("answered_at".into(), json!(answered.at));
-        }
-        if let Some(deciders) = &owed.deciders {
-            fields.insert("deciders".into(), json!(deciders));
-        }
+    object["session"] = json!(pending.key.id);
+    object["pending"] = json!(pending.id);
+    object["opened_at"] = json!(pending.opened_at);
+    object["answered"] = json!(answered.is_some());
+    if let Some(answered) = answered {
+        object["answered_by"] = json!(answered.by);
+        object["answered_at"] = json!(answered.at);
+    }
+    if let Some(deciders) = &owed.deciders {
+        object["deciders"] = json!(deciders);
     }
     object
 }

@@ -95,14 +95,11 @@ pub(super) struct Ended {
 
 /// Counts so far; each report repeats or raises those before it.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct UsageReport {
-    #[serde(default)]
     pub(super) input_tokens: Tokens,
-    #[serde(default)]
     pub(super) cache_creation_input_tokens: Tokens,
-    #[serde(default)]
     pub(super) cache_read_input_tokens: Tokens,
-    #[serde(default)]
     pub(super) output_tokens: Tokens,
     pub(super) output_tokens_details: Option<OutputDetails>,
 }

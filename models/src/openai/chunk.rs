@@ -44,24 +44,22 @@ pub(super) struct FunctionDelta {
 
 /// Counts so far; each report repeats or raises those before it.
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct UsageReport {
-    #[serde(default)]
     pub(super) prompt_tokens: Tokens,
-    #[serde(default)]
     pub(super) completion_tokens: Tokens,
     /// Some servers count here what the others count in `prompt_tokens_details`.
-    #[serde(default)]
     pub(super) cache_creation_input_tokens: Tokens,
     pub(super) prompt_tokens_details: Option<PromptDetails>,
     pub(super) completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct PromptDetails {
-    #[serde(default)]
     pub(super) cached_tokens: Tokens,
     /// No server of OpenAI's own says this: there, writing to the cache costs nothing.
-    #[serde(default, alias = "cache_creation_tokens")]
+    #[serde(alias = "cache_creation_tokens")]
     pub(super) cache_write_tokens: Tokens,
 }
 

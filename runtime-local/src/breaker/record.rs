@@ -17,7 +17,7 @@ use holdover_core::time::Timestamp;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::host::{Host, draw_id, draw_run};
+use crate::host::{Host, draw_id};
 
 /// The tenant of the sessions in which breakers are kept. The session `breaker CIRCUIT` holds the breaker of
 /// the model with that [circuit](holdover_core::model::Model::circuit). To close a breaker by hand, delete
@@ -124,13 +124,7 @@ enum Held {
 }
 
 fn claim_one(host: &Host) -> ClaimOne {
-    ClaimOne {
-        run: draw_run(),
-        worker: host.worker().clone(),
-        lease: LEASE,
-        expected_version: None,
-        items: Vec::new(),
-    }
+    ClaimOne { lease: LEASE, ..host.claim_one(Vec::new(), None) }
 }
 
 async fn claim(host: &Host, model: &str) -> Result<Held, String> {

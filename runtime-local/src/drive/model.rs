@@ -37,8 +37,8 @@ impl Driver {
             self.send(async move { Done::ModelAnswered { id, result: Err(error) } });
             return;
         };
-        let (cx, store, key) = (self.cx.clone(), Arc::clone(&self.store), self.fence.key.clone());
-        let (transcript, patience) = (self.transcript.clone(), self.patience());
+        let (cx, key) = (self.cx.clone(), self.fence.key.clone());
+        let (transcript, reading) = (self.transcript.clone(), self.reading());
         let options = self.cx.host.options();
         let bounds = Bounds {
             silence: agent
@@ -59,16 +59,13 @@ impl Driver {
         let told = came.clone();
         let handle = self.send(async move {
             let most = agent.spec().limits.result_chars_shown;
-            let messages = match transcript.seen(&call.shown, most, &store, &key, &patience).await {
-                Ok(messages) => messages,
-                Err(Unread::LeaseEnded) => return Done::LeaseLost,
-                Err(Unread::Broken(error)) => {
-                    let error = ModelError::new(ModelErrorKind::Transcript, error.to_string());
-                    return Done::ModelAnswered { id, result: Err(error) };
-                }
+            let read = async {
+                let messages = transcript.seen(&call.shown, most, &reading).await?;
+                let prompt = transcript.prompt(call.prompt, &call.shown, &reading).await?;
+                Ok::<_, Unread>((messages, prompt))
             };
-            let prompt = match transcript.prompt(call.prompt, &call.shown, &store, &key, &patience).await {
-                Ok(prompt) => prompt,
+            let (messages, prompt) = match read.await {
+                Ok(read) => read,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {
                     let error = ModelError::new(ModelErrorKind::Transcript, error.to_string());

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
 use holdover_core::engine::{Action, ActionId, Found, Reply, Ruling};
 use holdover_core::error::ErrorInfo;
 use holdover_core::gate::GateQuestion;
@@ -17,11 +16,10 @@ use tokio::time::{sleep_until, timeout};
 use super::Driver;
 use super::done::Done;
 use super::summary::Asking;
-use super::transcript::Unread;
+use super::transcript::{Reading, Unread};
 use crate::gate;
 use crate::guard::guarded;
-use crate::host::{GivenUp, Host, until_answered};
-use crate::outage::Patience;
+use crate::host::Host;
 
 impl Driver {
     pub(super) fn perform(&mut self, action: Action) {
@@ -60,8 +58,7 @@ impl Driver {
     }
 
     fn read(&mut self, id: ActionId, messages: Vec<MessageRange>, inbox_after: InboxSeq, interrupt: bool) {
-        let reading =
-            Reading { store: Arc::clone(&self.store), fence: self.fence.clone(), patience: self.patience() };
+        let reading = self.reading();
         self.send(async move {
             match reading.all(messages, inbox_after, interrupt).await {
                 Ok(found) => Done::Reply(Reply::Read { id, result: Ok(found) }),
@@ -234,14 +231,8 @@ async fn in_time<T: Send + 'static>(
     }
 }
 
-/// What a run reads of its session.
-struct Reading {
-    store: Arc<dyn StateStore>,
-    fence: holdover_core::ids::Fence,
-    patience: Patience,
-}
-
 impl Reading {
+    /// What a run reads of its session.
     async fn all(
         &self,
         ranges: Vec<MessageRange>,
@@ -265,16 +256,5 @@ impl Reading {
             None
         };
         Ok(Found { messages, items, interrupt })
-    }
-
-    async fn answered<'a, T>(
-        &self,
-        request: impl FnMut() -> BoxFuture<'a, Result<T, holdover_core::store::StoreError>> + Send,
-    ) -> Result<T, Unread> {
-        match until_answered(&self.patience, request).await {
-            Ok((answer, _)) => Ok(answer),
-            Err(GivenUp::LeaseEnded) => Err(Unread::LeaseEnded),
-            Err(GivenUp::Final(error)) => Err(Unread::from(error)),
-        }
     }
 }

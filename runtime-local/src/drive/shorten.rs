@@ -38,15 +38,15 @@ impl Driver {
             self.send(async move { reply(Vec::new(), Vec::new()) });
             return;
         };
-        let (store, key) = (Arc::clone(&self.store), self.fence.key.clone());
-        let (cx, model) = (self.cx.clone(), Arc::clone(agent.model(model)));
-        let (transcript, patience) = (self.transcript.clone(), self.patience());
+        let (cx, key) = (self.cx.clone(), self.fence.key.clone());
+        let model = Arc::clone(agent.model(model));
+        let (transcript, reading) = (self.transcript.clone(), self.reading());
         self.send(async move {
             // It is given up soon, whoever it was asked of: that says nothing of a model, and is no trial of one.
             if agent.summariser().is_none() && !cx.breakers.lets_through(&cx.host, &agent, &*model).await {
                 return reply(Vec::new(), Vec::new());
             }
-            let messages = match transcript.of(&shown, &store, &key, &patience).await {
+            let messages = match transcript.of(&shown, &reading).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(_)) => return reply(Vec::new(), Vec::new()),

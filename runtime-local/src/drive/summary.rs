@@ -45,12 +45,12 @@ impl Driver {
             self.send(async move { reply(Err(error), None) });
             return;
         };
-        let (cx, store, key) = (self.cx.clone(), Arc::clone(&self.store), self.fence.key.clone());
-        let (transcript, patience) = (self.transcript.clone(), self.patience());
+        let (cx, key) = (self.cx.clone(), self.fence.key.clone());
+        let (transcript, reading) = (self.transcript.clone(), self.reading());
         let came = Came::new(false);
         let heard = came.clone();
         let handle = self.send(async move {
-            let messages = match transcript.of(&shown, &store, &key, &patience).await {
+            let messages = match transcript.of(&shown, &reading).await {
                 Ok(messages) => messages,
                 Err(Unread::LeaseEnded) => return Done::LeaseLost,
                 Err(Unread::Broken(error)) => {

@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::BoxFuture;
 use holdover_core::compaction::Seen;
 use holdover_core::engine::Shown;
-use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::ids::{Fence, MessageSeq};
 use holdover_core::list::SharedList;
 use holdover_core::message::Message;
 use holdover_core::store::{MessageRange, StateStore, StateStoreExt, StoreError};
 
+use super::Driver;
 use crate::error::RuntimeError;
 use crate::host::{GivenUp, until_answered};
 use crate::outage::Patience;
@@ -43,14 +45,8 @@ pub(super) enum Unread {
 
 impl Transcript {
     /// All that is shown, in order, as it is stored.
-    pub(super) async fn of(
-        &self,
-        shown: &Shown,
-        store: &Arc<dyn StateStore>,
-        key: &SessionKey,
-        patience: &Patience,
-    ) -> Result<Vec<Placed>, Unread> {
-        let read = self.read(shown, store, key, patience).await?;
+    pub(super) async fn of(&self, shown: &Shown, reading: &Reading) -> Result<Vec<Placed>, Unread> {
+        let read = self.read(shown, reading).await?;
         Ok(shown.messages(&read).cloned().collect())
     }
 
@@ -59,11 +55,9 @@ impl Transcript {
         &self,
         shown: &Shown,
         most: usize,
-        store: &Arc<dyn StateStore>,
-        key: &SessionKey,
-        patience: &Patience,
+        reading: &Reading,
     ) -> Result<SharedList<Arc<Message>>, Unread> {
-        let read = self.read(shown, store, key, patience).await?;
+        let read = self.read(shown, reading).await?;
         Ok(self.seen.lock().unwrap_or_else(PoisonError::into_inner).update(shown, &read, most))
     }
 
@@ -72,9 +66,7 @@ impl Transcript {
         &self,
         at: MessageSeq,
         shown: &Shown,
-        store: &Arc<dyn StateStore>,
-        key: &SessionKey,
-        patience: &Patience,
+        reading: &Reading,
     ) -> Result<Option<Arc<str>>, Unread> {
         if at == MessageSeq(0) {
             return Ok(None);
@@ -87,7 +79,7 @@ impl Transcript {
         let message = match shown.added.get(place).filter(|(seq, _)| *seq == at) {
             Some((_, message)) => Some(Arc::clone(message)),
             None => {
-                let read = read(&[MessageRange::new(at, at)], store, key, patience).await?;
+                let read = reading.messages(&[MessageRange::new(at, at)]).await?;
                 read.first().map(|(_, message)| Arc::clone(message))
             }
         };
@@ -103,7 +95,11 @@ impl Transcript {
             | None => None,
         };
         let Some(prompt) = prompt else {
-            let broken = RuntimeError::unreadable(key, format!("message {at}"), "it holds no system prompt");
+            let broken = RuntimeError::unreadable(
+                &reading.fence.key,
+                format!("message {at}"),
+                "it holds no system prompt",
+            );
             return Err(Unread::Broken(Box::new(broken)));
         };
         *self.prompt.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, Arc::clone(&prompt)));
@@ -111,18 +107,12 @@ impl Transcript {
     }
 
     /// What of it stood there before the run.
-    async fn read(
-        &self,
-        shown: &Shown,
-        store: &Arc<dyn StateStore>,
-        key: &SessionKey,
-        patience: &Patience,
-    ) -> Result<Arc<[Placed]>, Unread> {
+    async fn read(&self, shown: &Shown, reading: &Reading) -> Result<Arc<[Placed]>, Unread> {
         let ranges = shown.to_read();
         if let Some(messages) = self.known(&ranges) {
             return Ok(messages);
         }
-        let messages = read(&ranges, store, key, patience).await?;
+        let messages = reading.messages(&ranges).await?;
         let view = View { ranges, messages: Arc::clone(&messages) };
         *self.read.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
         Ok(messages)
@@ -134,32 +124,44 @@ impl Transcript {
     }
 }
 
-async fn read(
-    ranges: &[MessageRange],
-    store: &Arc<dyn StateStore>,
-    key: &SessionKey,
-    patience: &Patience,
-) -> Result<Arc<[Placed]>, Unread> {
-    if ranges.is_empty() {
-        return Ok(Arc::from([]));
-    }
-    let stored = match until_answered(patience, || store.read_all_messages(key, ranges)).await {
-        Ok((stored, _)) => stored,
-        Err(GivenUp::LeaseEnded) => return Err(Unread::LeaseEnded),
-        Err(GivenUp::Final(error)) => return Err(Unread::from(error)),
-    };
-    let parsed = stored.into_iter().map(|stored| {
-        let seq = stored.seq;
-        stored.payload.parse().map(|message| (seq, Arc::new(message))).map_err(|error| {
-            let broken = RuntimeError::unreadable(key, format!("message {}", stored.seq), error);
-            Unread::Broken(Box::new(broken))
-        })
-    });
-    parsed.collect()
+/// Reads the session of a run, for as long as its lease runs.
+pub(super) struct Reading {
+    pub(super) store: Arc<dyn StateStore>,
+    pub(super) fence: Fence,
+    patience: Patience,
 }
 
-impl From<StoreError> for Unread {
-    fn from(error: StoreError) -> Self {
-        Self::Broken(Box::new(RuntimeError::Store(error)))
+impl Driver {
+    pub(super) fn reading(&self) -> Reading {
+        Reading { store: Arc::clone(&self.store), fence: self.fence.clone(), patience: self.patience() }
+    }
+}
+
+impl Reading {
+    /// What the store answers, however often it must be asked.
+    pub(super) async fn answered<'a, T>(
+        &self,
+        request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
+    ) -> Result<T, Unread> {
+        match until_answered(&self.patience, request).await {
+            Ok((answer, _)) => Ok(answer),
+            Err(GivenUp::LeaseEnded) => Err(Unread::LeaseEnded),
+            Err(GivenUp::Final(error)) => Err(Unread::Broken(Box::new(RuntimeError::Store(error)))),
+        }
+    }
+
+    async fn messages(&self, ranges: &[MessageRange]) -> Result<Arc<[Placed]>, Unread> {
+        if ranges.is_empty() {
+            return Ok(Arc::from([]));
+        }
+        let key = &self.fence.key;
+        let stored = self.answered(|| self.store.read_all_messages(key, ranges)).await?;
+        let parsed = stored.into_iter().map(|stored| {
+            let seq = stored.seq;
+            stored.payload.parse().map(|message| (seq, Arc::new(message))).map_err(|error| {
+                Unread::Broken(Box::new(RuntimeError::unreadable(key, format!("message {seq}"), error)))
+            })
+        });
+        parsed.collect()
     }
 }

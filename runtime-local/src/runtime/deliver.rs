@@ -47,6 +47,18 @@ pub(super) enum What {
 }
 
 impl Deliver {
+    fn of(what: What) -> Self {
+        Self { once: Once::Never, incarnation: None, what }
+    }
+
+    /// Changes what a message says.
+    fn saying(mut self, change: impl FnOnce(&mut Said)) -> Self {
+        if let What::Message { said, .. } = &mut self.what {
+            change(said);
+        }
+        self
+    }
+
     /// A message to the agent. It wakes the session.
     pub fn message(text: impl Into<String>) -> Self {
         Self::message_that(text, Wake::Now)
@@ -54,7 +66,7 @@ impl Deliver {
 
     /// A message to the agent that counts as `wake` says.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
-        Self { once: Once::Never, incarnation: None, what: What::Message { said: Said::new(text), wake } }
+        Self::of(What::Message { said: Said::new(text), wake })
     }
 
     /// A message in place of an earlier one. Everything that was said from the earlier message on is hidden
@@ -62,63 +74,54 @@ impl Deliver {
     /// messages are taken back, too. Nothing stored is removed.
     pub fn instead_of(message: MessageSeq, text: impl Into<String>) -> Self {
         let said = Said { edits: Some(message), ..Said::new(text) };
-        Self { once: Once::Never, incarnation: None, what: What::Message { said, wake: Wake::Now } }
+        Self::of(What::Message { said, wake: Wake::Now })
     }
 
     /// Sets what happens to a message while a turn runs or is parked; if none, its agent's policy counts. Has
     /// no meaning for other deliveries, nor for a message in place of an earlier one.
     #[must_use]
-    pub fn under(mut self, policy: impl Into<Option<MessagePolicy>>) -> Self {
-        if let What::Message { said, .. } = &mut self.what {
-            said.policy = policy.into();
-        }
-        self
+    pub fn under(self, policy: impl Into<Option<MessagePolicy>>) -> Self {
+        self.saying(|said| said.policy = policy.into())
     }
 
     /// Sets how the agent works from this message on. Has no meaning for other deliveries.
     #[must_use]
-    pub fn briefed(mut self, briefing: Briefing) -> Self {
-        if let What::Message { said, .. } = &mut self.what {
-            said.briefing = briefing;
-        }
-        self
+    pub fn briefed(self, briefing: Briefing) -> Self {
+        self.saying(|said| said.briefing = briefing)
     }
 
     /// Adds pictures to a message. Has no meaning for other deliveries.
     #[must_use]
-    pub fn showing(mut self, images: Images) -> Self {
-        if let What::Message { said, .. } = &mut self.what {
-            said.images = images;
-        }
-        self
+    pub fn showing(self, images: Images) -> Self {
+        self.saying(|said| said.images = images)
     }
 
     /// A command to the engine. A [mode](SignalBody::Mode) wakes nobody: it counts from the next step on,
     /// whenever that comes.
     pub fn signal(signal: SignalBody) -> Self {
-        Self { once: Once::Never, incarnation: None, what: What::Signal(signal) }
+        Self::of(What::Signal(signal))
     }
 
     /// A word about a message that waits.
     pub(super) fn queue_change(change: QueueChange) -> Self {
-        Self { once: Once::Never, incarnation: None, what: What::QueueChange(change) }
+        Self::of(What::QueueChange(change))
     }
 
     /// A word that stops one call.
     pub(super) fn stop_call(call: CallId, life: Incarnation) -> Self {
-        Self { once: Once::Never, incarnation: Some(life), what: What::StopCall(call) }
+        Self { incarnation: Some(life), ..Self::of(What::StopCall(call)) }
     }
 
     /// A decision on a call that waits for one.
     pub fn decision(on: &PendingCall, decision: Decision) -> Self {
         let what = What::Decision { pending: on.id.clone(), decision };
-        Self { once: Once::Never, incarnation: Some(on.incarnation), what }
+        Self { incarnation: Some(on.incarnation), ..Self::of(what) }
     }
 
     /// The result of a call that a client runs.
     pub fn client_answer(to: &PendingCall, answer: ClientAnswer) -> Self {
         let what = What::ClientAnswer { pending: to.id.clone(), answer };
-        Self { once: Once::Never, incarnation: Some(to.incarnation), what }
+        Self { incarnation: Some(to.incarnation), ..Self::of(what) }
     }
 
     /// Delivers at most once under this key. Without one, each call is a separate delivery.

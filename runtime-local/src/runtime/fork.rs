@@ -19,12 +19,12 @@ use crate::host::draw_id;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fork {
-    at: Option<CheckpointId>,
-    to: Option<SessionId>,
+    pub(super) at: Option<CheckpointId>,
+    pub(super) to: Option<SessionId>,
     #[serde(skip)]
-    labels: Labels,
+    pub(super) labels: Labels,
     #[serde(skip)]
-    operation: Option<OperationId>,
+    pub(super) operation: Option<OperationId>,
 }
 
 impl Fork {

@@ -5,23 +5,19 @@ use holdover_core::ids::{CheckpointId, InvalidId, ItemKey, OperationId, SessionI
 use holdover_core::machine::StopCause;
 use holdover_core::message::SignalBody;
 use holdover_core::payload::Digest;
-use holdover_core::store::Labels;
 
 use super::Runtime;
 use super::deliver::Deliver;
 use super::fork::{Branch, Fork};
 use super::standing::machine_of;
 use crate::error::RuntimeError;
-use crate::host::draw_id;
 
 /// The handoff of a session: the goal, the checkpoint, and the new name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandOff {
     goal: String,
     draft: bool,
-    at: Option<CheckpointId>,
-    to: Option<SessionId>,
-    labels: Labels,
+    fork: Fork,
     once: Option<ItemKey>,
 }
 
@@ -29,7 +25,7 @@ impl HandOff {
     /// A handoff for this goal, from the newest checkpoint, under an id that is drawn. A goal is not empty,
     /// and has at most [`GOAL_BYTES_MAX`](holdover_core::handoff::GOAL_BYTES_MAX) bytes.
     pub fn for_goal(goal: impl Into<String>) -> Self {
-        Self { goal: goal.into(), draft: false, at: None, to: None, labels: Labels::default(), once: None }
+        Self { goal: goal.into(), draft: false, fork: Fork::newest(), once: None }
     }
 
     /// Makes the new session wait once it is prepared. It waits until it is [resumed](Runtime::resume) or
@@ -43,20 +39,19 @@ impl HandOff {
     /// Begins from this checkpoint.
     #[must_use]
     pub fn at(self, checkpoint: CheckpointId) -> Self {
-        Self { at: Some(checkpoint), ..self }
+        Self { fork: Fork { at: Some(checkpoint), ..self.fork }, ..self }
     }
 
     /// Sets the id of the new session.
     #[must_use]
     pub fn to(self, id: SessionId) -> Self {
-        Self { to: Some(id), ..self }
+        Self { fork: self.fork.to(id), ..self }
     }
 
     /// Adds this label to those of the source, or replaces one.
     #[must_use]
-    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.labels.0.insert(name.into(), value.into());
-        self
+    pub fn label(self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { fork: self.fork.label(name, value), ..self }
     }
 
     /// Hands over at most once under this key. A repeat with the same goal finds the session that the first
@@ -94,23 +89,13 @@ impl Runtime {
     ///
     /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal).
     pub async fn hand_off(&self, from: &SessionKey, handoff: HandOff) -> Result<HandedOff, RuntimeError> {
-        let HandOff { goal, draft, at, to, labels, once } = handoff;
+        let HandOff { goal, draft, mut fork, once } = handoff;
         let goal = Goal::new(goal).map_err(|why| RuntimeError::Goal { key: from.clone(), why })?;
-        let id = match (to, &once) {
-            (Some(id), _) => id,
-            (None, Some(once)) => derived_id(from, once)?,
-            (None, None) => draw_id(),
-        };
-        let key = SessionKey::new(from.tenant.clone(), id);
-        let operation = match &once {
-            Some(once) => operation_of(once, &goal, draft)?,
-            None => draw_id(),
-        };
-        let mut fork = at.map_or_else(Fork::newest, Fork::at).to(key.id.clone()).once(operation);
-        for (name, value) in labels.0 {
-            fork = fork.label(name, value);
+        if let Some(once) = &once {
+            fork.to = Some(fork.to.map_or_else(|| derived_id(from, once), Ok)?);
+            fork = fork.once(operation_of(once, &goal, draft)?);
         }
-        self.branch(from, Branch { fork, handoff: Some((&goal, draft)) }).await?;
+        let key = self.branch(from, Branch { fork, handoff: Some((&goal, draft)) }).await?.key;
         // Of a repeat it is set going only if nobody has done so.
         let machine = machine_of(&self.existing(&key).await?)?;
         let untouched = machine.is_some_and(|machine| {

@@ -19,6 +19,13 @@ pub(super) enum Before {
     Otherwise(String),
 }
 
+impl Before {
+    /// It was decided on so.
+    fn decided(decision: &Decision, word: &Word) -> Self {
+        if word.agrees_with(decision) { Self::Same } else { Self::Otherwise(decided(decision)) }
+    }
+}
+
 /// Finds out why a call takes no answer any more.
 pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -> Result<Before, Failure> {
     let (key, call) = (&asked.session.key, asked.call.as_str());
@@ -35,11 +42,7 @@ pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -
     for entry in front.runtime.messages(key).await?.into_iter().rev() {
         match entry.message {
             Message::Decision(record) if record.call.as_str() == call && is_meant(&record.pending) => {
-                return Ok(if word.agrees_with(&record.decision) {
-                    Before::Same
-                } else {
-                    Before::Otherwise(decided(&record.decision))
-                });
+                return Ok(Before::decided(&record.decision, word));
             }
             Message::Tool(found) if found.call.as_str() == call => result = result.or(Some(found)),
             Message::Assistant(said) if said.calls().any(|asked| asked.id.as_str() == call) => break,
@@ -92,11 +95,7 @@ async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Op
                     return Ok(Some(match word {
                         Word::Approve(_) | Word::Deny(_) => {
                             let decision: Decision = item.payload.parse().map_err(unreadable)?;
-                            if word.agrees_with(&decision) {
-                                Before::Same
-                            } else {
-                                Before::Otherwise(decided(&decision))
-                            }
+                            Before::decided(&decision, word)
                         }
                         Word::Answer(answer) => {
                             let given: ClientAnswer = item.payload.parse().map_err(unreadable)?;

@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use holdover_core::ids::{QueueLabel, SessionKey};
 use holdover_core::payload::{Encoding, Payload};
 use holdover_core::phrases;
-use holdover_core::store::{
-    Capabilities, PAGE_ROWS_MAX, PageRequest, SessionQuery, SessionStatus, StoreErrorKind,
-};
+use holdover_core::store::{Capabilities, SessionQuery, SessionStatus, StoreErrorKind};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{BREAKER_QUEUE, BREAKER_TENANT, RuntimeError};
 use serde_json::{Value, json};
@@ -23,6 +21,7 @@ use crate::args::{Common, Doctor};
 use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::owed::{all_pending, command};
+use crate::pages::each_of;
 use crate::print::{Out, counted, inline, shell};
 use crate::source::Maker;
 use crate::store::{IfMissing, KEYS, file_of};
@@ -108,17 +107,11 @@ fn tell_of_closed(common: &Common, failure: &Failure) {
 
 /// Returns every session of the tenant.
 async fn keys(front: &Front) -> Result<Vec<(SessionKey, SessionStatus)>, Failure> {
-    let mut query = SessionQuery::all(front.common.tenant.clone());
-    query.page.limit = std::num::NonZeroU32::new(PAGE_ROWS_MAX);
+    let all = SessionQuery::all(front.common.tenant.clone());
+    let ask = async |page| front.store.list_sessions(&SessionQuery { page, ..all.clone() }).await;
     let mut keys = Vec::new();
-    loop {
-        let page = front.store.list_sessions(&query).await?;
-        keys.extend(page.items.into_iter().map(|session| (session.key, session.status)));
-        match page.next {
-            Some(next) => query.page = PageRequest { after: Some(next), limit: query.page.limit },
-            None => return Ok(keys),
-        }
-    }
+    each_of(ask, |session| keys.push((session.key, session.status))).await?;
+    Ok(keys)
 }
 
 /// Examines a session.

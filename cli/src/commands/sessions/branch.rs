@@ -1,7 +1,6 @@
 //! `sessions checkpoints`, `sessions fork`, `sessions purge`.
 
 use holdover_core::phrases;
-use holdover_core::store::PageRequest;
 use holdover_runtime_local::{CheckpointEntry, Retention};
 use serde_json::json;
 
@@ -9,27 +8,24 @@ use crate::args::{Fork, One, Purge};
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::check_new_name;
+use crate::pages::each_of;
 use crate::print::{counted, instant};
 
 /// Lists the checkpoints of a session, newest first.
 pub(super) async fn checkpoints(front: &Front, args: &One) -> Result<(), Failure> {
     let key = front.key(&args.session);
-    let mut page = PageRequest::default();
     let mut first = true;
-    loop {
-        let found = front.runtime.checkpoints(&key, page).await?;
-        if first && found.items.is_empty() {
-            front.out.line(front.out.dim("no checkpoints yet: the first comes with the first step"));
-        } else if first {
+    let show = |entry| {
+        if std::mem::take(&mut first) {
             front.out.line(front.out.dim("CHECKPOINT  MADE                  TURN  STEP  MESSAGES  STATE"));
         }
-        first = false;
-        found.items.iter().for_each(|entry| show(front, entry));
-        match found.next {
-            Some(next) => page = PageRequest { after: Some(next), limit: None },
-            None => return Ok(()),
-        }
+        show(front, &entry);
+    };
+    each_of(async |page| front.runtime.checkpoints(&key, page).await, show).await?;
+    if first {
+        front.out.line(front.out.dim("no checkpoints yet: the first comes with the first step"));
     }
+    Ok(())
 }
 
 fn show(front: &Front, entry: &CheckpointEntry) {

@@ -28,7 +28,7 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
             let mut blueprint = agent_file::read(file, &Instead::default())?;
             blueprint.discover().await.map_err(refuse)?;
             let agent = OfFile(Arc::new(blueprint.build().map_err(refuse)?));
-            let labels = Labels::from_iter([(Labels::AGENT, blueprint.name)]);
+            let labels = Labels::from_iter([(Labels::AGENT, blueprint.spec.name)]);
             let runtime = Runtime::new(front.store.shared(), agent, RuntimeOptions::default());
             (runtime, SessionQuery { labels, ..all })
         }
@@ -67,7 +67,7 @@ impl AgentSource for OfFile {
         match stored.recipe.version.as_deref() {
             version if version == self.0.version() => Ok(Arc::clone(&self.0)),
             version => {
-                let name = &stored.name;
+                let name = &stored.spec.name;
                 let called = version.map_or_else(|| name.clone(), |version| format!("{name}@{version}"));
                 Err(ErrorInfo::new("agent.unknown", format!("no agent {called} here")))
             }

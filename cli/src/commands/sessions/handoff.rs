@@ -39,12 +39,12 @@ pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Fa
     let goal = goal_of(&front, &key).await?;
     front.out.passing(front.out.dim(&format!("session {}: handed over from {}", key.id, args.session)));
     front.out.object(&json!({ "session": key.id, "handed_over_from": args.session, "goal": goal }));
-    if args.detach {
+    if args.leave.detach {
         left_to_workers(&front, &key, "accepted").await?;
         front.close().await;
         return Ok(Exit::Completed);
     }
-    let ended = match args.wait {
+    let ended = match args.leave.wait {
         Some(at_most) => wait_for_worker(&front, &key, "accepted", at_most).await,
         None => {
             let session = front.session(&key.id).await?;

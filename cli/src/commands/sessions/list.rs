@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::phrases;
 use holdover_core::store::{
-    Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, PendingKind, PendingQuery, SessionQuery, SessionStatus,
-    SessionSummary, StoreError, TimeRange,
+    Labels, PAGE_ROWS_MAX, PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, SessionQuery,
+    SessionStatus, SessionSummary, StoreError, TimeRange,
 };
 use holdover_runtime_local::agent_label;
 use serde_json::json as object;
@@ -15,6 +15,7 @@ use crate::args::{LIST_LIMIT, List, When};
 use crate::exit::Failure;
 use crate::front::Front;
 use crate::owed::command;
+use crate::pages::each_of;
 use crate::print::{inline, instant, json, note, shell};
 
 /// The number of sessions whose waiting calls are read at the same time.
@@ -152,30 +153,20 @@ async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreE
         return Ok(phrases::suspended(&[], None));
     }
     let key = session.key.clone();
-    let mut query = PendingQuery { session: Some(key.id), ..PendingQuery::all(key.tenant) };
+    let all = PendingQuery { session: Some(key.id), ..PendingQuery::all(key.tenant) };
+    let ask = async |page| front.store.list_pending(&PendingQuery { page, ..all.clone() }).await;
     let (mut approvals, mut answers, mut children, mut newer) = (0, 0, 0, None);
-    loop {
-        let page = front.store.list_pending(&query).await?;
-        for call in &page.items {
-            match &call.kind {
-                PendingKind::Approval => approvals += 1,
-                PendingKind::ClientTool => answers += 1,
-                PendingKind::Child => children += 1,
-                kind @ PendingKind::Other(_) => newer = Some(kind.clone()),
-            }
-        }
-        match page.next {
-            Some(next) => query.page.after = Some(next),
-            None => {
-                return Ok(match &newer {
-                    Some(kind) if approvals + answers + children == 0 => {
-                        format!("waits for {}", phrases::pending(kind))
-                    }
-                    Some(_) | None => phrases::waits_for(approvals, answers, children, session.alarm),
-                });
-            }
-        }
-    }
+    let count = |call: PendingCall| match call.kind {
+        PendingKind::Approval => approvals += 1,
+        PendingKind::ClientTool => answers += 1,
+        PendingKind::Child => children += 1,
+        kind @ PendingKind::Other(_) => newer = Some(kind),
+    };
+    each_of(ask, count).await?;
+    Ok(match &newer {
+        Some(kind) if approvals + answers + children == 0 => format!("waits for {}", phrases::pending(kind)),
+        Some(_) | None => phrases::waits_for(approvals, answers, children, session.alarm),
+    })
 }
 
 /// Returns the name of the session's agent.

@@ -45,6 +45,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
     };
     let drive = if let Sessions::Handoff(args) = what { Some(&args.drive) } else { None };
     let front = Front::open(common, drive, if_missing).await?;
+    let mut exit = Exit::Completed;
     match what {
         Sessions::List(args) => list::list(&front, args).await?,
         Sessions::Show(args) => show::show(&front, args).await?,
@@ -55,16 +56,8 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::Withdraw(args) => queue::withdraw(&front, args).await?,
         Sessions::Replace(args) => queue::replace(&front, args).await?,
         Sessions::History(args) => history::history(&front, args).await?,
-        Sessions::Replay(args) => {
-            let exit = replay::replay(&front, args).await?;
-            front.close().await;
-            return Ok(exit);
-        }
-        Sessions::Check(args) => {
-            let exit = check::check(&front, args).await?;
-            front.close().await;
-            return Ok(exit);
-        }
+        Sessions::Replay(args) => exit = replay::replay(&front, args).await?,
+        Sessions::Check(args) => exit = check::check(&front, args).await?,
         Sessions::Checkpoints(args) => branch::checkpoints(&front, args).await?,
         Sessions::Mode(args) => mode(&front, args).await?,
         Sessions::Fork(args) => branch::fork(&front, args).await?,
@@ -73,7 +66,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::Delete(args) => delete(&front, args).await?,
     }
     front.close().await;
-    Ok(Exit::Completed)
+    Ok(exit)
 }
 
 async fn messages(front: &Front, args: &One) -> Result<(), Failure> {

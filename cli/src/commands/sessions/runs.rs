@@ -2,12 +2,13 @@
 
 use holdover_core::ids::SessionKey;
 use holdover_core::phrases;
-use holdover_core::store::{PageRequest, RunRecord};
+use holdover_core::store::RunRecord;
 use holdover_runtime_local::RunReport;
 
 use crate::args::One;
 use crate::exit::Failure;
 use crate::front::Front;
+use crate::pages::each_of;
 use crate::print::{inline, instant, json, usage};
 
 /// Lists the runs of a session, oldest first.
@@ -54,15 +55,7 @@ pub(super) async fn all_runs(
     key: &SessionKey,
 ) -> Result<Vec<(RunRecord, RunReport)>, Failure> {
     let mut runs = Vec::new();
-    let mut page = PageRequest::default();
-    loop {
-        let found = front.runtime.runs(key, page).await?;
-        runs.extend(found.items);
-        match found.next {
-            Some(next) => page = PageRequest { after: Some(next), limit: None },
-            None => break,
-        }
-    }
+    each_of(async |page| front.runtime.runs(key, page).await, |run| runs.push(run)).await?;
     let reports = front.runtime.run_reports(key, &runs).await?;
     Ok(runs.into_iter().zip(reports).collect())
 }
