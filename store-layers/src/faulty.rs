@@ -192,10 +192,7 @@ impl Layer for Faults {
         let (operation, key) = (request.operation(), request.key().cloned());
         let error = |kind, retry, detail: &str| {
             let error = StoreError::new(kind, operation, detail).retry(retry);
-            match &key {
-                Some(key) => error.on(key),
-                None => error,
-            }
+            StoreError { key: key.clone().map(Box::new), ..error }
         };
         let unknown = |detail| error(StoreErrorKind::Unavailable, Retry::OutcomeUnknown, detail);
         match fault {

@@ -28,10 +28,6 @@ impl Indexes {
         entries
     }
 
-    pub(crate) fn first(&self, index: Index, range: &Range<Vec<u8>>, limit: usize) -> Vec<Vec<u8>> {
-        self.of(index, range.clone()).take(limit).cloned().collect()
-    }
-
     pub(crate) fn add_all(&mut self, entries: Vec<(Index, Vec<u8>)>) {
         for (index, entry) in entries {
             self.entries.entry(index).or_default().insert(entry);

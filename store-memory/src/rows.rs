@@ -1,8 +1,7 @@
 //! The rows, in maps under one lock.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::ops::{Bound, Range};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,14 +9,14 @@ use async_trait::async_trait;
 use holdover_store::hints::Waiters;
 use holdover_store::ids::SessionKey;
 use holdover_store::rows::{
-    At, Due, DueQuery, Found, Index, Kind, Op, PendingPlace, Prefix, Row, RowKey, Rows, Scanned,
-    SessionPlace, Slot, Verdict, Want, Which, Write, due_along, label_range, life_range, pending_range,
-    row_entries, sessions_range, slot_entries, time_range, with_labels,
+    Due, DueQuery, Found, InOrder, Index, Kind, Op, PendingPlace, Prefix, Row, RowKey, Rows, Scanned,
+    SessionPlace, Slot, Snapshot, Verdict, Want, Write, encode_row_key, key_range, kind_range, number_range,
+    row_entries, slot_entries,
 };
 use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
 use holdover_store::{
-    Capabilities, Checkpoint, CommitSurvives, Labels, PendingCall, PendingQuery, RetentionRule, SessionQuery,
+    Capabilities, Checkpoint, CommitSurvives, PendingCall, PendingQuery, RetentionRule, SessionQuery,
     SessionSummary, SharedBy, StoreError, Watch,
 };
 
@@ -41,7 +40,8 @@ struct Data {
 /// What is kept under one key.
 struct Kept {
     slot: Arc<Slot>,
-    rows: BTreeMap<RowKey, Row>,
+    /// By their keys as bytes.
+    rows: BTreeMap<Vec<u8>, Row>,
 }
 
 impl MemoryRows {
@@ -62,15 +62,6 @@ impl MemoryRows {
 }
 
 impl Data {
-    fn found(&self, key: &SessionKey, wants: &[Want], now: Timestamp) -> Found {
-        let kept = self.sessions.get(key);
-        let rows = match kept {
-            Some(kept) => kept.read(wants),
-            None => wants.iter().map(|_| Vec::new()).collect(),
-        };
-        Found { now, slot: kept.map(|kept| Arc::clone(&kept.slot)), rows }
-    }
-
     fn apply(&mut self, write: &Write, now: Timestamp) -> Verdict {
         let kept = self.sessions.get(&write.key);
         if kept.map(|kept| kept.slot.token) != write.expect() || now < write.from || now >= write.until {
@@ -80,7 +71,7 @@ impl Data {
         let rows = kept.filter(|_| !fresh).map(|kept| &kept.rows);
         for op in &write.ops {
             if let Op::Insert(row) = op
-                && let Some(row) = rows.and_then(|rows| rows.get(&row.key()))
+                && let Some(row) = rows.and_then(|rows| rows.get(&encode_row_key(&row.key())))
             {
                 return Verdict::Taken { now, row: row.clone() };
             }
@@ -116,11 +107,11 @@ impl Data {
     }
 
     /// What a fork begins with. None: its source is not there.
-    fn prefix(&self, prefix: &Prefix, write: &Write) -> Option<BTreeMap<RowKey, Row>> {
+    fn prefix(&self, prefix: &Prefix, write: &Write) -> Option<BTreeMap<Vec<u8>, Row>> {
         let source = self.sessions.get(&prefix.from)?;
         let life = source.slot.row.as_ref().map(|row| row.incarnation);
         let checkpoint = RowKey::number(Kind::Checkpoint, prefix.last_checkpoint);
-        if life != Some(prefix.life) || !source.rows.contains_key(&checkpoint) {
+        if life != Some(prefix.life) || !source.rows.contains_key(&encode_row_key(&checkpoint)) {
             return None;
         }
         let own = write.row_after()?.incarnation;
@@ -129,8 +120,6 @@ impl Data {
             (Kind::Events, prefix.last_event.0),
             (Kind::Checkpoint, prefix.last_checkpoint),
         ];
-        let is_copied =
-            |key: &RowKey| last.iter().any(|(kind, last)| key.kind == *kind && key.as_number() <= *last);
         let of_fork = |row: &Row| {
             let mut row = row.clone();
             if let Row::Checkpoint(Checkpoint { incarnation, .. }) = &mut row {
@@ -138,44 +127,29 @@ impl Data {
             }
             row
         };
-        let copied = source.rows.iter().filter(|(key, _)| is_copied(key));
+        let copied = last.into_iter().flat_map(|(kind, last)| source.rows.range(number_range(kind, 0, last)));
         Some(copied.map(|(key, row)| (key.clone(), of_fork(row))).collect())
     }
+}
 
-    /// The sessions along an index in a range, with where they stand.
-    fn walk(
-        &self,
-        index: Index,
-        range: Range<Vec<u8>>,
-    ) -> impl DoubleEndedIterator<Item = (SessionPlace, &Kept)> {
-        let places =
-            self.indexes.of(index, range).filter_map(move |entry| SessionPlace::of_entry(index, entry));
-        places.filter_map(|place| self.at(place))
+impl Snapshot for Data {
+    fn slot(&self, key: &SessionKey) -> Result<Option<Slot>, StoreError> {
+        Ok(self.sessions.get(key).map(|kept| Slot::clone(&kept.slot)))
     }
 
-    fn at(&self, place: SessionPlace) -> Option<(SessionPlace, &Kept)> {
-        let kept = self.sessions.get(&place.key)?;
-        Some((place, kept))
-    }
-
-    /// The sessions that a query may be about, newest first, after a place.
-    fn newest<'a>(
+    fn rows<'a>(
         &'a self,
-        query: &'a SessionQuery,
-        after: Option<&'a SessionPlace>,
-    ) -> Box<dyn Iterator<Item = (SessionPlace, &'a Kept)> + 'a> {
-        let tenant = &query.tenant;
-        let seek = move |name: &str, value: &str, from: Bound<&SessionPlace>| {
-            let mut found = self.walk(Index::Labels, label_range(tenant, name, value, from));
-            Ok::<_, Infallible>(found.next_back().map(|(place, _)| place))
-        };
-        match query.life {
-            Some(life) => Box::new(self.walk(Index::Lives, life_range(tenant, life, after)).rev()),
-            None if query.labels.0.is_empty() => {
-                Box::new(self.walk(Index::Sessions, sessions_range(tenant, after)).rev())
-            }
-            None => Box::new(with_labels(&query.labels, after, seek).filter_map(|Ok(place)| self.at(place))),
-        }
+        key: &'a SessionKey,
+        range: &Range<Vec<u8>>,
+    ) -> Result<InOrder<'a, Row>, StoreError> {
+        let (kept, range) = (self.sessions.get(key).into_iter(), range.clone());
+        Ok(Box::new(
+            kept.flat_map(move |kept| kept.rows.range(range.clone()).map(|(_, row)| Ok(row.clone()))),
+        ))
+    }
+
+    fn entries(&self, index: Index, range: &Range<Vec<u8>>) -> Result<InOrder<'_, Vec<u8>>, StoreError> {
+        Ok(Box::new(self.indexes.of(index, range.clone()).map(|entry| Ok(entry.clone()))))
     }
 }
 
@@ -185,78 +159,22 @@ impl Kept {
         self.slot.row.as_ref().map(|session| row_entries(session, row)).unwrap_or_default()
     }
 
-    fn read(&self, wants: &[Want]) -> Vec<Vec<Row>> {
-        let mut read: BTreeMap<Kind, usize> = BTreeMap::new();
-        wants
-            .iter()
-            .map(|want| {
-                let bytes = read.entry(want.kind).or_default();
-                let fits = |row: &&Row| {
-                    let goes_in = *bytes < want.bytes;
-                    *bytes += row.payload_bytes();
-                    goes_in
-                };
-                self.of(want).take(want.rows).take_while(fits).cloned().collect()
-            })
-            .collect()
-    }
-
-    fn of<'a>(&'a self, want: &Want) -> Box<dyn Iterator<Item = &'a Row> + 'a> {
-        let kind = want.kind;
-        let numbers = move |from, to| {
-            let range = RowKey::number(kind, from)..=RowKey::number(kind, to);
-            self.rows.range(range).map(|(_, row)| row)
-        };
-        match &want.which {
-            Which::All => {
-                let all = self.rows.range(RowKey::one(kind)..);
-                Box::new(all.take_while(move |(key, _)| key.kind == kind).map(|(_, row)| row))
-            }
-            Which::Numbers(from, to) | Which::Descending(from, to) if from > to => {
-                Box::new(std::iter::empty())
-            }
-            Which::Numbers(from, to) => Box::new(numbers(*from, *to)),
-            Which::Descending(from, to) => Box::new(numbers(*from, *to).rev()),
-            Which::Names(names) => {
-                let keys = names.iter().map(|name| RowKey::name(kind, name.clone()));
-                Box::new(keys.filter_map(|key| self.rows.get(&key)).collect::<Vec<_>>().into_iter())
-            }
-        }
-    }
-
     fn write(&mut self, op: &Op, indexes: &mut Indexes) {
         match op {
             Op::Put(row) | Op::Insert(row) => {
-                let old = self.rows.insert(row.key(), row.clone());
+                let old = self.rows.insert(encode_row_key(&row.key()), row.clone());
                 indexes.remove_all(old.iter().flat_map(|row| self.entries(row)).collect());
                 indexes.add_all(self.entries(row));
             }
-            Op::Delete(key) => self.remove(indexes, |_| true, RowKey::clone(key)..=key.clone()),
-            Op::DeleteUpTo(kind, last) => {
-                self.remove(indexes, |_| true, RowKey::number(*kind, 0)..=RowKey::number(*kind, *last));
-            }
-            Op::Clear(kind) => self.remove(indexes, |key| key.kind == *kind, RowKey::one(*kind)..),
+            Op::Delete(key) => self.remove(indexes, key_range(key)),
+            Op::DeleteUpTo(kind, last) => self.remove(indexes, number_range(*kind, 0, *last)),
+            Op::Clear(kind) => self.remove(indexes, kind_range(*kind)),
         }
     }
 
-    fn remove(
-        &mut self,
-        indexes: &mut Indexes,
-        is_meant: impl Fn(&RowKey) -> bool,
-        range: impl std::ops::RangeBounds<RowKey>,
-    ) {
-        let keys = self.rows.range(range).map(|(key, _)| key).take_while(|key| is_meant(key));
-        for key in keys.cloned().collect::<Vec<_>>() {
-            let old = self.rows.remove(&key);
-            indexes.remove_all(old.iter().flat_map(|row| self.entries(row)).collect());
-        }
-    }
-
-    fn labels(&self) -> Labels {
-        match self.rows.get(&RowKey { kind: Kind::Labels, at: At::One }) {
-            Some(Row::Labels(labels)) => labels.clone(),
-            _ => Labels::default(),
-        }
+    fn remove(&mut self, indexes: &mut Indexes, range: Range<Vec<u8>>) {
+        let gone: Vec<Row> = self.rows.extract_if(range, |_, _| true).map(|(_, row)| row).collect();
+        indexes.remove_all(gone.iter().flat_map(|row| self.entries(row)).collect());
     }
 }
 
@@ -282,7 +200,7 @@ impl Rows for MemoryRows {
 
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError> {
         let data = self.lock();
-        Ok(data.found(key, wants, self.clock.now()))
+        data.find(key, wants, self.clock.now())
     }
 
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
@@ -306,17 +224,7 @@ impl Rows for MemoryRows {
         wants: &[Want],
     ) -> Result<Due<Result<Found, StoreError>>, StoreError> {
         let data = self.lock();
-        let now = self.clock.now();
-        let is_due = |kept: &Kept| {
-            let row = kept.slot.row.as_ref();
-            row.is_some_and(|row| row.is_due(&query.queues, query.newest_format, query.tenant.as_ref(), now))
-        };
-        let entries = |index, range: &Range<Vec<u8>>, limit| Ok(data.indexes.first(index, range, limit));
-        let find = |key: &SessionKey| {
-            let due = data.sessions.get(key).filter(|kept| is_due(kept));
-            due.map(|_| Ok(data.found(key, wants, now)))
-        };
-        due_along(query, now, entries, find)
+        data.due(query, wants, self.clock.now())
     }
 
     async fn sessions(
@@ -325,21 +233,7 @@ impl Rows for MemoryRows {
         after: Option<&SessionPlace>,
         limit: usize,
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError> {
-        let data = self.lock();
-        let mut walk = data.newest(query, after);
-        let mut rows = Vec::new();
-        let mut next = None;
-        while let Some((place, kept)) = walk.next() {
-            let summary = kept.slot.row.as_ref().map(|row| row.summary(kept.labels()));
-            if let Some(summary) = summary.filter(|summary| summary.listed(query)) {
-                rows.push(summary);
-                if rows.len() == limit {
-                    next = walk.next().is_some().then_some(place);
-                    break;
-                }
-            }
-        }
-        Ok(Scanned { rows, next })
+        self.lock().sessions(query, after, limit)
     }
 
     async fn pending(
@@ -349,17 +243,7 @@ impl Rows for MemoryRows {
         limit: usize,
         bytes: usize,
     ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError> {
-        let data = self.lock();
-        let entries = data.indexes.of(Index::Pending, pending_range(&query.tenant, after));
-        let places = entries.filter_map(|entry| PendingPlace::of_entry(Index::Pending, entry));
-        let places = places.filter(|place| query.session.as_ref().is_none_or(|id| *id == place.session));
-        let calls = places.filter_map(|place| {
-            let key = SessionKey::new(query.tenant.clone(), place.session.clone());
-            let row = data.sessions.get(&key)?.rows.get(&Row::pending(&place.id))?;
-            let Row::Pending { call, .. } = row else { return None };
-            query.kind.as_ref().is_none_or(|kind| *kind == call.kind).then(|| Ok((place, call.clone())))
-        });
-        Scanned::fill(calls, limit, bytes, |call| call.body.len())
+        self.lock().pending(query, after, limit, bytes)
     }
 
     async fn resting(
@@ -368,20 +252,11 @@ impl Rows for MemoryRows {
         after: Option<&SessionPlace>,
         limit: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError> {
-        let data = self.lock();
-        let unchanged = data.walk(Index::Resting, time_range(after, rule.unchanged_since));
-        let mut about =
-            unchanged.filter(|(_, kept)| kept.slot.row.as_ref().is_some_and(|row| row.purgeable(rule)));
-        let found: Vec<(SessionPlace, &Kept)> = about.by_ref().take(limit).collect();
-        let more = about.next().is_some();
-        let next = found.last().filter(|_| more).map(|(place, _)| place.clone());
-        Ok(Scanned { rows: found.iter().filter_map(|(_, kept)| kept.slot.row.clone()).collect(), next })
+        self.lock().resting(rule, after, limit)
     }
 
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError> {
-        let data = self.lock();
-        let old = data.walk(Index::Dead, time_range(None, before)).take(limit);
-        Ok(old.map(|(place, _)| place.key).collect())
+        self.lock().dead(before, limit)
     }
 
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError> {

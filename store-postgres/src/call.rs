@@ -35,7 +35,10 @@ pub(crate) trait Call: Send + Sync + 'static {
     /// Its name in errors.
     fn operation(&self) -> &'static str;
 
-    fn key(&self) -> Option<&SessionKey>;
+    /// The session that it is about, if it is one.
+    fn key(&self) -> Option<&SessionKey> {
+        None
+    }
 
     /// Whether it changes anything.
     fn writes(&self) -> bool {
@@ -90,10 +93,7 @@ impl<C: Call> Started<C> {
             let detail = "the runtime ended before the answer came";
             let error = StoreError::new(StoreErrorKind::Unavailable, self.operation, detail);
             let error = error.retry(if self.writes { Retry::OutcomeUnknown } else { Retry::Later });
-            Err(match &self.key {
-                Some(key) => error.on(key),
-                None => error,
-            })
+            Err(StoreError { key: self.key.map(Box::new), ..error })
         });
         made.map_err(|error| waited(error, self.asked.elapsed()))
     }
@@ -242,8 +242,5 @@ fn waited(mut error: StoreError, waited: Duration) -> StoreError {
 /// What went wrong on the way to a call: nothing of it was done.
 fn during(mut error: StoreError, call: &impl Call) -> StoreError {
     error.operation = call.operation();
-    match call.key() {
-        Some(key) => error.on(key),
-        None => error,
-    }
+    StoreError { key: call.key().cloned().map(Box::new), ..error }
 }

@@ -194,10 +194,7 @@ impl Fault {
             Self::Refused(detail) | Self::Corrupt(detail) => StoreError::new(kind, operation, detail),
         };
         let error = if unknown { error.retry(Retry::OutcomeUnknown) } else { error };
-        match key {
-            Some(key) => error.on(key),
-            None => error,
-        }
+        StoreError { key: key.cloned().map(Box::new), ..error }
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use holdover_store::Watch;
 use holdover_store::hints::{Change, Named, Waiters};
-use holdover_store::ids::SessionKey;
 use holdover_store::payload::Digest;
 use sqlx::postgres::{PgListener, PgPool, PgRow};
 use tokio::sync::{Notify, OnceCell};
@@ -188,10 +187,6 @@ impl Call for Tell {
 
     fn operation(&self) -> &'static str {
         "tell"
-    }
-
-    fn key(&self) -> Option<&SessionKey> {
-        None
     }
 
     fn statement(&self, sql: &mut Sql<'_>) {

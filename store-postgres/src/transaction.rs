@@ -148,10 +148,7 @@ impl PostgresTransaction {
             let detail = "the runtime ended before the answer came";
             let error = StoreError::new(StoreErrorKind::Unavailable, operation, detail);
             let error = error.retry(if writes { Retry::OutcomeUnknown } else { Retry::Later });
-            Err(match key {
-                Some(key) => error.on(&key),
-                None => error,
-            })
+            Err(StoreError { key: key.map(Box::new), ..error })
         });
         let unknown = made.as_ref().is_err_and(|error| error.retry == Retry::OutcomeUnknown);
         self.unknown.store(unknown, Ordering::Relaxed);

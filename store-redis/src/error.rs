@@ -90,10 +90,7 @@ impl Fault {
                 StoreError::new(StoreErrorKind::Unavailable, operation, detail).retry(Retry::Never)
             }
         };
-        match key {
-            Some(key) => error.on(key),
-            None => error,
-        }
+        StoreError { key: key.cloned().map(Box::new), ..error }
     }
 }
 

@@ -4,12 +4,11 @@
     reason = "Redis may answer, push or fail in ways that are not known yet"
 )]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use holdover_store::ids::{CallId, ItemKey, PendingId, SessionKey};
-use holdover_store::rows::{Found, Kind, Row, Want, Which};
+use holdover_store::rows::{Found, Kind, Row, Want, Which, read_wants};
 use holdover_store::{Labels, StagedResult};
 use redis::Value;
 
@@ -145,19 +144,9 @@ pub(crate) fn found(key: &SessionKey, wants: &[Want], reply: &mut Reply) -> Resu
         return Ok(Found { now, slot, rows: wants.iter().map(|_| Vec::new()).collect() });
     };
     let owner = Owner { key, incarnation: row.incarnation };
-    let mut read: BTreeMap<Kind, usize> = BTreeMap::new();
-    let mut rows = Vec::with_capacity(wants.len());
-    for want in wants {
-        let bytes = read.entry(want.kind).or_default();
-        // The script reads a little more than goes in, never less.
-        let goes_in = |row: &Row| {
-            let goes_in = *bytes < want.bytes;
-            *bytes += row.payload_bytes();
-            goes_in
-        };
-        let all = answered(&owner, want, reply)?;
-        rows.push(all.into_iter().take(want.rows).take_while(goes_in).collect());
-    }
+    // The script reads a little more than goes in, never less.
+    let all = |want| Ok(answered(&owner, want, reply)?.into_iter().map(Ok));
+    let rows = read_wants(wants, all)?;
     Ok(Found { now, slot, rows })
 }
 

@@ -6,7 +6,7 @@ use holdover_store::ids::{
     SessionKey, WorkerId,
 };
 use holdover_store::payload::{Digest, Payload};
-use holdover_store::rows::{EventBatch, Row};
+use holdover_store::rows::{EventBatch, Row, answer_columns, wake_name, wake_named};
 use holdover_store::time::Timestamp;
 use holdover_store::{
     Checkpoint, InboxItem, ItemKind, OutcomeKind, PendingCall, PendingKind, RunEnded, RunRecord,
@@ -22,23 +22,6 @@ pub(crate) struct Owner<'a> {
     pub(crate) incarnation: Incarnation,
 }
 
-fn wake_of(name: &str) -> Option<Wake> {
-    match name {
-        "now" => Some(Wake::Now),
-        "count" => Some(Wake::Count),
-        "quiet" => Some(Wake::Quiet),
-        _ => None,
-    }
-}
-
-fn wake_name(wake: Wake) -> &'static str {
-    match wake {
-        Wake::Now => "now",
-        Wake::Count => "count",
-        Wake::Quiet => "quiet",
-    }
-}
-
 /// A payload, unless it was left out.
 fn payload(sealed: Result<Bytes, Fault>, light: bool) -> Result<Payload, Fault> {
     if light { Ok(Payload::empty()) } else { reply::payload(sealed?) }
@@ -46,11 +29,11 @@ fn payload(sealed: Result<Bytes, Fault>, light: bool) -> Result<Payload, Fault> 
 
 /// The record of an item.
 pub(crate) fn item_record(item: &StoredItem, wake: Wake) -> Vec<u8> {
-    let (said, pending, settles) = match &item.kind {
-        ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
-            (*wake, "", "0")
-        }
-        ItemKind::Answer { pending, settles } => (wake, pending.as_str(), if *settles { "1" } else { "0" }),
+    let (pending, settles) = answer_columns(&item.kind);
+    let (pending, settles) = (pending.map_or("", PendingId::as_str), if settles { "1" } else { "0" });
+    let said = match &item.kind {
+        ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => *wake,
+        ItemKind::Answer { .. } => wake,
     };
     let at = item.at.as_ms().to_string();
     let (key, kind, said) = (item.key.as_str(), item.kind.as_str(), wake_name(said));
@@ -66,7 +49,7 @@ pub(crate) fn item(seq: u64, record: Bytes) -> Result<Row, Fault> {
     let (wake, pending) = (record.next()?, record.next()?);
     let settles = record.next()?.as_ref() == b"1";
     // Versions before tokens did not say how an answer counts: it may have been the last that was needed.
-    let wake = if wake.is_empty() && kind == "answer" { Wake::Now } else { reply::word(&wake, wake_of)? };
+    let wake = if wake.is_empty() && kind == "answer" { Wake::Now } else { reply::word(&wake, wake_named)? };
     let kind = match kind.as_str() {
         "answer" => ItemKind::Answer { pending: reply::id::<PendingId>(&pending)?, settles },
         name => ItemKind::from_wire(name, wake)

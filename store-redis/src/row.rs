@@ -11,10 +11,10 @@ use holdover_store::ids::{
     Epoch, EventSeq, InboxSeq, Incarnation, InterruptId, MessageSeq, OperationId, QueueLabel, RunId,
     SessionId, SessionKey, StateFormat, TenantId, Version, WorkerId,
 };
-use holdover_store::rows::{Slot, Token};
+use holdover_store::rows::{Slot, Token, interrupt_named};
 use holdover_store::rules::{LastCommit, SessionRow, Stream, Unseen};
 use holdover_store::time::Timestamp;
-use holdover_store::{Interrupt, InterruptKind, Lease, Receipt, SessionStatus, StreamId, Tombstone};
+use holdover_store::{Interrupt, Lease, Receipt, SessionStatus, StreamId, Tombstone};
 
 use crate::error::Fault;
 use crate::reply::{self, Packed, Reply, pack};
@@ -107,7 +107,7 @@ impl Fields {
         let own = self.optional("interrupt_reason").map(AsRef::as_ref);
         Ok(Some(Interrupt {
             id,
-            kind: self.read_as("interrupt_kind", |value| reply::word(value, interrupt_kind))?,
+            kind: self.read_as("interrupt_kind", |value| reply::word(value, interrupt_named))?,
             reason: reply::text(own.unwrap_or(reason))?,
             at: self.instant("interrupt_at")?,
             incarnation: self.read_optional("interrupt_incarnation", reply::incarnation)?,
@@ -243,10 +243,6 @@ fn named<T>(name: &str, read: Result<T, Fault>) -> Result<T, Fault> {
     read.map_err(|fault| {
         if let Fault::Corrupt(detail) = fault { Fault::Corrupt(format!("{name}: {detail}")) } else { fault }
     })
-}
-
-fn interrupt_kind(name: &str) -> Option<InterruptKind> {
-    [InterruptKind::Soft, InterruptKind::Abort].into_iter().find(|kind| kind.as_str() == name)
 }
 
 /// A receipt as it is stored: its parts in a row.

@@ -1,16 +1,18 @@
 //! One write of one session, in the transaction of its group.
 
-use holdover_store::ids::{CallId, Incarnation, ItemKey, PendingId, SessionKey};
+use holdover_store::ids::{Incarnation, PendingId, SessionKey};
 use holdover_store::payload::Payload;
-use holdover_store::rows::{EventBatch, Kind, Op, Prefix, Row, RowKey, Slot, Verdict, Write};
+use holdover_store::rows::{
+    EventBatch, Kind, Op, Prefix, Row, RowKey, Slot, Verdict, Write, answer_columns, wake_name,
+};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::{Clock, Timestamp};
-use holdover_store::{ItemKind, OutcomeKind, PendingCall, RunRecord, StoredItem, Tombstone, Wake};
+use holdover_store::{OutcomeKind, PendingCall, RunRecord, StoredItem, Tombstone, Wake};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::columns::int;
 use crate::error::Fault;
-use crate::read::{self, wake_name};
+use crate::read::{self, From, source};
 use crate::remains;
 use crate::session;
 
@@ -263,15 +265,9 @@ fn put_payload(conn: &Connection, sql: &str, sid: i64, payload: &Payload) -> Res
 
 /// The events of one commit are one row: their bytes one after another.
 fn put_events(conn: &Connection, sid: i64, batch: &EventBatch) -> Result<(), Fault> {
-    let (whole, sizes) = match batch.payloads.as_slice() {
-        [one] => (one.clone(), None),
-        several => {
-            let bytes: Vec<&[u8]> = several.iter().map(|event| event.bytes().as_ref()).collect();
-            let sizes: Vec<usize> = several.iter().map(Payload::len).collect();
-            let sizes = serde_json::to_string(&sizes).map_err(|error| Fault::Invalid(error.to_string()))?;
-            (Payload::new(bytes.concat()), Some(sizes))
-        }
-    };
+    let (whole, sizes) = batch.join();
+    let sizes = sizes.map(|sizes| serde_json::to_string(&sizes)).transpose();
+    let sizes = sizes.map_err(|error| Fault::Invalid(error.to_string()))?;
     let (digest, bytes) = parts(&whole);
     let (seq, at) = (int(batch.last.0), batch.at.as_ms());
     conn.prepare_cached(PUT_EVENTS)?.execute((sid, seq, at, digest, bytes, sizes))?;
@@ -279,16 +275,12 @@ fn put_events(conn: &Connection, sid: i64, batch: &EventBatch) -> Result<(), Fau
 }
 
 fn put_item(conn: &Connection, sid: i64, item: &StoredItem, wake: Wake, content: &[u8]) -> Result<(), Fault> {
-    let (pending, settles): (Option<&PendingId>, bool) = match &item.kind {
-        ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => (None, false),
-        ItemKind::Answer { pending, settles } => (Some(pending), *settles),
-    };
+    let (pending, settles) = answer_columns(&item.kind);
     let (digest, bytes) = parts(&item.payload);
-    let key: &ItemKey = &item.key;
     conn.prepare_cached(PUT_ITEM)?.execute(params![
         sid,
         int(item.seq.0),
-        key.as_str(),
+        item.key.as_str(),
         content,
         item.kind.as_str(),
         wake_name(wake),
@@ -303,14 +295,13 @@ fn put_item(conn: &Connection, sid: i64, item: &StoredItem, wake: Wake, content:
 
 fn put_pending(conn: &Connection, sid: i64, call: &PendingCall) -> Result<(), Fault> {
     let (digest, bytes) = parts(&call.body);
-    let of: &CallId = &call.call;
     conn.prepare_cached(PUT_PENDING)?.execute(params![
         sid,
         call.key.tenant.as_str(),
         call.key.id.as_str(),
         call.incarnation.0.as_bytes().as_slice(),
         call.id.as_str(),
-        of.as_str(),
+        call.call.as_str(),
         call.kind.as_str(),
         call.needed,
         call.answered,
@@ -359,40 +350,19 @@ fn remove(conn: &Connection, sid: i64, key: &RowKey) -> Result<(), Fault> {
 }
 
 fn clear(conn: &Connection, sid: i64, kind: Kind) -> Result<(), Fault> {
-    let table = match kind {
-        Kind::Labels => "label",
-        Kind::Definition => "definition",
-        Kind::State => "state",
-        // Items keep their keys: only a session's end removes them.
-        Kind::Item | Kind::Key => return Ok(()),
-        Kind::Message => "message",
-        Kind::Events => "event",
-        Kind::Staged => "staged",
-        Kind::Start => "start_mark",
-        Kind::Pending => "pending",
-        Kind::Opened => "opened",
-        Kind::Run => "run",
-        Kind::Checkpoint => "checkpoint",
-        Kind::Delta => "delta",
-    };
-    conn.prepare_cached(&format!("DELETE FROM {table} WHERE sid = ?"))?.execute([sid])?;
+    // Items keep their keys: only a session's end removes them.
+    if !matches!(kind, Kind::Item | Kind::Key) {
+        let table = source(kind).table;
+        conn.prepare_cached(&format!("DELETE FROM {table} WHERE sid = ?"))?.execute([sid])?;
+    }
     Ok(())
 }
 
 /// The table of a kind whose rows have places, and the column of the place.
 fn place_of(kind: Kind) -> Option<(&'static str, &'static str)> {
-    match kind {
-        Kind::Labels | Kind::Definition | Kind::State | Kind::Item | Kind::Key => None,
-        Kind::Message => Some(("message", "seq")),
-        Kind::Events => Some(("event", "seq")),
-        Kind::Staged => Some(("staged", "call")),
-        Kind::Start => Some(("start_mark", "call")),
-        Kind::Pending => Some(("pending", "id")),
-        Kind::Opened => Some(("opened", "id")),
-        Kind::Run => Some(("run", "epoch")),
-        Kind::Checkpoint => Some(("checkpoint", "id")),
-        Kind::Delta => Some(("delta", "place")),
-    }
+    let has_places = !matches!(kind, Kind::Labels | Kind::Definition | Kind::State | Kind::Item | Kind::Key);
+    let From { table, place, .. } = source(kind);
+    has_places.then_some((table, place))
 }
 
 fn parts(payload: &Payload) -> ([u8; 32], &[u8]) {

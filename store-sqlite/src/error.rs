@@ -107,70 +107,40 @@ impl Fault {
 
     /// Whether the connection can be trusted no more.
     pub(crate) fn taints_connection(&self) -> bool {
-        match self {
-            Self::Sql(error) => {
-                !matches!(error.code(), Some(code) if ![NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB].contains(&code))
-            }
-            Self::Corrupt(_)
-            | Self::Invalid(_)
-            | Self::Newer(_)
-            | Self::Unreachable(_)
-            | Self::Thawed
-            | Self::Undone(_)
-            | Self::Closed => false,
-        }
+        let tainting = [NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB];
+        let Self::Sql(error) = self else { return false };
+        error.code().is_none_or(|code| tainting.contains(&code))
     }
 
     fn code(&self) -> Option<i32> {
-        match self {
-            Self::Sql(error) => error.code(),
-            Self::Corrupt(_)
-            | Self::Invalid(_)
-            | Self::Newer(_)
-            | Self::Unreachable(_)
-            | Self::Thawed
-            | Self::Undone(_)
-            | Self::Closed => None,
-        }
+        if let Self::Sql(error) = self { error.code() } else { None }
     }
 
     /// The store error of `operation`, on `key` if it was about one session.
     pub(crate) fn of(self, operation: &'static str, key: Option<&SessionKey>) -> StoreError {
+        let unavailable = |detail: String| StoreError::new(StoreErrorKind::Unavailable, operation, detail);
         let error = match self {
             Self::Sql(error) if error.code() == Some(READONLY) => {
-                StoreError::new(StoreErrorKind::Unavailable, operation, "it is read-only for this user")
-                    .retry(Retry::Never)
-                    .because(error)
+                unavailable("it is read-only for this user".into()).retry(Retry::Never).because(error)
             }
             Self::Sql(error) => StoreError::new(error.kind(), operation, "").because(error),
             Self::Corrupt(detail) => StoreError::new(StoreErrorKind::Corrupt, operation, detail),
             Self::Invalid(detail) => StoreError::invalid(operation, detail),
-            Self::Newer(schema) => StoreError::new(
-                StoreErrorKind::Newer,
-                operation,
-                format!(
-                    "a newer version has raised the schema to {schema}, this program knows up to {NEWEST}"
-                ),
-            ),
-            Self::Unreachable(detail) => StoreError::new(StoreErrorKind::Unavailable, operation, detail),
-            Self::Undone(why) => StoreError::new(
-                StoreErrorKind::Unavailable,
-                operation,
-                format!("the transaction has ended: {why}"),
-            ),
+            Self::Newer(schema) => {
+                let known = format!("this program knows up to {NEWEST}");
+                let detail = format!("a newer version has raised the schema to {schema}, {known}");
+                StoreError::new(StoreErrorKind::Newer, operation, detail)
+            }
+            Self::Unreachable(detail) => unavailable(detail),
+            Self::Undone(why) => unavailable(format!("the transaction has ended: {why}")),
             // Whatever is read from now on may be of two instants.
-            Self::Thawed => StoreError::new(
-                StoreErrorKind::Unavailable,
-                operation,
-                "the file was written since it was opened, and this user may only read it: open it again",
-            )
-            .retry(Retry::Never),
-            Self::Closed => StoreError::new(StoreErrorKind::Unavailable, operation, "the store was closed")
-                .retry(Retry::Never),
+            Self::Thawed => {
+                let detail =
+                    "the file was written since it was opened, and this user may only read it: open it again";
+                unavailable(detail.into()).retry(Retry::Never)
+            }
+            Self::Closed => unavailable("the store was closed".into()).retry(Retry::Never),
         };
-        match key {
-            Some(key) => error.on(key),
-            None => error,
-        }
+        StoreError { key: key.cloned().map(Box::new), ..error }
     }
 }

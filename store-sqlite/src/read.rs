@@ -4,10 +4,11 @@ use holdover_store::ids::{
     CheckpointId, Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, SessionKey, StateFormat,
 };
 use holdover_store::payload::Payload;
-use holdover_store::rows::{EventBatch, Kind, Row, RowKey, Want, Which};
+use holdover_store::rows::{EventBatch, Kind, Row, RowKey, Want, Which, item_kind, wake_named};
+use holdover_store::time::Timestamp;
 use holdover_store::{
-    Checkpoint, ItemKind, Labels, OutcomeKind, PendingCall, PendingKind, RunEnded, RunRecord, SessionStatus,
-    StagedResult, StoredDelta, StoredItem, StoredMessage, Wake,
+    Checkpoint, Labels, OutcomeKind, PendingCall, PendingKind, RunEnded, RunRecord, SessionStatus,
+    StagedResult, StoredDelta, StoredItem, StoredMessage,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
@@ -16,16 +17,16 @@ use crate::columns::{Columns, int};
 use crate::error::Fault;
 
 /// How a kind is read: its columns, its table, the column of its place, and what else must hold of a row.
-struct From {
+pub(crate) struct From {
     columns: &'static str,
     light: &'static str,
-    table: &'static str,
-    place: &'static str,
+    pub(crate) table: &'static str,
+    pub(crate) place: &'static str,
     filter: &'static str,
     order: &'static str,
 }
 
-fn source(kind: Kind) -> From {
+pub(crate) fn source(kind: Kind) -> From {
     let of = |columns, table, place| From { columns, light: columns, table, place, filter: "", order: place };
     match kind {
         Kind::Labels => of("name, value", "label", "name"),
@@ -202,61 +203,46 @@ fn body(c: &mut Columns<'_>, light: bool) -> Result<Payload, Fault> {
 
 fn events(c: &mut Columns<'_>) -> Result<EventBatch, Fault> {
     let (last, at, payload) = (EventSeq(c.count()?), c.at()?, c.payload()?);
-    let Some(sizes) = c.record_or_null::<Vec<usize>>()? else {
-        return Ok(EventBatch { last, at, payloads: vec![payload] });
+    let sizes = c.record_or_null::<Vec<usize>>()?;
+    let may_be = |sizes: &[usize]| !sizes.is_empty() && (sizes.len() as u64) <= last.0;
+    let payloads = match sizes {
+        Some(sizes) => EventBatch::split(payload, &sizes).filter(|_| may_be(&sizes)),
+        None => Some(vec![payload]),
     };
     let torn = || Fault::Corrupt(format!("event {last}: its sizes do not go with its payload"));
-    if sizes.is_empty() || (sizes.len() as u64) > last.0 {
-        return Err(torn());
-    }
-    let mut rest = payload.bytes().clone();
-    let mut payloads = Vec::with_capacity(sizes.len());
-    for size in sizes {
-        if size > rest.len() {
-            return Err(torn());
-        }
-        payloads.push(Payload::new(rest.split_to(size)));
-    }
-    if rest.is_empty() { Ok(EventBatch { last, at, payloads }) } else { Err(torn()) }
+    Ok(EventBatch { last, at, payloads: payloads.ok_or_else(torn)? })
 }
 
 fn item(c: &mut Columns<'_>, light: bool) -> Result<Row, Fault> {
-    let (seq, key, kind) = (InboxSeq(c.count()?), c.id()?, c.text()?);
+    let (seq, key, name) = (InboxSeq(c.count()?), c.id()?, c.text()?);
     let (wake, pending, settles) = (c.word(wake_named)?, c.id_or_null()?, c.flag()?);
     let (at, content) = (c.at()?, c.digest()?);
-    let kind = match (kind.as_str(), pending) {
-        ("answer", Some(pending)) => ItemKind::Answer { pending, settles },
-        (name, None) => ItemKind::from_wire(name, wake).ok_or_else(|| no_kind(name))?,
-        (name, Some(_)) => return Err(no_kind(name)),
-    };
+    let no_kind = || Fault::Corrupt(format!("kind: {name:?} is none, or does not go with the other columns"));
+    let kind = item_kind(&name, wake, pending, settles).ok_or_else(no_kind)?;
     Ok(Row::Item { item: StoredItem { seq, key, kind, payload: body(c, light)?, at }, wake, content })
-}
-
-fn no_kind(name: &str) -> Fault {
-    Fault::Corrupt(format!("kind: {name:?} is none, or does not go with the other columns"))
 }
 
 /// A pending call of the session `key`.
 pub(crate) fn pending(c: &mut Columns<'_>, key: SessionKey, light: bool) -> Result<PendingCall, Fault> {
-    let incarnation = c.incarnation()?;
-    let (id, call, kind) = (c.id()?, c.id()?, c.word(PendingKind::from_wire)?);
-    let (needed, answered, last_answer) = (c.count()?, c.count()?, InboxSeq(c.count()?));
-    let (endless, deadline, opened_at) = (c.flag()?, c.at()?, c.at()?);
-    let deadline = (!endless).then_some(deadline);
-    let body = body(c, light)?;
     Ok(PendingCall {
         key,
-        incarnation,
-        id,
-        call,
-        kind,
-        needed,
-        answered,
-        last_answer,
-        deadline,
-        body,
-        opened_at,
+        incarnation: c.incarnation()?,
+        id: c.id()?,
+        call: c.id()?,
+        kind: c.word(PendingKind::from_wire)?,
+        needed: c.count()?,
+        answered: c.count()?,
+        last_answer: InboxSeq(c.count()?),
+        deadline: deadline(c)?,
+        opened_at: c.at()?,
+        body: body(c, light)?,
     })
+}
+
+/// A call without a deadline is marked so, and has some instant.
+fn deadline(c: &mut Columns<'_>) -> Result<Option<Timestamp>, Fault> {
+    let (endless, at) = (c.flag()?, c.at()?);
+    Ok((!endless).then_some(at))
 }
 
 fn run(c: &mut Columns<'_>) -> Result<RunRecord, Fault> {
@@ -273,17 +259,4 @@ fn run(c: &mut Columns<'_>) -> Result<RunRecord, Fault> {
         }
     };
     Ok(RunRecord { epoch, run, worker, found, parent, started_at, end })
-}
-
-/// The name under which a wake is stored.
-pub(crate) fn wake_name(wake: Wake) -> &'static str {
-    match wake {
-        Wake::Now => "now",
-        Wake::Count => "count",
-        Wake::Quiet => "quiet",
-    }
-}
-
-fn wake_named(name: &str) -> Option<Wake> {
-    [Wake::Now, Wake::Count, Wake::Quiet].into_iter().find(|wake| wake_name(*wake) == name)
 }

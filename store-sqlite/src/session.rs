@@ -6,52 +6,70 @@ use holdover_store::ids::{
 use holdover_store::rows::{Slot, Token};
 use holdover_store::rules::{SessionRow, Stream, Unseen};
 use holdover_store::{Lease, SessionStatus, StreamId, Tombstone};
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params_from_iter};
 
 use crate::columns::{Columns, int};
 use crate::error::Fault;
 
-macro_rules! columns {
+/// The columns that every write replaces, with as many values. No index has them.
+macro_rules! replaced {
     () => {
-        "sid, token, tenant, id, incarnation, operation, queue, created_at, status, version, epoch, format, \
-         lease_worker, lease_ends, lease_granted_ms, last_claim, found, last_commit, run_open, attempts, \
-         interrupt_handed_to, last_message, last_event, last_item, unread, inbox_seen, unseen_counted, \
-         unseen_urgent, wake_on, stream_run, stream_number, stream_last, stream_open, updated_at, alarm, \
-         interrupt, last_interrupt"
+        "token, status, version, epoch, lease_worker, lease_ends, lease_granted_ms, last_claim, found, \
+         last_commit, run_open, attempts, interrupt_handed_to, last_message, last_event, last_item, unread, \
+         inbox_seen, unseen_counted, unseen_urgent, wake_on, stream_run, stream_number, stream_last, \
+         stream_open, updated_at"
+    };
+    (?) => {
+        "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+    };
+}
+
+/// Those that say when a session is due.
+macro_rules! due {
+    () => {
+        "alarm, format, interrupt, last_interrupt"
+    };
+}
+
+/// Those that stay as they are as long as the session lives.
+macro_rules! fixed {
+    () => {
+        "tenant, id, incarnation, operation, queue, created_at"
     };
 }
 
 /// What [`decode`] reads of a session row, in this order.
-pub(crate) const COLUMNS: &str = columns!();
+pub(crate) const COLUMNS: &str = concat!("sid, ", fixed!(), ", ", replaced!(), ", ", due!());
 
-const FIND: &str = concat!("SELECT ", columns!(), " FROM session WHERE tenant = ? AND id = ?");
+const FIND: &str = concat!(
+    "SELECT sid, ",
+    fixed!(),
+    ", ",
+    replaced!(),
+    ", ",
+    due!(),
+    " FROM session WHERE tenant = ? AND id = ?"
+);
 const READ_LIVES: &str =
     "SELECT token, incarnation, operation, at FROM tombstone WHERE tenant = ? AND id = ? ORDER BY tid";
 /// Compares the token in the write that replaces it. Leaves the indexed columns, and so the indexes, alone.
-const UPDATE: &str = "UPDATE session SET token = :token, status = :status, version = :version, epoch = :epoch, \
-     lease_worker = :lease_worker, lease_ends = :lease_ends, \
-     lease_granted_ms = :lease_granted_ms, last_claim = :last_claim, found = :found, \
-     last_commit = :last_commit, run_open = :run_open, attempts = :attempts, \
-     interrupt_handed_to = :interrupt_handed_to, last_message = :last_message, last_event = :last_event, \
-     last_item = :last_item, unread = :unread, inbox_seen = :inbox_seen, unseen_counted = :unseen_counted, \
-     unseen_urgent = :unseen_urgent, wake_on = :wake_on, stream_run = :stream_run, \
-     stream_number = :stream_number, stream_last = :stream_last, stream_open = :stream_open, \
-     updated_at = :updated_at WHERE sid = :sid AND token = :expected";
+const UPDATE: &str =
+    concat!("UPDATE session SET (", replaced!(), ") = (", replaced!(?), ") WHERE sid = ? AND token = ?");
 /// After [`UPDATE`], when one of these moved.
-const UPDATE_DUE: &str = "UPDATE session SET alarm = ?, interrupt = ?, last_interrupt = ?, format = ? \
-     WHERE sid = ?";
+const UPDATE_DUE: &str = concat!("UPDATE session SET (", due!(), ") = (?,?,?,?) WHERE sid = ?");
 /// Under no number by which rows of a [removed](crate::remains) session may still be found.
-const INSERT: &str = "INSERT INTO session (sid, token, tenant, id, incarnation, operation, queue, created_at, \
-     status, version, epoch, format, lease_worker, lease_ends, lease_granted_ms, last_claim, found, \
-     last_commit, run_open, attempts, interrupt_handed_to, last_message, last_event, last_item, unread, \
-     inbox_seen, unseen_counted, unseen_urgent, wake_on, stream_run, stream_number, stream_last, stream_open, \
-     updated_at, alarm, interrupt, last_interrupt) VALUES ( \
-     (SELECT max(sid) + 1 FROM holdover_removed WHERE sid > coalesce((SELECT max(sid) FROM session), 0)), \
-     :token, :tenant, :id, :incarnation, :operation, :queue, \
-     :created_at, :status, :version, :epoch, :format, :lease_worker, :lease_ends, :lease_granted_ms, \
-     :last_claim, :found, :last_commit, :run_open, :attempts, :interrupt_handed_to, :last_message, \
-     :last_event, :last_item, :unread, :inbox_seen, :unseen_counted, :unseen_urgent, :wake_on, :stream_run, \
-     :stream_number, :stream_last, :stream_open, :updated_at, :alarm, :interrupt, :last_interrupt)";
+const INSERT: &str = concat!(
+    "INSERT INTO session (sid, ",
+    fixed!(),
+    ", ",
+    replaced!(),
+    ", ",
+    due!(),
+    ") VALUES ((SELECT max(sid) + 1 FROM holdover_removed \
+     WHERE sid > coalesce((SELECT max(sid) FROM session), 0)), ?,?,?,?,?,?, ",
+    replaced!(?),
+    ", ?,?,?,?)"
+);
 
 /// What stands under `key`.
 pub(crate) fn find(conn: &Connection, key: &SessionKey) -> Result<Option<Slot>, Fault> {
@@ -78,60 +96,55 @@ pub(crate) fn find(conn: &Connection, key: &SessionKey) -> Result<Option<Slot>, 
 pub(crate) fn decode(row: &Row<'_>) -> Result<Slot, Fault> {
     let mut columns = Columns::of(row);
     let c = &mut columns;
-    let (place, token) = (c.count()?, Token(c.int()?.cast_unsigned()));
+    let place = c.count()?;
     let key = SessionKey::new(c.id::<TenantId>()?, c.id::<SessionId>()?);
     let (incarnation, created_by, queue, created_at) = (c.incarnation()?, c.id()?, c.id()?, c.at()?);
-    let status = c.word(SessionStatus::from_wire)?;
-    let (version, epoch, format) = (Version(c.count()?), Epoch(c.count()?), StateFormat(c.count()?));
-    let lease = match (c.id_or_null()?, c.at_or_null()?, c.int_or_null()?) {
-        (Some(worker), Some(ends), Some(ms)) => Some(Lease { worker, ends, granted_ms: ms.cast_unsigned() }),
-        (None, None, None) => None,
-        (_, _, _) => return Err(Fault::Corrupt("lease: its columns do not go together".into())),
-    };
-    let last_claim = c.id_or_null()?;
-    let found = c.word(SessionStatus::from_wire)?;
-    let last_commit = c.record_or_null()?;
-    let (run_open, attempts) = (c.flag()?, c.count()?);
-    let interrupt_handed_to = c.count_or_null()?.map(Epoch);
-    let (last_message, last_event) = (MessageSeq(c.count()?), EventSeq(c.count()?));
-    let (last_item, unread, inbox_seen) = (InboxSeq(c.count()?), c.count()?, InboxSeq(c.count()?));
-    let unseen = Unseen { counted: c.count()?, urgent: c.flag()? };
-    let wake_on = c.count()?;
-    let stream = StreamId { run: Epoch(c.count()?), number: c.count()? };
-    let stream = Stream { id: stream, last: c.count()?, open: c.flag()? };
-    let updated_at = c.at()?;
-    let (alarm, interrupt, last_interrupt) = (c.at_or_null()?, c.record_or_null()?, c.id_or_null()?);
+    let token = Token(c.int()?.cast_unsigned());
     let row = SessionRow {
         key,
         incarnation,
         created_by,
-        status,
-        version,
-        epoch,
         queue,
-        format,
-        lease,
-        last_claim,
-        found,
-        last_commit,
-        run_open,
-        alarm,
-        attempts,
-        interrupt,
-        interrupt_handed_to,
-        last_interrupt,
-        stream,
-        last_message,
-        last_event,
-        last_item,
-        unread,
-        inbox_seen,
-        unseen,
-        wake_on,
         created_at,
-        updated_at,
+        status: c.word(SessionStatus::from_wire)?,
+        version: Version(c.count()?),
+        epoch: Epoch(c.count()?),
+        lease: lease(c)?,
+        last_claim: c.id_or_null()?,
+        found: c.word(SessionStatus::from_wire)?,
+        last_commit: c.record_or_null()?,
+        run_open: c.flag()?,
+        attempts: c.count()?,
+        interrupt_handed_to: c.count_or_null()?.map(Epoch),
+        last_message: MessageSeq(c.count()?),
+        last_event: EventSeq(c.count()?),
+        last_item: InboxSeq(c.count()?),
+        unread: c.count()?,
+        inbox_seen: InboxSeq(c.count()?),
+        unseen: Unseen { counted: c.count()?, urgent: c.flag()? },
+        wake_on: c.count()?,
+        stream: Stream {
+            id: StreamId { run: Epoch(c.count()?), number: c.count()? },
+            last: c.count()?,
+            open: c.flag()?,
+        },
+        updated_at: c.at()?,
+        alarm: c.at_or_null()?,
+        format: StateFormat(c.count()?),
+        interrupt: c.record_or_null()?,
+        last_interrupt: c.id_or_null()?,
     };
     Ok(Slot { token, place, row: Some(row), lives: Vec::new() })
+}
+
+fn lease(c: &mut Columns<'_>) -> Result<Option<Lease>, Fault> {
+    match (c.id_or_null()?, c.at_or_null()?, c.int_or_null()?) {
+        (Some(worker), Some(ends), Some(ms)) => {
+            Ok(Some(Lease { worker, ends, granted_ms: ms.cast_unsigned() }))
+        }
+        (None, None, None) => Ok(None),
+        (_, _, _) => Err(Fault::Corrupt("lease: its columns do not go together".into())),
+    }
 }
 
 /// Writes the row if its token is `expected`. Answers whether it was.
@@ -143,92 +156,88 @@ pub(crate) fn update(
     before: &SessionRow,
     row: &SessionRow,
 ) -> Result<bool, Fault> {
-    let lease = row.lease.as_ref();
-    let changed = conn.prepare_cached(UPDATE)?.execute(named_params! {
-        ":sid": sid,
-        ":expected": expected.0.cast_signed(),
-        ":token": token.0.cast_signed(),
-        ":status": row.status.as_str(),
-        ":version": int(row.version.0),
-        ":epoch": int(row.epoch.0),
-        ":lease_worker": lease.map(|lease| lease.worker.as_str()),
-        ":lease_ends": lease.map(|lease| lease.ends.as_ms()),
-        // The longest lease there is has all bits set: kept bit by bit.
-        ":lease_granted_ms": lease.map(|lease| lease.granted_ms.cast_signed()),
-        ":last_claim": row.last_claim.as_ref().map(|run| run.as_str()),
-        ":found": row.found.as_str(),
-        ":last_commit": json(row.last_commit.as_ref())?,
-        ":run_open": row.run_open,
-        ":attempts": row.attempts,
-        ":interrupt_handed_to": row.interrupt_handed_to.map(|epoch| int(epoch.0)),
-        ":last_message": int(row.last_message.0),
-        ":last_event": int(row.last_event.0),
-        ":last_item": int(row.last_item.0),
-        ":unread": int(row.unread),
-        ":inbox_seen": int(row.inbox_seen.0),
-        ":unseen_counted": int(row.unseen.counted),
-        ":unseen_urgent": row.unseen.urgent,
-        ":wake_on": row.wake_on,
-        ":stream_run": int(row.stream.id.run.0),
-        ":stream_number": row.stream.id.number,
-        ":stream_last": int(row.stream.last),
-        ":stream_open": row.stream.open,
-        ":updated_at": row.updated_at.as_ms(),
+    let which: [&dyn ToSql; 2] = [&sid, &expected.0.cast_signed()];
+    let mut update = conn.prepare_cached(UPDATE)?;
+    let changed = with_replaced(token, row, |replaced| {
+        Ok(update.execute(params_from_iter(replaced.iter().chain(&which)))?)
     })?;
     if changed == 0 {
         return Ok(false);
     }
     let due = |row: &SessionRow| (row.alarm, row.format);
     if due(before) != due(row) || before.interrupt != row.interrupt {
-        let (alarm, interrupt) = (row.alarm.map(|at| at.as_ms()), json(row.interrupt.as_ref())?);
-        let last = row.last_interrupt.as_ref().map(|id| id.as_str());
-        conn.prepare_cached(UPDATE_DUE)?.execute((alarm, interrupt, last, row.format.0, sid))?;
+        let mut update = conn.prepare_cached(UPDATE_DUE)?;
+        with_due(row, |due| Ok(update.execute(params_from_iter(due.iter().chain(&which[..1])))?))?;
     }
     Ok(true)
 }
 
 /// Writes the row of a new life. Answers its row id.
 pub(crate) fn insert(conn: &Connection, token: Token, row: &SessionRow) -> Result<i64, Fault> {
-    let lease = row.lease.as_ref();
-    conn.prepare_cached(INSERT)?.execute(named_params! {
-        ":token": token.0.cast_signed(),
-        ":tenant": row.key.tenant.as_str(),
-        ":id": row.key.id.as_str(),
-        ":incarnation": row.incarnation.0.as_bytes().as_slice(),
-        ":operation": row.created_by.as_str(),
-        ":queue": row.queue.as_str(),
-        ":created_at": row.created_at.as_ms(),
-        ":status": row.status.as_str(),
-        ":version": int(row.version.0),
-        ":epoch": int(row.epoch.0),
-        ":format": row.format.0,
-        ":lease_worker": lease.map(|lease| lease.worker.as_str()),
-        ":lease_ends": lease.map(|lease| lease.ends.as_ms()),
-        ":lease_granted_ms": lease.map(|lease| lease.granted_ms.cast_signed()),
-        ":last_claim": row.last_claim.as_ref().map(|run| run.as_str()),
-        ":found": row.found.as_str(),
-        ":last_commit": json(row.last_commit.as_ref())?,
-        ":run_open": row.run_open,
-        ":attempts": row.attempts,
-        ":interrupt_handed_to": row.interrupt_handed_to.map(|epoch| int(epoch.0)),
-        ":last_message": int(row.last_message.0),
-        ":last_event": int(row.last_event.0),
-        ":last_item": int(row.last_item.0),
-        ":unread": int(row.unread),
-        ":inbox_seen": int(row.inbox_seen.0),
-        ":unseen_counted": int(row.unseen.counted),
-        ":unseen_urgent": row.unseen.urgent,
-        ":wake_on": row.wake_on,
-        ":stream_run": int(row.stream.id.run.0),
-        ":stream_number": row.stream.id.number,
-        ":stream_last": int(row.stream.last),
-        ":stream_open": row.stream.open,
-        ":updated_at": row.updated_at.as_ms(),
-        ":alarm": row.alarm.map(|at| at.as_ms()),
-        ":interrupt": json(row.interrupt.as_ref())?,
-        ":last_interrupt": row.last_interrupt.as_ref().map(|id| id.as_str()),
+    let fixed: [&dyn ToSql; 6] = [
+        &row.key.tenant.as_str(),
+        &row.key.id.as_str(),
+        &row.incarnation.0.as_bytes().as_slice(),
+        &row.created_by.as_str(),
+        &row.queue.as_str(),
+        &row.created_at.as_ms(),
+    ];
+    let mut insert = conn.prepare_cached(INSERT)?;
+    with_replaced(token, row, |replaced| {
+        with_due(row, |due| Ok(insert.execute(params_from_iter(fixed.iter().chain(replaced).chain(due)))?))
     })?;
     Ok(conn.last_insert_rowid())
+}
+
+/// Does something with the values of the columns that every write replaces.
+fn with_replaced<T>(
+    token: Token,
+    row: &SessionRow,
+    done: impl FnOnce(&[&dyn ToSql; 26]) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let lease = row.lease.as_ref();
+    done(&[
+        &token.0.cast_signed(),
+        &row.status.as_str(),
+        &int(row.version.0),
+        &int(row.epoch.0),
+        &lease.map(|lease| lease.worker.as_str()),
+        &lease.map(|lease| lease.ends.as_ms()),
+        // The longest lease there is has all bits set: kept bit by bit.
+        &lease.map(|lease| lease.granted_ms.cast_signed()),
+        &row.last_claim.as_ref().map(|run| run.as_str()),
+        &row.found.as_str(),
+        &json(row.last_commit.as_ref())?,
+        &row.run_open,
+        &row.attempts,
+        &row.interrupt_handed_to.map(|epoch| int(epoch.0)),
+        &int(row.last_message.0),
+        &int(row.last_event.0),
+        &int(row.last_item.0),
+        &int(row.unread),
+        &int(row.inbox_seen.0),
+        &int(row.unseen.counted),
+        &row.unseen.urgent,
+        &row.wake_on,
+        &int(row.stream.id.run.0),
+        &row.stream.id.number,
+        &int(row.stream.last),
+        &row.stream.open,
+        &row.updated_at.as_ms(),
+    ])
+}
+
+/// The same of those that say when it is due.
+fn with_due<T>(
+    row: &SessionRow,
+    done: impl FnOnce(&[&dyn ToSql; 4]) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    done(&[
+        &row.alarm.map(|at| at.as_ms()),
+        &row.format.0,
+        &json(row.interrupt.as_ref())?,
+        &row.last_interrupt.as_ref().map(|id| id.as_str()),
+    ])
 }
 
 /// A small record of the contract's own as JSON.

@@ -217,10 +217,7 @@ fn carries(request: &Request) -> bool {
 impl<C: PayloadCodec> Layer for Encoding<C> {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         let checked = room::check(&self.codec, &store.capabilities(), &request);
-        checked.map_err(|error| match request.key() {
-            Some(key) => error.on(key),
-            None => error,
-        })?;
+        checked.map_err(|error| StoreError { key: request.key().cloned().map(Box::new), ..error })?;
         let answer = self.ask(&request, &store).await?;
         self.decode(request, answer, &store).await
     }

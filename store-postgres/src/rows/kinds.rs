@@ -2,11 +2,12 @@
 
 use holdover_store::ids::{CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, SessionKey};
 use holdover_store::payload::Payload;
-use holdover_store::rows::{EventBatch, Kind, Row};
+use holdover_store::rows::{EventBatch, Kind, Row, item_kind, wake_named};
 use holdover_store::rules::SessionRow;
+use holdover_store::time::Timestamp;
 use holdover_store::{
-    Checkpoint, ItemKind, OutcomeKind, PendingCall, PendingKind, RunEnded, RunRecord, SessionStatus,
-    StagedResult, StoredDelta, StoredItem, StoredMessage, Wake,
+    Checkpoint, OutcomeKind, PendingCall, PendingKind, RunEnded, RunRecord, SessionStatus, StagedResult,
+    StoredDelta, StoredItem, StoredMessage,
 };
 
 use crate::columns::Packed;
@@ -119,7 +120,8 @@ pub(super) fn row(kind: Kind, of: &SessionRow, light: bool, mut p: Packed) -> Re
         Kind::Events => {
             let (last, at) = (EventSeq(p.count("seq")?), p.at("at")?);
             let (sizes, all) = (p.sizes(), p.payload()?);
-            let payloads = split(all, &sizes).map_err(|why| p.corrupt("sizes", why))?;
+            let payloads = EventBatch::split(all, &sizes);
+            let payloads = payloads.ok_or_else(|| p.corrupt("sizes", "they do not fit"))?;
             if (payloads.len() as u64) > last.0 {
                 return Err(p.corrupt("sizes", "there are more than their number says"));
             }
@@ -129,11 +131,7 @@ pub(super) fn row(kind: Kind, of: &SessionRow, light: bool, mut p: Packed) -> Re
             let (seq, at, settles) = (InboxSeq(p.count("seq")?), p.at("at")?, p.flag("settles")?);
             let (key, name) = (p.id("key")?, p.text_or_null().unwrap_or_default());
             let (wake, pending) = (p.word("wake", wake_named)?, p.id_or_null("pending")?);
-            let kind = match (name.as_str(), pending) {
-                ("answer", Some(pending)) => Some(ItemKind::Answer { pending, settles }),
-                (name, None) => ItemKind::from_wire(name, wake),
-                (_, Some(_)) => None,
-            };
+            let kind = item_kind(&name, wake, pending, settles);
             let no_kind = || format!("{name:?} is none, or does not go with the other columns");
             let kind = kind.ok_or_else(|| p.corrupt("kind", no_kind()))?;
             let (content, payload) = (p.digest("content")?, payload(&mut p)?);
@@ -182,55 +180,27 @@ pub(super) fn label(mut p: Packed) -> Result<(String, String), Fault> {
     Ok((p.utf8("name")?, p.utf8("value")?))
 }
 
+/// A call without a deadline is marked so, and has some instant.
+fn deadline(p: &mut Packed) -> Result<Option<Timestamp>, Fault> {
+    let (endless, at) = (p.flag("endless")?, p.at("deadline")?);
+    Ok((!endless).then_some(at))
+}
+
 /// Reads a pending call.
 pub(super) fn pending(key: SessionKey, mut p: Packed) -> Result<Row, Fault> {
     let order = p.count("place")?;
-    let (needed, answered) = (p.count("needed")?, p.count("answered")?);
-    let last_answer = InboxSeq(p.count("last_answer")?);
-    let endless = p.flag("endless")?;
-    let (deadline, opened_at) = (p.at("deadline")?, p.at("opened_at")?);
-    let (id, call, kind) = (p.id("id")?, p.id("call")?, p.word("kind", PendingKind::from_wire)?);
     let call = PendingCall {
         key,
+        needed: p.count("needed")?,
+        answered: p.count("answered")?,
+        last_answer: InboxSeq(p.count("last_answer")?),
+        deadline: deadline(&mut p)?,
+        opened_at: p.at("opened_at")?,
+        id: p.id("id")?,
+        call: p.id("call")?,
+        kind: p.word("kind", PendingKind::from_wire)?,
         incarnation: p.incarnation("incarnation")?,
-        id,
-        call,
-        kind,
-        needed,
-        answered,
-        last_answer,
-        deadline: (!endless).then_some(deadline),
         body: p.payload()?,
-        opened_at,
     };
     Ok(Row::Pending { order, call })
-}
-
-/// The events of one row: their bytes lie one after another. Without sizes there is one.
-fn split(all: Payload, sizes: &[usize]) -> Result<Vec<Payload>, &'static str> {
-    if sizes.is_empty() {
-        return Ok(vec![all]);
-    }
-    if sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size)) != Some(all.len()) {
-        return Err("they do not fit");
-    }
-    let mut from = 0;
-    let one = |size: &usize| {
-        let part = all.bytes().slice(from..from + size);
-        from += size;
-        Payload::new(part)
-    };
-    Ok(sizes.iter().map(one).collect())
-}
-
-pub(super) fn wake_name(wake: Wake) -> &'static str {
-    match wake {
-        Wake::Now => "now",
-        Wake::Count => "count",
-        Wake::Quiet => "quiet",
-    }
-}
-
-fn wake_named(name: &str) -> Option<Wake> {
-    [Wake::Now, Wake::Count, Wake::Quiet].into_iter().find(|wake| wake_name(*wake) == name)
 }

@@ -7,7 +7,7 @@
 //! statistics can make another index look cheaper.
 
 use holdover_store::Queues;
-use holdover_store::ids::{SessionKey, TenantId};
+use holdover_store::ids::TenantId;
 use holdover_store::rows::{DueQuery, Found, Want};
 use holdover_store::time::Timestamp;
 use sqlx::postgres::PgRow;
@@ -84,10 +84,6 @@ impl Call for Look {
 
     fn operation(&self) -> &'static str {
         "due"
-    }
-
-    fn key(&self) -> Option<&SessionKey> {
-        None
     }
 
     fn statement(&self, sql: &mut Sql<'_>) {

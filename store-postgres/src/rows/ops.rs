@@ -32,16 +32,7 @@ pub(super) fn rows(sql: &mut Sql<'_>, session: &SessionRow, ops: &[Op]) {
         }
     }
     for (kind, keys) in deleted {
-        let place = table(kind).place;
-        let found = if place.is_empty() {
-            "true".to_owned()
-        } else if keys.iter().any(|key| key.as_name().is_empty()) {
-            let numbers = sql.bind(keys.iter().map(|key| int(key.as_number())).collect::<Vec<_>>());
-            format!("x.{place} = ANY ({numbers})")
-        } else {
-            let names = sql.bind(keys.iter().map(|key| key.as_name()).collect::<Vec<_>>());
-            format!("x.{place} = ANY ({names})")
-        };
+        let found = compared(sql, kind, "= ANY", &keys);
         remove(sql, kind, "named", &found);
     }
     for (kind, rows) in written {
@@ -51,18 +42,23 @@ pub(super) fn rows(sql: &mut Sql<'_>, session: &SessionRow, ops: &[Op]) {
 
 /// Removes all rows of a kind but those that the same write puts in their place: no statement may change a row twice.
 fn clear(sql: &mut Sql<'_>, kind: Kind, written: &[&Row]) {
-    let place = table(kind).place;
     let keys: Vec<RowKey> = written.iter().map(|row| row.key()).collect();
-    let found = if keys.is_empty() || place.is_empty() {
-        "true".to_owned()
-    } else if keys.iter().any(|key| key.as_name().is_empty()) {
-        let numbers = sql.bind(keys.iter().map(|key| int(key.as_number())).collect::<Vec<_>>());
-        format!("x.{place} <> ALL ({numbers})")
-    } else {
-        let names = sql.bind(keys.iter().map(RowKey::as_name).collect::<Vec<_>>());
-        format!("x.{place} <> ALL ({names})")
-    };
+    let found = compared(sql, kind, "<> ALL", &keys.iter().collect::<Vec<_>>());
     remove(sql, kind, "all", &found);
+}
+
+/// How rows are found by their places. Where none is named, or there is but one row, that is all.
+fn compared(sql: &mut Sql<'_>, kind: Kind, how: &str, keys: &[&RowKey]) -> String {
+    let place = table(kind).place;
+    if keys.is_empty() || place.is_empty() {
+        return "true".to_owned();
+    }
+    let places = if keys.iter().any(|key| key.as_name().is_empty()) {
+        sql.bind(keys.iter().map(|key| int(key.as_number())).collect::<Vec<_>>())
+    } else {
+        sql.bind(keys.iter().map(|key| key.as_name()).collect::<Vec<_>>())
+    };
+    format!("x.{place} {how} ({places})")
 }
 
 /// Removes rows. Of an item that is consumed the key stays.

@@ -1,12 +1,13 @@
 //! Writes rows. All rows of one kind are passed as arrays, so the statement is the same however many there
 //! are.
 
-use holdover_store::payload::{Digest, Payload};
-use holdover_store::rows::{Kind, Row, RowKey};
+use holdover_store::ids::PendingId;
+use holdover_store::payload::Digest;
+use holdover_store::rows::{Kind, Row, RowKey, answer_columns, wake_name};
 use holdover_store::rules::SessionRow;
-use holdover_store::{ItemKind, PendingCall, RunRecord, StoredItem, Wake};
+use holdover_store::{PendingCall, RunRecord, StoredItem, Wake};
 
-use super::kinds::{table, wake_name};
+use super::kinds::table;
 use crate::sql::{Param, Sql, int, push};
 
 /// What is in the rows that are of one kind.
@@ -24,13 +25,7 @@ pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&
             for row in rows {
                 if let Row::Definition(payload) | Row::State(payload) = row {
                     let (digest, payload) = sql.bind_payload(payload);
-                    one(
-                        sql,
-                        kind,
-                        "digest, payload",
-                        &[digest, payload],
-                        "digest = excluded.digest, payload = excluded.payload",
-                    );
+                    one(sql, kind, "digest, payload", &[digest, payload], true);
                 }
             }
         }
@@ -39,7 +34,7 @@ pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&
             let seqs = sql.bind(messages.iter().map(|message| int(message.seq.0)).collect::<Vec<_>>());
             let at = sql.bind(messages.iter().map(|message| message.at.as_ms()).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(messages.iter().map(|message| &message.payload));
-            into(sql, kind, "seq, at, digest, payload", &[seqs, at, digests, payloads], "");
+            into(sql, kind, "seq, at, digest, payload", &[seqs, at, digests, payloads], There::Never);
         }
         Kind::Events => rows.iter().for_each(|row| events(sql, row)),
         Kind::Item => items(sql, rows),
@@ -49,14 +44,15 @@ pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&
             let staged: Vec<_> = each!(rows, Row::Staged(staged) => staged).collect();
             let calls = sql.bind(staged.iter().map(|staged| staged.call.as_str()).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(staged.iter().map(|staged| &staged.payload));
-            let replace = "(call) digest = excluded.digest, payload = excluded.payload";
-            into(sql, kind, "call, digest, payload", &[calls, digests, payloads], replace);
+            let there = There::Gets("call", "digest, payload");
+            into(sql, kind, "call, digest, payload", &[calls, digests, payloads], there);
         }
         Kind::Start | Kind::Opened => {
             let keys: Vec<RowKey> = rows.iter().map(|row| row.key()).collect();
             let names = sql.bind(keys.iter().map(RowKey::as_name).collect::<Vec<_>>());
-            let (column, replace) = if kind == Kind::Start { ("call", "(call) nothing") } else { ("id", "") };
-            into(sql, kind, column, &[names], replace);
+            let start = ("call", There::Stays("call"));
+            let (column, there) = if kind == Kind::Start { start } else { ("id", There::Never) };
+            into(sql, kind, column, &[names], there);
         }
         Kind::Pending => pending(sql, rows),
         Kind::Run => runs(sql, rows),
@@ -74,27 +70,40 @@ pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&
                 let mut values: Vec<Param> = numbers.into_iter().map(|number| sql.bind(number)).collect();
                 let (digest, payload) = sql.bind_payload(&checkpoint.state);
                 values.extend([digest, payload]);
-                one(
-                    sql,
-                    kind,
-                    "id, epoch, last_message, last_event, at, format, digest, payload",
-                    &values,
-                    "",
-                );
+                let columns = "id, epoch, last_message, last_event, at, format, digest, payload";
+                one(sql, kind, columns, &values, false);
             }
         }
         Kind::Delta => {
             let deltas: Vec<_> = each!(rows, Row::Delta(delta) => delta).collect();
             let places = sql.bind(deltas.iter().map(|delta| int(delta.place)).collect::<Vec<_>>());
             let (digests, payloads) = sql.bind_payloads(deltas.iter().map(|delta| &delta.payload));
-            let replace = "(place) digest = excluded.digest, payload = excluded.payload";
-            into(sql, kind, "place, digest, payload", &[places, digests, payloads], replace);
+            let there = There::Gets("place", "digest, payload");
+            into(sql, kind, "place, digest, payload", &[places, digests, payloads], there);
         }
     }
 }
 
-/// Writes rows whose columns are arrays. `replace`: by what column a row is known that may be there, and what is done then.
-fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace: &str) {
+/// What is done with a row that may be there.
+#[derive(Clone, Copy)]
+enum There {
+    /// None is.
+    Never,
+    /// It is known by this column, and stays as it is.
+    Stays(&'static str),
+    /// It is known by the first column, and gets the others anew.
+    Gets(&'static str, &'static str),
+}
+
+/// Columns as the row has them that was to be inserted.
+fn excluded(columns: &str) -> String {
+    let columns: Vec<String> =
+        columns.split(", ").map(|column| format!("{column} = excluded.{column}")).collect();
+    columns.join(", ")
+}
+
+/// Writes rows whose columns are arrays.
+fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], there: There) {
     let (schema, name) = (&sql.names.schema, table(kind).name);
     let values: Vec<String> = values.iter().map(Param::to_string).collect();
     let selected = columns.replace(", ", ", v.");
@@ -104,16 +113,18 @@ fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace:
          FROM s CROSS JOIN unnest({}) AS v ({columns})",
         values.join(", ")
     );
-    match replace.split_once(") ") {
-        None => {}
-        Some((key, "nothing")) => push!(sql, " ON CONFLICT (sid, {}) DO NOTHING", &key[1..]),
-        Some((key, set)) => push!(sql, " ON CONFLICT (sid, {}) DO UPDATE SET {set}", &key[1..]),
+    match there {
+        There::Never => {}
+        There::Stays(key) => push!(sql, " ON CONFLICT (sid, {key}) DO NOTHING"),
+        There::Gets(key, columns) => {
+            push!(sql, " ON CONFLICT (sid, {key}) DO UPDATE SET {}", excluded(columns));
+        }
     }
     push!(sql, ")");
 }
 
-/// Writes one row. `replace`: what is done if it is there, where there is but one in a session.
-fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace: &str) {
+/// Writes one row. `replaces` the one that is there, where there is but one in a session.
+fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replaces: bool) {
     let (schema, name) = (&sql.names.schema, table(kind).name);
     let nth = values.first().map_or_else(String::new, |value| value.to_string().replace('$', "_"));
     let values: Vec<String> = values.iter().map(Param::to_string).collect();
@@ -122,8 +133,8 @@ fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replace: 
         ", put_{name}{nth} AS (INSERT INTO {schema}{name} (sid, {columns}) SELECT s.sid, {} FROM s",
         values.join(", ")
     );
-    if !replace.is_empty() {
-        push!(sql, " ON CONFLICT (sid) DO UPDATE SET {replace}");
+    if replaces {
+        push!(sql, " ON CONFLICT (sid) DO UPDATE SET {}", excluded(columns));
     }
     push!(sql, ")");
 }
@@ -140,52 +151,43 @@ fn labels(sql: &mut Sql<'_>, session: &SessionRow, rows: &[&Row]) {
         sql.bind(vec![session.created_at.as_ms(); labels.len()]),
         sql.bind(each(session.key.id.as_str())),
     ];
-    into(sql, Kind::Labels, "name, value, tenant, created_at, id", &values, "(name) value = excluded.value");
+    let there = There::Gets("name", "value");
+    into(sql, Kind::Labels, "name, value, tenant, created_at, id", &values, there);
 }
 
 /// The events of one commit are one row: their bytes one after another.
 fn events(sql: &mut Sql<'_>, row: &Row) {
     let Row::Events(batch) = row else { return };
-    let (joined, sizes) = match batch.payloads.as_slice() {
-        [one] => (one.clone(), None),
-        all => {
-            let bytes: Vec<u8> = all.iter().flat_map(|event| event.bytes().iter().copied()).collect();
-            let sizes: Vec<i64> = all.iter().map(|event| int(event.len() as u64)).collect();
-            (Payload::new(bytes), Some(sizes))
-        }
-    };
+    let (joined, sizes) = batch.join();
+    let sizes = sizes.map(|sizes| sizes.into_iter().map(|size| int(size as u64)).collect::<Vec<_>>());
     let (seq, at) = (sql.bind(int(batch.last.0)), sql.bind(batch.at.as_ms()));
     let (digest, payload) = sql.bind_payload(&joined);
     let sizes = sql.bind(sizes);
-    one(sql, Kind::Events, "seq, at, digest, payload, sizes", &[seq, at, digest, payload, sizes], "");
+    one(sql, Kind::Events, "seq, at, digest, payload, sizes", &[seq, at, digest, payload, sizes], false);
 }
 
 fn items(sql: &mut Sql<'_>, rows: &[&Row]) {
     let items: Vec<(&StoredItem, Wake, &Digest)> =
         each!(rows, Row::Item { item, wake, content } => (item, *wake, content)).collect();
-    let answer = |item: &StoredItem| match &item.kind {
-        ItemKind::Message { .. } | ItemKind::Signal { .. } | ItemKind::Other { .. } => (None, false),
-        ItemKind::Answer { pending, settles } => (Some(pending.to_string()), *settles),
-    };
     let mut values = vec![
         sql.bind(items.iter().map(|(item, ..)| int(item.seq.0)).collect::<Vec<_>>()),
         sql.bind(items.iter().map(|(item, ..)| item.key.as_str()).collect::<Vec<_>>()),
         sql.bind(items.iter().map(|(_, _, content)| content.0.as_slice()).collect::<Vec<_>>()),
         sql.bind(items.iter().map(|(item, ..)| item.kind.as_str()).collect::<Vec<_>>()),
         sql.bind(items.iter().map(|(_, wake, _)| wake_name(*wake)).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(item, ..)| answer(item).0).collect::<Vec<_>>()),
-        sql.bind(items.iter().map(|(item, ..)| answer(item).1).collect::<Vec<_>>()),
+        sql.bind(
+            items
+                .iter()
+                .map(|(item, ..)| answer_columns(&item.kind).0.map(PendingId::as_str))
+                .collect::<Vec<_>>(),
+        ),
+        sql.bind(items.iter().map(|(item, ..)| answer_columns(&item.kind).1).collect::<Vec<_>>()),
         sql.bind(items.iter().map(|(item, ..)| item.at.as_ms()).collect::<Vec<_>>()),
     ];
     let (digests, payloads) = sql.bind_payloads(items.iter().map(|(item, ..)| &item.payload));
     values.extend([digests, payloads]);
-    into(
-        sql,
-        Kind::Item,
-        "seq, key, content, kind, wake, pending, settles, at, digest, payload",
-        &values,
-        "",
-    );
+    let columns = "seq, key, content, kind, wake, pending, settles, at, digest, payload";
+    into(sql, Kind::Item, columns, &values, There::Never);
 }
 
 fn pending(sql: &mut Sql<'_>, rows: &[&Row]) {
@@ -209,17 +211,11 @@ fn pending(sql: &mut Sql<'_>, rows: &[&Row]) {
     ];
     let (digests, payloads) = sql.bind_payloads(calls.iter().map(|(_, call)| &call.body));
     values.extend([digests, payloads]);
-    into(
-        sql,
-        Kind::Pending,
-        "place, tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, deadline, \
-         opened_at, digest, payload",
-        &values,
-        "(id) place = excluded.place, incarnation = excluded.incarnation, call = excluded.call, kind = excluded.kind, \
-         needed = excluded.needed, answered = excluded.answered, last_answer = excluded.last_answer, \
-         endless = excluded.endless, deadline = excluded.deadline, opened_at = excluded.opened_at, \
-         digest = excluded.digest, payload = excluded.payload",
-    );
+    let columns = "place, tenant, session, incarnation, id, call, kind, needed, answered, last_answer, endless, \
+                   deadline, opened_at, digest, payload";
+    let changed = "place, incarnation, call, kind, needed, answered, last_answer, endless, deadline, opened_at, \
+                   digest, payload";
+    into(sql, Kind::Pending, columns, &values, There::Gets("id", changed));
 }
 
 fn runs(sql: &mut Sql<'_>, rows: &[&Row]) {
@@ -237,13 +233,6 @@ fn runs(sql: &mut Sql<'_>, rows: &[&Row]) {
     let details = runs.iter().map(|run| run.end.as_ref().and_then(|end| end.detail.as_ref()));
     let (digests, details) = sql.bind_some_payloads(details);
     values.extend([digests, details]);
-    into(
-        sql,
-        Kind::Run,
-        "epoch, run, worker, found, parent, started_at, ended_at, outcome, digest, detail",
-        &values,
-        "(epoch) run = excluded.run, worker = excluded.worker, found = excluded.found, parent = excluded.parent, \
-         started_at = excluded.started_at, ended_at = excluded.ended_at, outcome = excluded.outcome, \
-         digest = excluded.digest, detail = excluded.detail",
-    );
+    let rest = "run, worker, found, parent, started_at, ended_at, outcome, digest, detail";
+    into(sql, Kind::Run, &format!("epoch, {rest}"), &values, There::Gets("epoch", rest));
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use holdover_store::Labels;
 use holdover_store::ids::SessionKey;
-use holdover_store::rows::{Found, Kind, Row, Slot, Want, Which};
+use holdover_store::rows::{Found, Kind, Row, Slot, Want, Which, read_wants};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
 use sqlx::postgres::PgRow;
@@ -266,7 +266,11 @@ impl Read {
             let of_labels = wants.iter().zip(&mut rows).filter(|(want, _)| want.kind == Kind::Labels);
             of_labels.for_each(|(_, rows)| rows.push(Row::Labels(labels.clone())));
         }
-        Ok(Found { now, slot: Some(Arc::new(slot)), rows: within(rows, wants) })
+        // The statement keeps to the bounds of the wants only roughly.
+        let mut rows = rows.into_iter();
+        let of_want = |_| Ok::<_, Fault>(rows.next().unwrap_or_default().into_iter().map(Ok));
+        let rows = read_wants(wants, of_want)?;
+        Ok(Found { now, slot: Some(Arc::new(slot)), rows })
     }
 }
 
@@ -284,19 +288,4 @@ fn read_row(
         rows.push(row(want.kind, of, want.light && can_be_light(want.kind), packed)?);
     }
     Ok(())
-}
-
-/// What of the rows is within the bounds of the wants. The statement keeps to them only roughly.
-fn within(rows: Vec<Vec<Row>>, wants: &[Want]) -> Vec<Vec<Row>> {
-    let mut read: BTreeMap<Kind, usize> = BTreeMap::new();
-    let each = wants.iter().zip(rows).map(|(want, rows)| {
-        let bytes = read.entry(want.kind).or_default();
-        let fits = |row: &Row| {
-            let goes_in = *bytes < want.bytes;
-            *bytes = bytes.saturating_add(row.payload_bytes());
-            goes_in
-        };
-        rows.into_iter().take(want.rows).take_while(fits).collect()
-    });
-    each.collect()
 }

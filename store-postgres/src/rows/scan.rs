@@ -43,10 +43,6 @@ impl Call for Pending {
         "pending"
     }
 
-    fn key(&self) -> Option<&SessionKey> {
-        None
-    }
-
     fn statement(&self, sql: &mut Sql<'_>) {
         let (schema, query) = (&sql.names.schema, &self.query);
         let tenant = sql.bind(query.tenant.as_str());
@@ -174,10 +170,6 @@ impl Call for Resting {
         "resting"
     }
 
-    fn key(&self) -> Option<&SessionKey> {
-        None
-    }
-
     fn statement(&self, sql: &mut Sql<'_>) {
         let (schema, rule) = (&sql.names.schema, &self.rule);
         let unchanged_since = sql.bind(rule.unchanged_since.as_ms());
@@ -242,10 +234,6 @@ impl Call for Dead {
 
     fn operation(&self) -> &'static str {
         "dead"
-    }
-
-    fn key(&self) -> Option<&SessionKey> {
-        None
     }
 
     fn statement(&self, sql: &mut Sql<'_>) {

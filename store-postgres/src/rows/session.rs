@@ -4,10 +4,10 @@ use holdover_store::ids::{
     Epoch, EventSeq, InboxSeq, Incarnation, MessageSeq, OperationId, SessionId, SessionKey, StateFormat,
     TenantId, Version,
 };
-use holdover_store::rows::{Slot, Token};
+use holdover_store::rows::{Slot, Token, interrupt_named};
 use holdover_store::rules::{LastCommit, SessionRow, Stream, Unseen};
 use holdover_store::time::Timestamp;
-use holdover_store::{Interrupt, InterruptKind, Lease, Receipt, SessionStatus, StreamId, Tombstone};
+use holdover_store::{Interrupt, Lease, Receipt, SessionStatus, StreamId, Tombstone};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::Packed;
@@ -70,62 +70,51 @@ pub(super) fn slot(mut p: Packed) -> Result<Slot, Fault> {
 }
 
 fn session_row(mut p: Packed, key: SessionKey) -> Result<SessionRow, Fault> {
-    let (incarnation, created_at) = (p.incarnation("incarnation")?, p.at("created_at")?);
-    let (created_by, queue) = (p.id("created_by")?, p.id("queue")?);
-    let status = p.word("status", SessionStatus::from_wire)?;
-    let (version, epoch) = (Version(p.count("version")?), Epoch(p.count("epoch")?));
-    let format = StateFormat(p.count("format")?);
-    let lease = match (p.id_or_null("lease_worker")?, p.at_or_null(), p.int_or_null()) {
-        (Some(worker), Some(ends), Some(ms)) => Some(Lease { worker, ends, granted_ms: ms.cast_unsigned() }),
-        (None, None, None) => None,
-        (_, _, _) => return Err(p.corrupt("lease", "its columns do not go together")),
-    };
-    let last_claim = p.id_or_null("last_claim")?;
-    let found = p.word("found", SessionStatus::from_wire)?;
-    let last_commit = last_commit(&mut p)?;
-    let (run_open, attempts) = (p.flag("run_open")?, p.count("attempts")?);
-    let interrupt_handed_to = p.count_or_null("interrupt_handed_to")?.map(Epoch);
-    let last_message = MessageSeq(p.count("last_message")?);
-    let last_event = EventSeq(p.count("last_event")?);
-    let last_item = InboxSeq(p.count("last_item")?);
-    let (unread, inbox_seen) = (p.count("unread")?, InboxSeq(p.count("inbox_seen")?));
-    let unseen = Unseen { counted: p.count("unseen_counted")?, urgent: p.flag("unseen_urgent")? };
-    let wake_on = p.count("wake_on")?;
-    let stream = StreamId { run: Epoch(p.count("stream_run")?), number: p.count("stream_number")? };
-    let stream = Stream { id: stream, last: p.count("stream_last")?, open: p.flag("stream_open")? };
-    let (updated_at, alarm) = (p.at("updated_at")?, p.at_or_null());
-    let interrupt = interrupt(&mut p)?;
-    let last_interrupt = p.id_or_null("last_interrupt")?;
+    let p = &mut p;
     Ok(SessionRow {
         key,
-        incarnation,
-        created_by,
-        status,
-        version,
-        epoch,
-        queue,
-        format,
-        lease,
-        last_claim,
-        found,
-        last_commit,
-        run_open,
-        alarm,
-        attempts,
-        interrupt,
-        interrupt_handed_to,
-        last_interrupt,
-        stream,
-        last_message,
-        last_event,
-        last_item,
-        unread,
-        inbox_seen,
-        unseen,
-        wake_on,
-        created_at,
-        updated_at,
+        incarnation: p.incarnation("incarnation")?,
+        created_at: p.at("created_at")?,
+        created_by: p.id("created_by")?,
+        queue: p.id("queue")?,
+        status: p.word("status", SessionStatus::from_wire)?,
+        version: Version(p.count("version")?),
+        epoch: Epoch(p.count("epoch")?),
+        format: StateFormat(p.count("format")?),
+        lease: lease(p)?,
+        last_claim: p.id_or_null("last_claim")?,
+        found: p.word("found", SessionStatus::from_wire)?,
+        last_commit: last_commit(p)?,
+        run_open: p.flag("run_open")?,
+        attempts: p.count("attempts")?,
+        interrupt_handed_to: p.count_or_null("interrupt_handed_to")?.map(Epoch),
+        last_message: MessageSeq(p.count("last_message")?),
+        last_event: EventSeq(p.count("last_event")?),
+        last_item: InboxSeq(p.count("last_item")?),
+        unread: p.count("unread")?,
+        inbox_seen: InboxSeq(p.count("inbox_seen")?),
+        unseen: Unseen { counted: p.count("unseen_counted")?, urgent: p.flag("unseen_urgent")? },
+        wake_on: p.count("wake_on")?,
+        stream: Stream {
+            id: StreamId { run: Epoch(p.count("stream_run")?), number: p.count("stream_number")? },
+            last: p.count("stream_last")?,
+            open: p.flag("stream_open")?,
+        },
+        updated_at: p.at("updated_at")?,
+        alarm: p.at_or_null(),
+        interrupt: interrupt(p)?,
+        last_interrupt: p.id_or_null("last_interrupt")?,
     })
+}
+
+fn lease(p: &mut Packed) -> Result<Option<Lease>, Fault> {
+    match (p.id_or_null("lease_worker")?, p.at_or_null(), p.int_or_null()) {
+        (Some(worker), Some(ends), Some(ms)) => {
+            Ok(Some(Lease { worker, ends, granted_ms: ms.cast_unsigned() }))
+        }
+        (None, None, None) => Ok(None),
+        (_, _, _) => Err(p.corrupt("lease", "its columns do not go together")),
+    }
 }
 
 fn last_commit(p: &mut Packed) -> Result<Option<LastCommit>, Fault> {
@@ -152,7 +141,7 @@ fn last_commit(p: &mut Packed) -> Result<Option<LastCommit>, Fault> {
 
 fn interrupt(p: &mut Packed) -> Result<Option<Interrupt>, Fault> {
     let at = p.at_or_null();
-    let (id, kind) = (p.id_or_null("interrupt_id")?, p.word_or_null("interrupt_kind", interrupt_kind)?);
+    let (id, kind) = (p.id_or_null("interrupt_id")?, p.word_or_null("interrupt_kind", interrupt_named)?);
     let (reason, incarnation) = (p.bytes_or_null(), p.incarnation_or_null("interrupt_incarnation")?);
     match (id, kind, reason, at) {
         (Some(id), Some(kind), Some(reason), Some(at)) => {
@@ -162,10 +151,6 @@ fn interrupt(p: &mut Packed) -> Result<Option<Interrupt>, Fault> {
         (None, None, None, None) => Ok(None),
         (_, _, _, _) => Err(p.corrupt("interrupt", "its columns do not go together")),
     }
-}
-
-fn interrupt_kind(name: &str) -> Option<InterruptKind> {
-    [InterruptKind::Soft, InterruptKind::Abort].into_iter().find(|kind| kind.as_str() == name)
 }
 
 /// Binds everything that the row of a slot holds beside its key: each column with its value. None: the slot holds nothing.

@@ -46,10 +46,6 @@ impl Call for Sessions {
         "sessions"
     }
 
-    fn key(&self) -> Option<&SessionKey> {
-        None
-    }
-
     fn statement(&self, sql: &mut Sql<'_>) {
         let (schema, query) = (&sql.names.schema, &self.query);
         let tenant = sql.bind(query.tenant.as_str());

@@ -1,6 +1,5 @@
 //! The commands for one row operation.
 
-use holdover_store::StoredItem;
 use holdover_store::rows::{Kind, Op, Row, RowKey, Write};
 
 use super::{Command, Plan, label_members, labels_index, pending_index};
@@ -67,7 +66,7 @@ impl Plan {
             }
             Row::Item { item, wake, .. } => {
                 self.hset(&life.key("inbox"), number(item.seq.0), records::item_record(item, *wake));
-                self.unread(life, item);
+                self.zadd(life.key("unread"), item.seq.0, number(item.seq.0));
             }
             Row::Key { key, seq, content } => {
                 self.hset(&life.key("items"), key.as_str(), records::key_record(*seq, *content));
@@ -75,28 +74,18 @@ impl Plan {
             Row::Staged(result) => {
                 self.hset(&life.key("staged"), result.call.as_str(), sealed(&result.payload));
             }
-            Row::Start(call) => {
-                let key = life.key("starts");
-                self.touch("SCARD", &key);
-                self.plain(["SADD".into(), key.into(), call.as_str().into()]);
-            }
+            Row::Start(call) => self.sadd(life.key("starts"), call.as_str()),
             Row::Pending { order, call } => {
                 let key = life.key("pending");
                 self.hset(&key, format!("f{}", call.id), records::pending_facts(call));
                 // An answer changes nothing else.
                 if call.answered == 0 {
                     self.hset(&key, format!("r{}", call.id), records::pending_record(call));
-                    let open = life.key("open");
-                    self.touch("ZCARD", &open);
-                    self.plain(["ZADD".into(), open.into(), number(*order).into(), call.id.as_str().into()]);
+                    self.zadd(life.key("open"), *order, call.id.as_str());
                     self.index("ZADD", &pending_index(&write.key), &place::of_pending(call));
                 }
             }
-            Row::Opened(id) => {
-                let key = life.key("ever");
-                self.touch("SCARD", &key);
-                self.plain(["SADD".into(), key.into(), id.as_str().into()]);
-            }
+            Row::Opened(id) => self.sadd(life.key("ever"), id.as_str()),
             Row::Run(run) => {
                 let key = life.key("runs");
                 self.hset(&key, number(run.epoch.0), records::run_record(run));
@@ -106,18 +95,20 @@ impl Plan {
             }
             Row::Checkpoint(at) => {
                 self.hset(&life.key("checkpoints"), number(at.id.0), records::checkpoint_record(at));
-                let (key, id) = (life.key("restorable"), number(at.id.0));
-                self.touch("ZCARD", &key);
-                self.plain(["ZADD".into(), key.into(), id.clone().into(), id.into()]);
+                self.zadd(life.key("restorable"), at.id.0, number(at.id.0));
             }
             Row::Delta(delta) => self.hset(&life.key("deltas"), number(delta.place), sealed(&delta.payload)),
         }
     }
 
-    fn unread(&mut self, life: &Life, item: &StoredItem) {
-        let (key, seq) = (life.key("unread"), item.seq.0.to_string());
+    fn sadd(&mut self, key: String, member: &str) {
+        self.touch("SCARD", &key);
+        self.plain(["SADD".into(), key.into(), member.into()]);
+    }
+
+    fn zadd(&mut self, key: String, score: u64, member: impl Into<Vec<u8>>) {
         self.touch("ZCARD", &key);
-        self.plain(["ZADD".into(), key.into(), seq.clone().into(), seq.into()]);
+        self.plain(["ZADD".into(), key.into(), score.to_string().into(), member.into()]);
     }
 
     fn delete(&mut self, life: &Life, gone: &RowKey) {

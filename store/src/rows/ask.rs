@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::facts::Facts;
 use super::read::Want;
-use super::row::{Kind, Row};
+use super::row::{EventBatch, Kind, Row};
 use super::write::{Op, Prefix, Slot, Token, Write};
-use crate::ids::{Fence, SessionKey};
+use crate::ids::{EventSeq, Fence, MessageSeq, SessionKey};
+use crate::payload::Payload;
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
-use crate::{StoreError, Tombstone};
+use crate::{StoreError, StoredMessage, Tombstone};
 
 /// Something that is asked of one session: decided on facts, as often as it takes.
 pub(super) trait Ask: Sync {
@@ -103,6 +104,25 @@ impl Draft {
 
     pub(super) fn insert(&mut self, row: Row) {
         self.ops.push(Op::Insert(row));
+    }
+
+    /// Appends messages after `last`.
+    pub(super) fn append_messages<'a>(
+        &mut self,
+        last: MessageSeq,
+        payloads: impl IntoIterator<Item = &'a Payload>,
+        at: Timestamp,
+    ) {
+        for (seq, payload) in (last.0 + 1..).zip(payloads) {
+            self.put(Row::Message(StoredMessage { seq: MessageSeq(seq), at, payload: payload.clone() }));
+        }
+    }
+
+    /// Appends events up to `last`, if there are any.
+    pub(super) fn append_events(&mut self, last: EventSeq, payloads: &[Payload], at: Timestamp) {
+        if !payloads.is_empty() {
+            self.put(Row::Events(EventBatch { last, at, payloads: payloads.to_vec() }));
+        }
     }
 
     /// Decided otherwise from `instant` on, if that lies ahead.

@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::index::behind;
 use super::row::{At, EventBatch, Kind, Row, RowKey};
 use super::write::{Slot, Token};
-use crate::ids::{
-    CallId, Epoch, EventSeq, InboxSeq, Incarnation, ItemKey, OperationId, PendingId, RunId, SessionKey,
-};
+use crate::ids::{CallId, Epoch, EventSeq, InboxSeq, Incarnation, ItemKey, OperationId, RunId, SessionKey};
 use crate::payload::{Digest, Payload};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
@@ -162,9 +160,8 @@ pub fn encode_row(row: &Row) -> Vec<u8> {
         Row::Definition(payload) | Row::State(payload) => seal(&(), Some(payload)),
         Row::Message(message) => seal(&message.at, Some(&message.payload)),
         Row::Events(batch) => {
-            let sizes: Vec<usize> = batch.payloads.iter().map(Payload::len).collect();
-            let all: Vec<u8> = batch.payloads.iter().flat_map(|one| one.bytes().iter().copied()).collect();
-            seal(&(batch.at, sizes), Some(&Payload::new(all)))
+            let (all, sizes) = batch.join();
+            seal(&(batch.at, sizes.unwrap_or_else(|| vec![all.len()])), Some(&all))
         }
         Row::Item { item, wake, content } => {
             seal(&(&item.key, &item.kind, wake, content, item.at), Some(&item.payload))
@@ -205,7 +202,8 @@ pub fn decode_row(of: &SessionKey, key: &RowKey, bytes: &[u8]) -> Result<Row, In
         }
         Kind::Events => {
             let ((at, sizes), body): ((Timestamp, Vec<usize>), _) = open(bytes)?;
-            let payloads = split(payload(body)?, &sizes)?;
+            let payloads = EventBatch::split(payload(body)?, &sizes).filter(|_| !sizes.is_empty());
+            let payloads = payloads.ok_or_else(|| InvalidRow("events: their sizes do not fit".into()))?;
             Row::Events(EventBatch { last: EventSeq(number), at, payloads })
         }
         Kind::Item => {
@@ -228,8 +226,7 @@ pub fn decode_row(of: &SessionKey, key: &RowKey, bytes: &[u8]) -> Result<Row, In
         Kind::Pending => {
             let (head, body): (PendingHead, _) = open(bytes)?;
             let (order, incarnation, call, kind, (needed, answered, last_answer), deadline, opened_at) = head;
-            let id: PendingId = name(key)?;
-            let (key, body) = (of.clone(), payload(body)?);
+            let (id, key, body) = (name(key)?, of.clone(), payload(body)?);
             let call = PendingCall {
                 key,
                 incarnation,
@@ -303,26 +300,6 @@ fn payload(body: &[u8]) -> Result<Payload, InvalidRow> {
     let (digest, bytes) =
         body.split_first_chunk::<DIGEST_BYTES>().ok_or_else(|| InvalidRow("it was cut off".into()))?;
     Payload::from_stored(bytes.to_vec(), Digest(*digest)).map_err(|why| InvalidRow(why.to_string()))
-}
-
-fn split(all: Payload, sizes: &[usize]) -> Result<Vec<Payload>, InvalidRow> {
-    if let [size] = sizes
-        && *size == all.len()
-    {
-        return Ok(vec![all]);
-    }
-    if sizes.is_empty()
-        || sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size)) != Some(all.len())
-    {
-        return Err(InvalidRow("events: their sizes do not fit".into()));
-    }
-    let mut from = 0;
-    let one = |size: &usize| {
-        let part = all.bytes().slice(from..from + size);
-        from += size;
-        Payload::new(part)
-    };
-    Ok(sizes.iter().map(one).collect())
 }
 
 fn to_json<T: Serialize>(value: &T) -> Vec<u8> {

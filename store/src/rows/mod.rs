@@ -30,6 +30,7 @@ mod snapshot;
 mod state_store;
 mod store;
 mod within;
+mod words;
 mod write;
 
 use std::sync::Arc;
@@ -53,6 +54,7 @@ pub use row::{At, EventBatch, Kind, Row, RowKey};
 pub use snapshot::{InOrder, Snapshot};
 pub use store::RowStore;
 pub use within::{Transaction, Within};
+pub use words::{answer_columns, interrupt_named, item_kind, wake_name, wake_named};
 pub use write::{Op, Prefix, Slot, Token, Verdict, Write};
 
 use crate::ids::{Incarnation, SessionKey};

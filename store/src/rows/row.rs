@@ -139,6 +139,29 @@ pub struct EventBatch {
 }
 
 impl EventBatch {
+    /// All payloads as one, for backends that keep a batch as one row: their bytes one after another, and
+    /// their sizes if there are several.
+    pub fn join(&self) -> (Payload, Option<Vec<usize>>) {
+        if let [one] = self.payloads.as_slice() {
+            return (one.clone(), None);
+        }
+        let bytes: Vec<&[u8]> = self.payloads.iter().map(|one| one.bytes().as_ref()).collect();
+        (Payload::new(bytes.concat()), Some(self.payloads.iter().map(Payload::len).collect()))
+    }
+
+    /// Takes apart what [`join`](Self::join) put together. Without sizes there is one payload. None: the
+    /// sizes do not fit.
+    pub fn split(all: Payload, sizes: &[usize]) -> Option<Vec<Payload>> {
+        if sizes.is_empty() || sizes == [all.len()] {
+            return Some(vec![all]);
+        }
+        if sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(*size)) != Some(all.len()) {
+            return None;
+        }
+        let mut rest = all.bytes().clone();
+        Some(sizes.iter().map(|size| Payload::new(rest.split_to(*size))).collect())
+    }
+
     /// The events after number `after`.
     pub fn after(self, after: EventSeq) -> impl Iterator<Item = StoredEvent> {
         let first = self.last.0 + 1 - self.payloads.len() as u64;
@@ -151,6 +174,14 @@ impl EventBatch {
         })
     }
 }
+
+/// A value from what matches a pattern; else none.
+macro_rules! picked {
+    ($from:expr, $pattern:pat => $value:expr) => {
+        if let $pattern = $from { Some($value) } else { None }
+    };
+}
+pub(super) use picked;
 
 /// A row of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]

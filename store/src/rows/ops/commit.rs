@@ -3,13 +3,13 @@
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::{Facts, names};
 use super::super::read::Want;
-use super::super::row::{EventBatch, Kind, Row, RowKey};
+use super::super::row::{Kind, Row, RowKey, picked};
 use super::super::write::Op;
-use crate::ids::{CallId, Fence, InboxSeq, MessageSeq};
+use crate::ids::{CallId, Fence, InboxSeq};
 use crate::payload::Payload;
 use crate::rules::{CommitFacts, SessionRow, Unseen};
 use crate::time::Timestamp;
-use crate::{Applied, Commit, CommitOutcome, NewMessage, RunEnded, StagedResult, StoredMessage};
+use crate::{Applied, Commit, CommitOutcome, NewMessage, RunEnded, StagedResult};
 
 /// So many pending calls can one commit open before the order of later ones would be in doubt.
 const OPENED_MAX_BITS: u32 = 20;
@@ -113,25 +113,15 @@ impl CommitRun<'_> {
             }
             return Err(wants);
         }
-        let staged = calls.iter().filter_map(|key| {
-            if let Some(Row::Staged(result)) = facts.get(key) { Some(result.clone()) } else { None }
-        });
-        let mut pending: Vec<_> = closed
-            .iter()
-            .filter_map(|key| {
-                if let Some(Row::Pending { call, .. }) = facts.get(key) {
-                    Some((call.id.clone(), call.last_answer))
-                } else {
-                    None
-                }
-            })
-            .collect();
+        let staged = |key| picked!(facts.get(key), Some(Row::Staged(result)) => result.clone());
+        let answered = |key| picked!(facts.get(key), Some(Row::Pending { call, .. }) => (call.id.clone(), call.last_answer));
+        let mut pending: Vec<_> = closed.iter().filter_map(answered).collect();
         // Whether an id was used before is found out by writing it.
         let reopened = commit.open.iter().filter(|new| facts.get(&Row::opened(&new.id)).is_some());
         pending.extend(reopened.map(|new| (new.id.clone(), InboxSeq(0))));
         let there = |seq: &InboxSeq| facts.get(&Row::item(*seq)).is_some();
         Ok(CommitFacts {
-            staged: staged.collect(),
+            staged: calls.iter().filter_map(staged).collect(),
             pending,
             consumable: commit.consumed.iter().copied().filter(there).collect(),
             unseen: unseen.unwrap_or_default(),
@@ -176,10 +166,7 @@ impl CommitRun<'_> {
             draft.ops.push(Op::Clear(Kind::Start));
         }
         self.write_messages(&mut draft, facts, before, staged, now);
-        if !commit.events.is_empty() {
-            let batch = EventBatch { last: after.last_event, at: now, payloads: commit.events.clone() };
-            draft.put(Row::Events(batch));
-        }
+        draft.append_events(after.last_event, &commit.events, now);
         draft.ops.extend(self.closed().into_iter().map(Op::Delete));
         for (nth, new) in (0..).zip(&commit.open) {
             let order = (after.version.0 << OPENED_MAX_BITS) + nth;
@@ -223,10 +210,7 @@ impl CommitRun<'_> {
             NewMessage::Inline(payload) => Some(payload),
             NewMessage::Promote(call) => result(call),
         });
-        for (seq, payload) in (before.last_message.0 + 1..).zip(payloads) {
-            let message = StoredMessage { seq: MessageSeq(seq), at: now, payload: payload.clone() };
-            draft.put(Row::Message(message));
-        }
+        draft.append_messages(before.last_message, payloads, now);
         let is_promoted = |call: &CallId| self.promoted().any(|promoted| promoted == call);
         if self.commit.ends_staging() && !self.promotes_all(facts) {
             draft.ops.push(Op::Clear(Kind::Staged));

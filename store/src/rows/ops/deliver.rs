@@ -3,7 +3,7 @@
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::{Facts, names};
 use super::super::read::Want;
-use super::super::row::{Kind, Row, RowKey};
+use super::super::row::{Kind, Row, RowKey, picked};
 use crate::ids::InboxSeq;
 use crate::payload::Digest;
 use crate::rules::{PendingFacts, SessionRow};
@@ -106,7 +106,7 @@ pub(super) fn accept_all<'a>(
 }
 
 fn known(facts: &Facts, key: &RowKey) -> Option<(InboxSeq, Digest)> {
-    if let Some(Row::Key { seq, content, .. }) = facts.get(key) { Some((*seq, *content)) } else { None }
+    picked!(facts.get(key), Some(Row::Key { seq, content, .. }) => (*seq, *content))
 }
 
 type Arrived = (StoredItem, Option<crate::time::Timestamp>, Vec<Row>);

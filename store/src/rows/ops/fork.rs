@@ -3,11 +3,11 @@
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;
 use super::super::read::Want;
-use super::super::row::{EventBatch, Row};
+use super::super::row::Row;
 use super::super::write::Prefix;
-use crate::ids::{CheckpointId, MessageSeq, SessionKey};
+use crate::ids::{CheckpointId, SessionKey};
 use crate::rules::{SessionRow, was_deleted};
-use crate::{Checkpoint, ForkOutcome, NewFork, StoredMessage};
+use crate::{Checkpoint, ForkOutcome, NewFork};
 
 /// Makes a fork. The source was read before.
 pub(in super::super) struct Fork<'a> {
@@ -63,20 +63,8 @@ impl Ask for Fork<'_> {
         draft.put(Row::Labels(new.labels.clone()));
         draft.put(Row::Definition(new.definition.clone()));
         draft.put(Row::State(new.state.payload.clone()));
-        for (seq, payload) in (checkpoint.last_message.0 + 1..).zip(&new.messages) {
-            draft.put(Row::Message(StoredMessage {
-                seq: MessageSeq(seq),
-                at: now,
-                payload: payload.clone(),
-            }));
-        }
-        if !new.events.is_empty() {
-            draft.put(Row::Events(EventBatch {
-                last: row.last_event,
-                at: now,
-                payloads: new.events.clone(),
-            }));
-        }
+        draft.append_messages(checkpoint.last_message, &new.messages, now);
+        draft.append_events(row.last_event, &new.events, now);
         draft.put(Row::Checkpoint(row.checkpoint(new.state.payload.clone(), now)));
         draft.copy = Some(Prefix {
             from: self.from.clone(),

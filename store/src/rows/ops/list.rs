@@ -2,7 +2,7 @@
 
 use super::super::index::{PendingPlace, SessionPlace};
 use super::super::read::Found;
-use super::super::row::Row;
+use super::super::row::{Row, picked};
 use crate::payload::Digest;
 use crate::rules::PageRoom;
 use crate::{PAGE_BYTES_MAX, Page, PageCursor, PageRequest, PendingCall, PendingQuery, StoreError};
@@ -47,7 +47,7 @@ pub(in super::super) fn place<P: Place>(bytes: &[u8], operation: &'static str) -
 /// The open pending calls that were read of a session, at the places that are meant, in the order of their list.
 pub(in super::super) fn pending(found: Found, is_meant: impl Fn(&PendingPlace) -> bool) -> Vec<PendingCall> {
     let rows = found.rows.into_iter().flatten();
-    let calls = rows.filter_map(|row| if let Row::Pending { call, .. } = row { Some(call) } else { None });
+    let calls = rows.filter_map(|row| picked!(row, Row::Pending { call, .. } => call));
     let mut calls: Vec<_> = calls.map(|call| (PendingPlace::of(&call), call)).collect();
     calls.retain(|(place, _)| is_meant(place));
     calls.sort_by(|(a, _), (b, _)| a.cmp(b));

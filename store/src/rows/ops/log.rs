@@ -2,7 +2,7 @@
 
 use super::super::facts::Facts;
 use super::super::read::{Found, Want};
-use super::super::row::{Kind, Row};
+use super::super::row::{Kind, Row, picked};
 use crate::ids::{CheckpointId, EventSeq, InboxSeq};
 use crate::rules::PageRoom;
 use crate::{
@@ -52,7 +52,7 @@ pub(in super::super) fn inbox_page(found: Found, after: InboxSeq, limit: u32) ->
     let last = found.row().map(|row| row.last_item).unwrap_or_default();
     let rows = found.rows.into_iter().flatten();
     let items: Vec<StoredItem> =
-        rows.filter_map(|row| if let Row::Item { item, .. } = row { Some(item) } else { None }).collect();
+        rows.filter_map(|row| picked!(row, Row::Item { item, .. } => item)).collect();
     let read: usize = items.iter().map(|item| item.payload.len()).sum();
     // A read that ended for its bytes may have left more behind.
     let cut = read >= PAGE_BYTES_MAX && items.last().is_some_and(|item| item.seq < last);
@@ -114,28 +114,17 @@ pub(in super::super) fn event_page(
 
 /// The runs that were read, each with its place.
 pub(in super::super) fn runs(rows: Vec<Row>) -> Vec<(Vec<u8>, RunRecord)> {
-    let run =
-        |row| if let Row::Run(run) = row { Some((run.epoch.0.to_be_bytes().to_vec(), run)) } else { None };
+    let run = |row| picked!(row, Row::Run(run) => (run.epoch.0.to_be_bytes().to_vec(), run));
     rows.into_iter().filter_map(run).collect()
 }
 
 /// The checkpoints that were read, each with its place.
 pub(in super::super) fn checkpoints(rows: Vec<Row>) -> Vec<(Vec<u8>, Checkpoint)> {
-    let checkpoint = |row| {
-        if let Row::Checkpoint(checkpoint) = row {
-            Some((checkpoint.id.0.to_be_bytes().to_vec(), checkpoint))
-        } else {
-            None
-        }
-    };
+    let checkpoint = |row| picked!(row, Row::Checkpoint(at) => (at.id.0.to_be_bytes().to_vec(), at));
     rows.into_iter().filter_map(checkpoint).collect()
 }
 
 /// The checkpoint `id`, if it was read.
 pub(in super::super) fn checkpoint(facts: &Facts, id: CheckpointId) -> Option<Checkpoint> {
-    if let Some(Row::Checkpoint(checkpoint)) = facts.get(&Row::checkpoint(id)) {
-        Some(checkpoint.clone())
-    } else {
-        None
-    }
+    picked!(facts.get(&Row::checkpoint(id)), Some(Row::Checkpoint(checkpoint)) => checkpoint.clone())
 }

@@ -2,7 +2,7 @@
 
 use super::super::facts::Facts;
 use super::super::read::Want;
-use super::super::row::{Kind, Row, RowKey};
+use super::super::row::{Kind, Row, RowKey, picked};
 use crate::payload::Payload;
 use crate::rules::{PageRoom, SessionRow};
 use crate::{
@@ -27,68 +27,52 @@ pub(in super::super) fn surroundings() -> Vec<Want> {
 
 impl Facts {
     pub(super) fn labels(&self) -> Labels {
-        if let Some(Row::Labels(labels)) = self.get(&RowKey::one(Kind::Labels)) {
-            labels.clone()
-        } else {
-            Labels::default()
-        }
+        let labels = self.get(&RowKey::one(Kind::Labels));
+        picked!(labels, Some(Row::Labels(labels)) => labels.clone()).unwrap_or_default()
     }
 
     fn definition(&self) -> Result<Payload, StoreError> {
-        if let Some(Row::Definition(payload)) = self.get(&RowKey::one(Kind::Definition)) {
-            Ok(payload.clone())
-        } else {
-            Err(StoreError::new(StoreErrorKind::Corrupt, "", "definition: it is missing"))
-        }
+        let definition = self.get(&RowKey::one(Kind::Definition));
+        picked!(definition, Some(Row::Definition(payload)) => payload.clone())
+            .ok_or_else(|| StoreError::new(StoreErrorKind::Corrupt, "", "definition: it is missing"))
     }
 
     fn state(&self) -> Option<Payload> {
-        if let Some(Row::State(payload)) = self.get(&RowKey::one(Kind::State)) {
-            Some(payload.clone())
-        } else {
-            None
-        }
+        picked!(self.get(&RowKey::one(Kind::State)), Some(Row::State(payload)) => payload.clone())
     }
 
     /// The staged results that are known, in the order of their calls.
     pub(super) fn staged(&self) -> Vec<StagedResult> {
-        let staged = self
-            .of(Kind::Staged)
-            .filter_map(|row| if let Row::Staged(result) = row { Some(result.clone()) } else { None });
-        staged.collect()
+        let staged = self.of(Kind::Staged);
+        staged.filter_map(|row| picked!(row, Row::Staged(result) => result.clone())).collect()
     }
 
     /// The open pending calls that are known, in the order they were opened.
     fn pending(&self) -> Vec<PendingCall> {
-        let mut pending: Vec<(u64, &PendingCall)> = self
-            .of(Kind::Pending)
-            .filter_map(
-                |row| if let Row::Pending { order, call } = row { Some((*order, call)) } else { None },
-            )
-            .collect();
+        let pending = self.of(Kind::Pending);
+        let pending = pending.filter_map(|row| picked!(row, Row::Pending { order, call } => (*order, call)));
+        let mut pending: Vec<(u64, &PendingCall)> = pending.collect();
         pending.sort_by_key(|(order, _)| *order);
         pending.into_iter().map(|(_, call)| call.clone()).collect()
     }
 
     /// The record of a run, if it is known.
     pub(super) fn run(&self, epoch: crate::ids::Epoch) -> Option<RunRecord> {
-        if let Some(Row::Run(run)) = self.get(&Row::run(epoch)) { Some(run.clone()) } else { None }
+        picked!(self.get(&Row::run(epoch)), Some(Row::Run(run)) => run.clone())
     }
 
     /// The session as `row` has it, with what was read around it.
     pub(in super::super) fn session(&self, row: &SessionRow) -> Result<Session, StoreError> {
-        let starts = self
-            .of(Kind::Start)
-            .filter_map(|row| if let Row::Start(call) = row { Some(call.clone()) } else { None });
-        let staged = Staged { results: self.staged(), starts: starts.collect() };
+        let starts = self.of(Kind::Start);
+        let starts = starts.filter_map(|row| picked!(row, Row::Start(call) => call.clone())).collect();
+        let staged = Staged { results: self.staged(), starts };
         Ok(row.session(self.labels(), self.definition()?, self.state(), staged))
     }
 
     /// The claim that `row` stands for; `arrived` came with it.
     pub(super) fn claim(&self, row: &SessionRow, arrived: Vec<StoredItem>) -> Result<Claim, StoreError> {
-        let there = self
-            .of(Kind::Item)
-            .filter_map(|row| if let Row::Item { item, .. } = row { Some(item.clone()) } else { None });
+        let there = self.of(Kind::Item);
+        let there = there.filter_map(|row| picked!(row, Row::Item { item, .. } => item.clone()));
         let mut room = PageRoom::new(INBOX_PAGE as usize);
         let inbox = there.chain(arrived).take_while(|item| room.takes(item.payload.len())).collect();
         let claim = row.newest_claim(self.session(row)?, self.pending(), inbox, self.now);
