@@ -145,7 +145,7 @@ pub(crate) fn found(key: &SessionKey, wants: &[Want], reply: &mut Reply) -> Resu
     };
     let owner = Owner { key, incarnation: row.incarnation };
     // The script reads a little more than goes in, never less.
-    let all = |want| Ok(answered(&owner, want, reply)?.into_iter().map(Ok));
+    let all = |want| Ok::<_, Fault>(answered(&owner, want, reply)?.into_iter().map(Ok));
     let rows = read_wants(wants, all)?;
     Ok(Found { now, slot, rows })
 }
@@ -154,7 +154,7 @@ pub(crate) fn found(key: &SessionKey, wants: &[Want], reply: &mut Reply) -> Resu
 fn answered(owner: &Owner<'_>, want: &Want, reply: &mut Reply) -> Result<Vec<Row>, Fault> {
     let mut list = reply.list()?;
     let mut rows = Vec::new();
-    if let (_, Which::Names(names)) = (want.kind, &want.which)
+    if let Which::Names(names) = &want.which
         && want.kind != Kind::Pending
     {
         return if names.is_empty() { Ok(rows) } else { by_names(want.kind, names, &mut list) };
