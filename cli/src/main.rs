@@ -17,6 +17,7 @@ mod print;
 mod signals;
 mod source;
 mod store;
+mod sub_agents;
 mod temporary;
 
 use std::io::IsTerminal;

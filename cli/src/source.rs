@@ -14,18 +14,20 @@ use holdover_core::mode::Mode;
 use holdover_core::payload::Payload;
 use holdover_core::skill::READ_SKILL;
 use holdover_core::store::{Labels, Queues, Session};
-use holdover_core::tool::ToolSpec;
+use holdover_core::tool::{RunsOn, ToolSpec};
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{Agent, AgentSource, Definition};
 use holdover_tools::{CommandTool, LocalSandboxes, Root, SandboxOptions, Sandboxes, Skills, ToolSet};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::gate::{self, GateRef};
 #[cfg(not(feature = "mcp"))]
 use crate::left_out::mcp;
 #[cfg(feature = "mcp")]
 use crate::mcp;
+use crate::sub_agents::{self, Origin, SubAgentRecipe};
 
 /// The name by which other programs know this one.
 pub(crate) const PROGRAM: &str = "holdover";
@@ -52,7 +54,7 @@ impl Maker {
             return Self::Own;
         }
         let source = Definition::read(&session.definition).ok().and_then(|definition| definition.source);
-        match source.map(Recipe::deserialize) {
+        match source.map(Origin::read) {
             Some(Ok(_)) => Self::Older(session.queue.clone()),
             Some(Err(_)) | None => Self::Other(session.labels.0.get(Labels::PROGRAM).cloned()),
         }
@@ -78,9 +80,14 @@ pub(crate) struct Blueprint {
     /// The tools that the agent's MCP servers reported; empty until they were [asked](Self::discover).
     pub(crate) mcp_tools: Vec<ToolSpec>,
     /// The schema of the value that each turn must return.
-    pub(crate) output_schema: Option<serde_json::Value>,
-    /// The remaining settings.
+    pub(crate) output_schema: Option<Value>,
+    /// The remaining settings; for a sub-agent, those of the agent at the top.
     pub(crate) recipe: Recipe,
+    /// The way from the agent at the top down to this one, if this is a sub-agent.
+    pub(crate) path: Vec<ToolName>,
+    /// The source that was stored for the agent at the top, if this was read from a store. What replaces its settings in
+    /// this process is not stored with its children.
+    pub(crate) source: Option<Value>,
 }
 
 /// Whether a field has its default value, and need not be written.
@@ -133,6 +140,9 @@ pub(crate) struct Recipe {
     /// The sandbox in which file tools and commands work, instead of the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sandbox: Option<SandboxOptions>,
+    /// The agent's sub-agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sub_agents: Vec<SubAgentRecipe>,
 }
 
 /// A fallback model of an agent.
@@ -152,7 +162,11 @@ impl Blueprint {
         let Definition { mut spec, source } =
             Definition::read(definition).map_err(|error| format!("definition: {error}"))?;
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
-        let recipe = Recipe::deserialize(source).map_err(|error| format!("definition: source: {error}"))?;
+        let Origin { source, recipe, path } =
+            Origin::read(source).map_err(|why| format!("definition: {why}"))?;
+        // The tools that give tasks to sub-agents come with these.
+        spec.tools.retain(|tool| tool.runs_on != RunsOn::Child);
+        spec.sub_agents.clear();
         let (mcp_tools, own): (Vec<_>, Vec<_>) = std::mem::take(&mut spec.tools)
             .into_iter()
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
@@ -162,13 +176,19 @@ impl Blueprint {
         let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
         let tools = built_in.map(|tool| tool.name.to_string()).collect();
         let output_schema = spec.output.take().map(|output| output.schema);
-        Ok(Self { spec, tools, mcp_tools, output_schema, recipe })
+        Ok(Self { spec, tools, mcp_tools, output_schema, recipe, path, source: Some(source) })
     }
 
-    /// Makes one model stand for all modes.
-    fn without_modes(&mut self) {
+    /// Returns the model of the agent.
+    pub(crate) fn model(&self) -> &ModelRef {
+        sub_agents::model_at(&self.recipe, &self.path)
+    }
+
+    /// Makes one model stand for all modes and all sub-agents.
+    fn with_one_model(&mut self) {
         self.recipe.models.clear();
         self.spec.mode_prices.clear();
+        self.recipe.sub_agents.iter_mut().for_each(SubAgentRecipe::without_models);
     }
 
     /// Asks the agent's MCP servers for their tools. Until then the agent has none of these.
@@ -203,16 +223,44 @@ impl Blueprint {
     }
 
     /// Builds the agent, or says what it lacks in this process.
-    pub(crate) fn build(&self) -> Result<Agent, String> {
+    pub(crate) fn build(&self) -> Result<Arc<Agent>, String> {
+        if self.path.is_empty() {
+            return self.build_top().map(Arc::new);
+        }
+        let mut agent = Arc::new(self.top()?.build_top()?);
+        for name in &self.path {
+            let below = agent.sub_agent(name).map(Arc::clone);
+            agent = below.ok_or_else(|| format!("sub_agent {name}: is none of the agent's"))?;
+        }
+        Ok(agent)
+    }
+
+    /// The agent at the top, with as much of it as this sub-agent needs: so what the agent has besides need not be
+    /// there in this process.
+    fn top(&self) -> Result<Self, String> {
+        let mut top = self.clone();
+        top.spec = sub_agents::spec_of_top(&self.spec, &self.path)?;
+        top.recipe.sub_agents = sub_agents::only(&self.recipe.sub_agents, &self.path);
+        let own = sub_agents::at(&self.recipe.sub_agents, &self.path).map_or(&[][..], |own| &own.tools);
+        top.recipe.commands.retain(|command| own.contains(&command.name));
+        top.recipe.mcp.retain(|server| self.mcp_tools.iter().any(|tool| server.has(tool.name.as_str())));
+        top.path.clear();
+        Ok(top)
+    }
+
+    fn build_top(&self) -> Result<Agent, String> {
         let Recipe { version, model, models, skills, fallback, root, commands, pass_environment, .. } =
             &self.recipe;
         let root = Root::open(root).map_err(|error| error.to_string())?;
         let tools = ToolSet::new(root).pass_environment(pass_environment);
-        let source = serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?;
+        let source = match &self.source {
+            Some(stored) => stored.clone(),
+            None => serde_json::to_value(&self.recipe).map_err(|error| error.to_string())?,
+        };
         let queue = QueueLabel::new(QUEUE).map_err(|error| error.to_string())?;
         let spec = &self.spec;
         let mut agent = Agent::builder(&spec.name)
-            .queue(queue)
+            .queue(queue.clone())
             .instructions(&spec.instructions)
             .mode(spec.mode)
             .shared_model(connect(model).map_err(|error| error.detail)?)
@@ -271,6 +319,10 @@ impl Blueprint {
                 agent = agent.shared_tool(tool);
             }
         }
+        for sub_agent in &self.recipe.sub_agents {
+            let wrong = |why: String| format!("sub_agent {}: {why}", sub_agent.name);
+            agent = agent.sub_agent(sub_agent.build(&queue).map_err(wrong)?);
+        }
         for tool in &spec.human_only {
             agent = agent.human_only(tool.clone());
         }
@@ -306,15 +358,15 @@ pub(crate) struct StoredAgents {
 
 impl StoredAgents {
     /// Builds the agent that `definition` describes.
-    pub(crate) fn rebuild(&self, definition: &Payload) -> Result<Agent, String> {
+    pub(crate) fn rebuild(&self, definition: &Payload) -> Result<Arc<Agent>, String> {
         let mut blueprint = Blueprint::stored(definition)?;
         if let Some(model) = &self.model {
             blueprint.recipe.model = model.clone();
-            blueprint.without_modes();
+            blueprint.with_one_model();
         }
         if let Some(url) = &self.base_url {
             blueprint.recipe.model.base_url = Some(url.clone());
-            blueprint.without_modes();
+            blueprint.with_one_model();
         }
         blueprint.build()
     }
@@ -323,7 +375,7 @@ impl StoredAgents {
 #[async_trait]
 impl AgentSource for StoredAgents {
     async fn agent(&self, _queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
-        self.rebuild(definition).map(Arc::new).map_err(|why| ErrorInfo::new("agent.not_built", why))
+        self.rebuild(definition).map_err(|why| ErrorInfo::new("agent.not_built", why))
     }
 
     /// Accepts every session, because everything that begins here is stored with all that its agent is built

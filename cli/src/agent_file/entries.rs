@@ -4,6 +4,7 @@ use std::path::Path;
 
 use holdover_core::agent::{Limits, Prices};
 use holdover_models::ModelRef;
+use holdover_runtime_local::SubAgent;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Visitor};
@@ -111,30 +112,49 @@ impl PricedEntry {
 
 /// Core's [`Limits`], as a file writes them.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct LimitsEntry(#[serde(with = "LimitsTable")] pub(super) Limits);
+pub(super) struct LimitsEntry(#[serde(with = "limits::Table")] pub(super) Limits);
 
-/// Core's [`Limits`], in which `"none"` lifts a bound that applies by default.
-#[derive(Deserialize)]
-#[serde(remote = "Limits", default = "Limits::default", deny_unknown_fields)]
-struct LimitsTable {
-    max_steps: u32,
-    #[serde(deserialize_with = "or_none")]
-    max_tokens: Option<u64>,
-    #[serde(deserialize_with = "or_none")]
-    max_cost_microusd: Option<u64>,
-    #[serde(deserialize_with = "or_none")]
-    max_run_ms: Option<u64>,
-    prices: Prices,
-    max_output_tokens: u32,
-    tool_timeout_ms: u64,
-    #[serde(deserialize_with = "or_none")]
-    answer_timeout_ms: Option<u64>,
-    result_bytes_max: usize,
-    error_bytes_max: usize,
-    result_chars_shown: usize,
-    stop_grace_ms: u64,
-    corrections_max: u32,
+/// The same for a sub-agent, whose limits are lower unless it says otherwise.
+#[derive(Debug, Deserialize)]
+pub(super) struct LimitsOfSubAgent(#[serde(with = "limits_of_sub_agent::Table")] pub(super) Limits);
+
+/// Makes a table of core's [`Limits`], in which `"none"` lifts a bound that applies by default.
+macro_rules! limits_table {
+    ($module:ident, $usual:expr) => {
+        mod $module {
+            use super::*;
+
+            fn usual() -> Limits {
+                $usual
+            }
+
+            #[derive(Deserialize)]
+            #[serde(remote = "Limits", default = "usual", deny_unknown_fields)]
+            pub(super) struct Table {
+                max_steps: u32,
+                #[serde(deserialize_with = "or_none")]
+                max_tokens: Option<u64>,
+                #[serde(deserialize_with = "or_none")]
+                max_cost_microusd: Option<u64>,
+                #[serde(deserialize_with = "or_none")]
+                max_run_ms: Option<u64>,
+                prices: Prices,
+                max_output_tokens: u32,
+                tool_timeout_ms: u64,
+                #[serde(deserialize_with = "or_none")]
+                answer_timeout_ms: Option<u64>,
+                result_bytes_max: usize,
+                error_bytes_max: usize,
+                result_chars_shown: usize,
+                stop_grace_ms: u64,
+                corrections_max: u32,
+            }
+        }
+    };
 }
+
+limits_table!(limits, Limits::default());
+limits_table!(limits_of_sub_agent, SubAgent::limits_unless_set());
 
 fn or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     struct OrNone;

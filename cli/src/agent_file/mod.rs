@@ -2,6 +2,7 @@
 
 mod entries;
 mod reading;
+mod sub_agents;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -18,6 +19,7 @@ use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction};
 use holdover_core::ids::ToolName;
 use holdover_core::message::{MessagePolicy, WhileAsking};
 use holdover_core::mode::Mode;
+use holdover_core::skill::READ_SKILL;
 use holdover_mcp::McpServer;
 use holdover_models::{ModelRef, Provider};
 use holdover_tools::{CommandTool, SandboxOptions, Skills};
@@ -26,6 +28,7 @@ use serde_json::Value;
 use toml::Spanned;
 
 use entries::{LimitsEntry, ModelEntry, PricedEntry};
+use sub_agents::{Above, SubAgentEntry};
 use wrong::Wrong;
 
 use crate::exit::Failure;
@@ -51,6 +54,7 @@ struct AgentFile {
     tools: Vec<Spanned<String>>,
     tool: Vec<Spanned<CommandTool>>,
     mcp: Vec<Spanned<McpServer>>,
+    agent: Vec<Spanned<SubAgentEntry>>,
     approval: Vec<Spanned<ApprovalRule>>,
     permissions: PermissionMode,
     always_allow: Vec<Spanned<String>>,
@@ -87,6 +91,13 @@ pub(crate) struct Instead {
     pub(crate) root: Option<PathBuf>,
 }
 
+impl Instead {
+    /// Whether the command line says which model is asked. It is asked in all modes and by all sub-agents then.
+    fn names_model(&self) -> bool {
+        self.model.is_some() || self.base_url.is_some()
+    }
+}
+
 /// Reads the agent file at `path`. All paths in the result are absolute, so it means the same in any process.
 ///
 /// Errors are errors of use. Each is one line that names the file, and the line and the key if there is one.
@@ -108,8 +119,9 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     let mcp = tools::servers(file.mcp, folder).map_err(|(span, why)| at(span, why))?;
     // Which tools these have is known once they are asked.
     let is_theirs = |name: &str| mcp.iter().any(|server| name.starts_with(&server.prefix()));
-    let names: Vec<&str> =
+    let own: Vec<&str> =
         tools.iter().map(String::as_str).chain(commands.iter().map(|tool| tool.name.as_str())).collect();
+    let names: Vec<&str> = own.iter().copied().chain(sub_agents::names(&file.agent)).collect();
     // One that is about no tool is a typing error that guards nothing.
     for rule in &file.approval {
         let pattern = &rule.get_ref().tool;
@@ -138,18 +150,16 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     let skills = skills(&file.skills, folder).map_err(|(span, why)| at(span, why))?;
     let output_schema = output_schema(file.output_schema, file.output_schema_file, folder)
         .map_err(|(span, why)| at(span, why))?;
-    let instructions = match (file.instructions, &file.instructions_file) {
-        (Some(_), Some(path)) => {
-            return Err(at(path.span(), "give either instructions or instructions_file".to_owned()));
-        }
-        (Some(text), None) => text,
-        (None, Some(path)) => {
-            let place = folder.join(path.get_ref());
-            small_file(&place)
-                .map_err(|why| at(path.span(), format!("instructions_file: {}: {why}", place.display())))?
-        }
-        (None, None) => String::new(),
+    let instructions = instructions(file.instructions, file.instructions_file.as_ref(), folder)
+        .map_err(|(span, why)| at(span, why))?;
+    let above = Above {
+        tools: own.iter().copied().chain((!skills.is_empty()).then_some(READ_SKILL)).collect(),
+        servers: &mcp,
+        path: String::new(),
+        folder,
+        own_models: !instead.names_model(),
     };
+    let sub_agents = sub_agents::read(file.agent, &above).map_err(|(span, why)| at(span, why))?;
     let (models, mode_prices) = models(file.models, folder, instead);
     let fallback = file.fallback.into_iter().map(|entry| {
         let (model, prices) = entry.beneath(folder);
@@ -202,8 +212,31 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
             gate: file.gate.map(Spanned::into_inner),
             pass_environment: file.pass_environment,
             sandbox,
+            sub_agents,
         },
+        path: Vec::new(),
+        source: None,
     })
+}
+
+/// Returns the instructions: the text, or that of a file beside this one.
+fn instructions(
+    text: Option<String>,
+    file: Option<&Spanned<PathBuf>>,
+    folder: &Path,
+) -> Result<String, (std::ops::Range<usize>, String)> {
+    match (text, file) {
+        (Some(_), Some(path)) => {
+            Err((path.span(), "instructions_file: give either instructions or instructions_file".to_owned()))
+        }
+        (Some(text), None) => Ok(text),
+        (None, Some(path)) => {
+            let place = folder.join(path.get_ref());
+            small_file(&place)
+                .map_err(|why| (path.span(), format!("instructions_file: {}: {why}", place.display())))
+        }
+        (None, None) => Ok(String::new()),
+    }
 }
 
 /// Returns the schema of the value that each turn must return: from a table, or from a JSON file beside this
@@ -256,7 +289,7 @@ fn models(
     instead: &Instead,
 ) -> (BTreeMap<Mode, ModelRef>, BTreeMap<Mode, Prices>) {
     let (mut models, mut all_prices) = (BTreeMap::new(), BTreeMap::new());
-    if instead.model.is_some() || instead.base_url.is_some() {
+    if instead.names_model() {
         return (models, all_prices);
     }
     for (mode, entry) in entries {

@@ -251,6 +251,52 @@ fn what_is_wrong_is_named_with_its_line() {
             "model = 'openai:m'\ninstructions_file = 'no-such.md'\n",
             "line 2: instructions_file: /agents/no-such.md: ",
         ),
+        ("model = 'openai:m'\n[[agent]]\nname = 'a'\n", "line 2: agent[0].description: is missing"),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nmax_steps = 1\n",
+            "line 5: agent[0].max_steps: there is no such key; known are name, description, ",
+        ),
+        ("model = 'openai:m'\n[[agent]]\nname = ''\ndescription = ''\n", "line 3: agent[0].name: "),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nlimits = { max_step = 1 }\n",
+            "line 5: agent[0].limits.max_step: there is no such key",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nfan_out_max = 1001\n",
+            "line 5: agent[0].fan_out_max: is 1001, expected 1 to 1000",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\ntimeout_seconds = 0\n",
+            "line 5: agent[0].timeout_seconds: is zero",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\ntools = ['sleep']\n",
+            "line 5: agent[0].tools: \"sleep\" is none of the parent's tools",
+        ),
+        (
+            "model = 'openai:m'\ntools = ['sleep']\n[[agent]]\nname = 'a'\ndescription = ''\n[[agent.agent]]\nname = 'b'\ndescription = ''\ntools = ['sleep']\n",
+            "line 9: agent[0].agent[0].tools: \"sleep\" is none of the parent's tools",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\n[[agent]]\nname = 'b'\ndescription = ''\ntools = ['a']\n",
+            "line 8: agent[1].tools: \"a\" is none of the parent's tools",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\n[[agent]]\nname = 'a'\ndescription = ''\n",
+            "line 6: agent[1].name: \"a\": is declared twice",
+        ),
+        (
+            "model = 'openai:m'\ntools = ['sleep']\n[[agent]]\nname = 'sleep'\ndescription = ''\n",
+            "line 4: agent[0].name: \"sleep\": a tool has this name",
+        ),
+        (
+            "model = 'openai:m'\ntools = ['sleep']\n[[agent]]\nname = 'a'\ndescription = ''\n[[agent.approval]]\ntool = 'sleep'\naction = 'ask'\n",
+            "line 6: agent[0].approval: tool \"sleep\" is none of the agent's tools",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\ninstructions = ''\ninstructions_file = 'x'\n",
+            "line 6: agent[0].instructions_file: give either instructions or",
+        ),
         ("model = \n", "line 1: "),
     ] {
         let found = read(text).expect_err(text);
@@ -283,6 +329,24 @@ fn a_sandbox_is_what_the_file_says_of_it_and_holds_some_tool() {
     }
 }
 
+#[test]
+fn a_model_of_the_command_line_stands_for_sub_agents_too() {
+    let text = "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nmodel = 'scripted:own.toml'\n";
+    let own = |instead: &Instead| {
+        let agent = parse(text, "stem", Path::new("/agents"), instead).unwrap();
+        agent.recipe.sub_agents[0].model.as_ref().map(|model| model.name.clone())
+    };
+    assert_eq!(own(&Instead::default()).as_deref(), Some("/agents/own.toml"));
+    assert_eq!(own(&Instead { model: "openai:n".parse().ok(), ..Instead::default() }), None);
+}
+
+#[test]
+fn a_rule_may_be_about_a_sub_agent() {
+    let agent = "model = 'openai:m'\n[[agent]]\nname = 'clerk'\ndescription = ''\n";
+    let rule = "[[approval]]\ntool = 'clerk'\naction = 'ask'\n";
+    assert_eq!(read(&format!("{agent}{rule}")).unwrap().recipe.approval.len(), 1);
+}
+
 /// The section of the page about one table; for the file itself, the whole page.
 fn on_page(table: &str) -> &'static str {
     let page = include_str!("../../../docs/agent-file.md");
@@ -293,7 +357,7 @@ fn on_page(table: &str) -> &'static str {
 #[test]
 fn the_page_of_the_agent_file_has_every_key() {
     let tables = ["model", "sandbox", "gate", "limits", "loops", "compaction", "retries", "breaker"];
-    let lists = ["tool", "mcp", "approval"];
+    let lists = ["tool", "mcp", "approval", "agent"];
     let heads = std::iter::once((String::new(), ""))
         .chain(tables.map(|table| (format!("[{table}]\n"), table)))
         .chain(lists.map(|table| (format!("[[{table}]]\n"), table)));

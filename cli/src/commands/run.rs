@@ -1,6 +1,5 @@
 //! `run`, `send`, `resume`, `retry`, `compact`: the commands that start a session or let it go on.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::ids::{SessionId, SessionKey};
@@ -34,7 +33,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let images = images_of(&briefing.images)?;
     let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
     blueprint.discover().await.map_err(refuse)?;
-    let agent = Arc::new(blueprint.build().map_err(refuse)?);
+    let agent = blueprint.build().map_err(refuse)?;
     let mut front = Front::open(common, Some(drive), IfMissing::Create).await?;
     let mut request =
         Execute::new(common.tenant.clone(), agent, message).labelled(Labels::from_iter(label.clone()));

@@ -16,7 +16,7 @@ use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::prompt::system_prompt;
 use holdover_core::provision::Provisioner;
-use holdover_core::skill::{SkillEntry, SkillSet};
+use holdover_core::skill::{READ_SKILL, SkillEntry, SkillSet};
 use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -392,7 +392,9 @@ impl AgentBuilder {
         child.spec.name = format!("{}>{name}", self.spec.name);
         child.version.clone_from(&self.version);
         for wanted in tools {
-            let tool = self.tools.iter().find(|tool| tool.spec().name == *wanted);
+            // A sub-agent is no tool that another could use: its children belong to this agent.
+            let is_it = |spec: &ToolSpec| spec.name == *wanted && spec.runs_on != RunsOn::Child;
+            let tool = self.tools.iter().find(|tool| is_it(tool.spec()));
             let tool = tool.ok_or_else(|| AgentError::UnknownTool {
                 agent: child.spec.name.clone(),
                 field: "sub_agent tools",
@@ -401,6 +403,9 @@ impl AgentBuilder {
             child.tools.push(Arc::clone(tool));
             if self.spec.human_only.contains(wanted) {
                 child.spec.human_only.insert(wanted.clone());
+            }
+            if wanted.as_str() == READ_SKILL {
+                child.skills.clone_from(&self.skills);
             }
         }
         let own = self.gate.clone().unwrap_or_else(|| Arc::new(RuleGate::default()));

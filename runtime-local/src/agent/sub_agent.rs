@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use holdover_core::agent::Limits;
 use holdover_core::children::{CHILDREN_MAX, ChildRules};
 use holdover_core::gate::PolicyGate;
-use holdover_core::ids::ToolName;
+use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::model::Model;
 use holdover_core::tool::{
     Bound, EffectClass, ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec,
@@ -49,9 +49,8 @@ impl SubAgent {
     /// A sub-agent called `name`. The description tells the parent's model what to give it to do.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
-        let limits = Limits::default().max_steps(STEPS_MAX).max_output_tokens(OUTPUT_TOKENS_MAX);
         Self {
-            builder: AgentBuilder::new(name.clone()).limits(limits),
+            builder: AgentBuilder::new(name.clone()).limits(Self::limits_unless_set()),
             name,
             description: description.into(),
             tools: Vec::new(),
@@ -94,6 +93,18 @@ impl SubAgent {
     /// parent has left limits them too.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.builder = self.builder.limits(limits);
+        self
+    }
+
+    /// The limits of the turns of its children unless others are [set](Self::limits).
+    pub fn limits_unless_set() -> Limits {
+        Limits::default().max_steps(STEPS_MAX).max_output_tokens(OUTPUT_TOKENS_MAX)
+    }
+
+    /// Sets the queue under which its children wait, instead of their agent's label. For programs that keep all their
+    /// agents in one queue: see [`AgentBuilder::queue`].
+    pub fn queue(mut self, queue: QueueLabel) -> Self {
+        self.builder = self.builder.queue(queue);
         self
     }
 

@@ -27,7 +27,7 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
             let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
             let mut blueprint = agent_file::read(file, &Instead::default())?;
             blueprint.discover().await.map_err(refuse)?;
-            let agent = OfFile(Arc::new(blueprint.build().map_err(refuse)?));
+            let agent = OfFile(blueprint.build().map_err(refuse)?);
             let labels = Labels::from_iter([(Labels::AGENT, blueprint.spec.name)]);
             let runtime = Runtime::new(front.store.shared(), agent, RuntimeOptions::default());
             (runtime, SessionQuery { labels, ..all })
@@ -65,7 +65,14 @@ impl AgentSource for OfFile {
     async fn agent(&self, _queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo> {
         let stored = Blueprint::stored(definition).map_err(|why| ErrorInfo::new("agent.not_built", why))?;
         match stored.recipe.version.as_deref() {
-            version if version == self.0.version() => Ok(Arc::clone(&self.0)),
+            version if version == self.0.version() => {
+                let mut agent = &self.0;
+                for name in &stored.path {
+                    let unknown = || ErrorInfo::new("agent.unknown", format!("no sub-agent {name} here"));
+                    agent = agent.sub_agent(name).ok_or_else(unknown)?;
+                }
+                Ok(Arc::clone(agent))
+            }
             version => {
                 let name = &stored.spec.name;
                 let called = version.map_or_else(|| name.clone(), |version| format!("{name}@{version}"));

@@ -58,7 +58,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     row("agent", &agent_label(&session.queue, &session.labels));
     match Blueprint::stored(&session.definition) {
         Ok(blueprint) => {
-            row("model", &blueprint.recipe.model.to_string());
+            row("model", &blueprint.model().to_string());
             row("root", &blueprint.recipe.root.display().to_string());
         }
         Err(why) => row("", &Maker::of(&session).elsewhere().unwrap_or(why)),
@@ -162,7 +162,7 @@ fn as_json(
     debts: &[Debt],
     runs: &[(RunRecord, RunReport)],
 ) -> Result<Value, Failure> {
-    let recipe = Blueprint::stored(&session.definition).ok().map(|blueprint| blueprint.recipe);
+    let blueprint = Blueprint::stored(&session.definition).ok();
     let machine = machine_of(session)?;
     let resumes = runs.iter().filter(|(_, report)| report.kind == RunKind::Resume).count();
     let runs: Vec<Value> = runs.iter().map(|(run, report)| print::run(run, report)).collect();
@@ -172,8 +172,8 @@ fn as_json(
         "outcome": outcome.map(|outcome| print::outcome(outcome, output, debts)),
         "agent": agent_label(&session.queue, &session.labels),
         "queue": session.queue,
-        "model": recipe.as_ref().map(|recipe| recipe.model.to_string()),
-        "root": recipe.as_ref().map(|recipe| &recipe.root),
+        "model": blueprint.as_ref().map(|blueprint| blueprint.model().to_string()),
+        "root": blueprint.as_ref().map(|blueprint| &blueprint.recipe.root),
         "labels": session.labels,
         "created_at": session.created_at,
         "updated_at": session.updated_at,

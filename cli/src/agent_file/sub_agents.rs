@@ -1,0 +1,161 @@
+//! The sub-agents of a file: its `[[agent]]` tables.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use holdover_core::children::CHILDREN_MAX;
+use holdover_core::gate::{ApprovalRule, PermissionMode};
+use holdover_core::ids::ToolName;
+use holdover_core::tool::Bound;
+use holdover_mcp::McpServer;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::entries::{LimitsOfSubAgent, ModelEntry};
+use super::{absolute_script, instructions};
+use crate::sub_agents::SubAgentRecipe;
+
+/// A place in the file, and the fault there.
+type Wrong = (Range<usize>, String);
+
+/// An `[[agent]]` table, as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SubAgentEntry {
+    name: Spanned<ToolName>,
+    description: String,
+    #[serde(default)]
+    instructions: Option<String>,
+    #[serde(default)]
+    instructions_file: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    model: Option<ModelEntry>,
+    #[serde(default)]
+    tools: Vec<Spanned<ToolName>>,
+    #[serde(default)]
+    approval: Vec<Spanned<ApprovalRule>>,
+    #[serde(default)]
+    permissions: Option<PermissionMode>,
+    #[serde(default)]
+    limits: Option<LimitsOfSubAgent>,
+    #[serde(default)]
+    fan_out_max: Option<Spanned<u32>>,
+    #[serde(default)]
+    timeout_seconds: Option<Spanned<Bound>>,
+    #[serde(default)]
+    agent: Vec<Spanned<SubAgentEntry>>,
+}
+
+/// The agent that has the sub-agents.
+pub(super) struct Above<'a> {
+    /// The names of its tools, without those of MCP servers.
+    pub(super) tools: Vec<&'a str>,
+    /// Its MCP servers: which tools they have is known once they are asked.
+    pub(super) servers: &'a [McpServer],
+    /// The path to it in the file, with a dot at its end unless it is the file itself.
+    pub(super) path: String,
+    /// The folder of the file.
+    pub(super) folder: &'a Path,
+    /// Whether sub-agents may have models of their own. The command line may give one for all.
+    pub(super) own_models: bool,
+}
+
+impl Above<'_> {
+    fn has(&self, name: &str) -> bool {
+        self.tools.contains(&name) || self.is_of_server(name)
+    }
+
+    fn is_of_server(&self, name: &str) -> bool {
+        self.servers.iter().any(|server| name.starts_with(&server.prefix()))
+    }
+}
+
+/// Returns the names of the sub-agents in these tables.
+pub(super) fn names(entries: &[Spanned<SubAgentEntry>]) -> impl Iterator<Item = &str> {
+    entries.iter().map(|entry| entry.get_ref().name.get_ref().as_str())
+}
+
+/// Returns the sub-agents of the agent `above`. Texts and scripts are looked for beside the file.
+pub(super) fn read(
+    entries: Vec<Spanned<SubAgentEntry>>,
+    above: &Above<'_>,
+) -> Result<Vec<SubAgentRecipe>, Wrong> {
+    let mut read: Vec<SubAgentRecipe> = Vec::new();
+    for (index, entry) in entries.into_iter().enumerate() {
+        let entry = entry.into_inner();
+        let (place, name) = (entry.name.span(), entry.name.get_ref());
+        let path = format!("{}agent[{index}]", above.path);
+        let taken = if above.has(name.as_str()) {
+            Some("a tool has this name")
+        } else if read.iter().any(|other| other.name == *name) {
+            Some("is declared twice")
+        } else {
+            None
+        };
+        if let Some(why) = taken {
+            return Err((place, format!("{path}.name: {:?}: {why}", name.as_str())));
+        }
+        read.push(one(entry, above, &path)?);
+    }
+    Ok(read)
+}
+
+fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRecipe, Wrong> {
+    let at = |(place, why): Wrong| (place, format!("{path}.{why}"));
+    for (nth, tool) in entry.tools.iter().enumerate() {
+        let name = tool.get_ref();
+        let why = if !above.has(name.as_str()) {
+            "is none of the parent's tools"
+        } else if entry.tools.iter().take(nth).any(|other| other.get_ref() == name) {
+            "is listed twice"
+        } else {
+            continue;
+        };
+        return Err(at((tool.span(), format!("tools: {:?} {why}", name.as_str()))));
+    }
+    let own: Vec<&str> = entry.tools.iter().map(|tool| tool.get_ref().as_str()).collect();
+    for rule in &entry.approval {
+        let said = rule.get_ref();
+        if !own.iter().copied().chain(names(&entry.agent)).any(|name| said.is_about(name)) {
+            let why = format!("approval: tool {:?} is none of the agent's tools", said.tool);
+            return Err(at((rule.span(), why)));
+        }
+        said.check().map_err(|why| at((rule.span(), format!("approval: {why}"))))?;
+    }
+    if let Some(most) = &entry.fan_out_max {
+        if !(1..=CHILDREN_MAX).contains(most.get_ref()) {
+            let why = format!("fan_out_max: is {}, expected 1 to {CHILDREN_MAX}", most.get_ref());
+            return Err(at((most.span(), why)));
+        }
+    }
+    if let Some(timeout) = &entry.timeout_seconds {
+        if *timeout.get_ref() == Bound::At(0) {
+            return Err(at((timeout.span(), "timeout_seconds: is zero".to_owned())));
+        }
+    }
+    let instructions =
+        instructions(entry.instructions, entry.instructions_file.as_ref(), above.folder).map_err(at)?;
+    let below = Above {
+        tools: own,
+        // The tools of servers that it has are among its tools.
+        servers: &[],
+        path: format!("{path}."),
+        folder: above.folder,
+        own_models: above.own_models,
+    };
+    let sub_agents = read(entry.agent, &below)?;
+    let model = entry.model.filter(|_| above.own_models);
+    Ok(SubAgentRecipe {
+        name: entry.name.into_inner(),
+        description: entry.description,
+        instructions,
+        model: model.map(|ModelEntry(model)| absolute_script(model, above.folder)),
+        tools: entry.tools.into_iter().map(Spanned::into_inner).collect(),
+        approval: entry.approval.into_iter().map(Spanned::into_inner).collect(),
+        permissions: entry.permissions,
+        limits: entry.limits.map(|LimitsOfSubAgent(limits)| limits),
+        fan_out_max: entry.fan_out_max.map(Spanned::into_inner),
+        timeout_seconds: entry.timeout_seconds.map(Spanned::into_inner),
+        sub_agents,
+    })
+}

@@ -1,0 +1,107 @@
+//! Sub-agents of an agent file: their sessions are run by any process.
+//!
+//! Requirements: A61, A63, A64.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
+mod support;
+
+use support::{Fixture, Ran};
+
+const AGENT: &str = r#"
+name = "chief"
+model = "scripted:chief.toml"
+root = "files"
+tools = ["read_file", "write_file"]
+
+[[approval]]
+tool = "write_file"
+action = "ask"
+
+[[agent]]
+name = "clerk"
+description = "Writes and reads."
+instructions = "You are a clerk."
+tools = ["read_file", "write_file"]
+permissions = "full"
+"#;
+
+const SCRIPT: &str = r#"
+[[turns]]
+when = { system_contains = "You are a clerk.", user_contains = "read", nth = 1 }
+calls = [{ tool = "read_file", arguments = { path = "note.txt" } }]
+
+[[turns]]
+when = { system_contains = "You are a clerk.", user_contains = "write", nth = 1 }
+calls = [{ tool = "write_file", arguments = { path = "note.txt", content = "blue" } }]
+
+[[turns]]
+when = { system_contains = "You are a clerk.", result_of = "read_file", result_contains = "green", result_status = "done" }
+say = "The note says green."
+
+[[turns]]
+when = { system_contains = "You are a clerk.", result_of = "write_file", result_status = "done" }
+say = "The note is written."
+
+[[turns]]
+when = { result_of = "clerk", result_contains = "says green" }
+say = "The clerk read green."
+
+[[turns]]
+when = { result_of = "clerk", result_contains = "is written" }
+say = "The clerk wrote it."
+
+[[turns]]
+when = { user_contains = "look", nth = 1 }
+calls = [{ tool = "clerk", arguments = { tasks = ["read the note"] } }]
+
+[[turns]]
+when = { user_contains = "note", nth = 1 }
+calls = [{ tool = "clerk", arguments = { tasks = ["write the note"] } }]
+"#;
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    fixture.write("chief.toml", SCRIPT);
+    fixture.write("agent.toml", AGENT);
+    fixture.write("files/note.txt", "green");
+    fixture
+}
+
+fn work(fixture: &Fixture) -> Ran {
+    fixture.run(&["work", "--until-idle"]).ends(0)
+}
+
+/// The id of the only child.
+fn child(fixture: &Fixture) -> String {
+    let listed = fixture.run(&["sessions", "list", "--json"]).ends(0);
+    let ids = listed.lines().into_iter().map(|line| line["session"].as_str().unwrap().to_owned());
+    let children: Vec<String> = ids.filter(|id| id.starts_with("child-")).collect();
+    assert_eq!(children.len(), 1, "{listed:#?}");
+    children.into_iter().next().unwrap()
+}
+
+#[test]
+fn a61_a_worker_runs_the_child_and_the_parent_ends_with_its_result() {
+    let fixture = fixture();
+    fixture.run(&["run", "agent.toml", "--session", "s", "--detach", "look"]).ends(0);
+    // The file is not needed any more: all is stored with the sessions.
+    fixture.write("agent.toml", "");
+    work(&fixture);
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("The clerk read green.");
+    let id = child(&fixture);
+    fixture.run(&["sessions", "show", &id]).ends(0).says("chief>clerk").says("chief.toml");
+}
+
+#[test]
+fn a63_a_child_that_another_process_runs_passes_the_rules_of_its_parent() {
+    let fixture = fixture();
+    fixture.run(&["run", "agent.toml", "--session", "s", "--detach", "note"]).ends(0);
+    work(&fixture);
+    assert_eq!(fixture.read("files/note.txt"), "green", "a person is asked first");
+    let id = child(&fixture);
+    fixture.run(&["approve", &id]);
+    work(&fixture);
+    assert_eq!(fixture.read("files/note.txt"), "blue");
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("The clerk wrote it.");
+}
