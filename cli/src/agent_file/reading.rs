@@ -113,7 +113,8 @@ impl<'de> Deserializer<'de> for Node<'de> {
     ) -> Result<V::Value, Wrong> {
         if is_spanned(name) {
             let place = self.place.clone().unwrap_or_default();
-            return visitor.visit_map(SpannedDeserializer::new(self, place));
+            let read = visitor.visit_map(SpannedDeserializer::new(self, place.clone()));
+            return at(Some(place), read);
         }
         match &self.value {
             DeValue::Table(_) => self.deserialize_any(visitor),
