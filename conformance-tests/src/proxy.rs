@@ -178,7 +178,8 @@ impl Plan {
         }
     }
 
-    /// How many of the next `bytes` pass. Fewer: then the connection is cut.
+    /// Returns how many of the next `bytes` may pass in this direction, and counts them as passed. If the result is
+    /// less than `bytes`, the caller cuts the connection after them.
     fn pass(&self, way: Way, bytes: usize) -> usize {
         let mut seen = lock(&self.seen);
         let (so_far, most) = match (way, self.cut) {

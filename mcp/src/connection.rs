@@ -32,7 +32,8 @@ const TOOLS_MAX: usize = 512;
 /// How much of what a program said on its standard error is kept for an error message, in bytes.
 const STDERR_BYTES_MAX: usize = 2_048;
 
-/// How long is waited for the end of what a program says that is going down.
+/// How long to wait for a server program that has failed to close its standard error. After that, the error shows
+/// what was read so far.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// What a program sees of the environment unless more is named.

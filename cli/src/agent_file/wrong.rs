@@ -75,7 +75,7 @@ impl Wrong {
     }
 }
 
-/// Returns a key as a file writes it.
+/// Returns a key as it is spelled in TOML: bare if possible, else in quotes.
 fn spelled(key: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !key.is_empty() && key.chars().all(is_bare) { key.to_owned() } else { shown(key) }

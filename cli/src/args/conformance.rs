@@ -23,7 +23,7 @@ pub(crate) struct Conformance {
     /// The level to be judged; left out: the highest that the store claims
     #[arg(long, value_name = "LEVEL", value_parser = level())]
     pub(crate) level: Option<Level>,
-    /// Only the case, the category, or the cases whose id contains this
+    /// Run only the case with this id; if there is none, the category with this name; else all cases whose id contains it
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
     /// The order in which cases begin, and what they draw at random

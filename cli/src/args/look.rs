@@ -273,7 +273,7 @@ pub(crate) struct Machine {
     /// As a Mermaid state diagram
     #[arg(long, conflicts_with = "json")]
     pub(crate) mermaid: bool,
-    /// Every way to rest in at most so many moves, 12 at most; longer ones are cut off. Left out: 5
+    /// List every path to a state of rest, up to MOVES moves (at most 12); longer paths are cut off. Without MOVES: 5
     #[arg(long, value_name = "MOVES", num_args = 0..=1, default_missing_value = "5", conflicts_with = "mermaid", value_parser = clap::value_parser!(u8).range(1..=12))]
     pub(crate) paths: Option<u8>,
     /// From this state; left out: idle

@@ -87,7 +87,8 @@ pub struct Turn {
     /// The tools that are withheld from the model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
-    /// The number of steps that gave no value, or none that fits, though the turn must return one.
+    /// The number of times in this turn that the model should have returned a value and did not, or returned one
+    /// that does not fit the schema. Steps that only call other tools do not count.
     #[serde(default, skip_serializing_if = "is_default")]
     pub no_output: u32,
     /// The number of its steps after which hooks have corrected its course.
@@ -206,7 +207,8 @@ impl Turn {
         attempt.saturating_add(1)
     }
 
-    /// Whether a circuit still holds the model, as far as is known.
+    /// Returns whether an open breaker still blocks the model at `now`, as the turn last noted it. The breaker
+    /// that processes share may have changed since.
     pub(crate) fn is_held(&self, now: Timestamp) -> bool {
         self.held_until.is_some_and(|until| now < until)
     }

@@ -328,7 +328,7 @@ impl ClientAnswer {
         Self { is_error: true, ..Self::done(content) }
     }
 
-    /// Adds pictures for the model.
+    /// Sets the pictures that the model is shown beside the text, in place of any that were set before.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }

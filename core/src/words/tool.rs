@@ -257,7 +257,7 @@ impl ToolOutput {
         Self { content: content.into(), stop: false, changes: Vec::new(), images: Images::none() }
     }
 
-    /// Adds pictures for the model.
+    /// Sets the pictures that the model is shown beside the text, in place of any that were set before.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }

@@ -138,7 +138,7 @@ mod tests {
         frame
     }
 
-    /// A server that answers so many requests of each connection.
+    /// Serves one connection: answers the first `answers` requests, and does `instead` at the next.
     async fn serve(mut client: TcpStream, answers: u32, instead: Instead) -> std::io::Result<()> {
         client.read_exact(&mut [0; PREFACE_BYTES]).await?;
         client.write_all(&frame(SETTINGS, 0, 0, &[])).await?;

@@ -44,7 +44,8 @@ pub(super) trait Ask: Sync {
     }
 }
 
-/// What follows from facts.
+/// The result of deciding on facts: an answer, an error, a request to read more rows, or a write and the answer that
+/// follows it.
 pub(super) enum Decision<O> {
     /// Nothing is written.
     Answer(O),

@@ -1,5 +1,6 @@
-//! Calls that could not be run. They are retried as far as their class allows, and are counted once they are
-//! given up (requirements C49, C52).
+//! Calls that could not be run or gave no result. Such a call is sent again if its effect class allows that and
+//! retries are left. Otherwise the engine gives it up, and it counts towards `broken_calls_max` (requirements
+//! C49, C52).
 
 use std::time::Duration;
 

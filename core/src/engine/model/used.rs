@@ -27,7 +27,8 @@ impl Context {
         self.usage_of_part(used, self.prices_of_answer(), self.mind.tokens())
     }
 
-    /// The usage of a summary that was broken off; zero if none had begun.
+    /// Returns the usage of a request for a summary that gave none. Zero without `used`: the model had not begun
+    /// to answer.
     pub(crate) fn usage_of_broken_summary(&self, used: Option<PartialUse>) -> Usage {
         self.usage_of_part(used, self.prices_of_summary(), self.mind.tokens())
     }

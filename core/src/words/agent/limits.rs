@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// The most steps of one turn (`max_turns`): that many finished model calls, and the tool calls of the
-    /// last one still run.
+    /// The maximum number of steps in one turn. A step is one finished model call and the tool calls that it
+    /// asks for; those of the last step still run. A turn that would need more ends with `max_turns`, unless a
+    /// person grants more steps.
     pub max_steps: u32,
     /// The most tokens read and written over the whole session (`budget_exceeded`). A soft limit, checked in
     /// steering.
