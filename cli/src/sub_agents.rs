@@ -8,7 +8,7 @@ use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction, RuleGate};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::tool::Bound;
 use holdover_models::{ModelRef, connect};
-use holdover_runtime_local::{DEPTH_MAX, SubAgent};
+use holdover_runtime_local::{SUB_AGENT_DEPTH_MAX, SubAgent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -126,8 +126,8 @@ impl Origin {
     pub(crate) fn read(mut source: Value) -> Result<Self, String> {
         let mut path = Vec::new();
         while source.get("sub_agent").is_some() {
-            if path.len() >= usize::try_from(DEPTH_MAX).unwrap_or(usize::MAX) {
-                return Err(format!("source: sub_agent: lies deeper than {DEPTH_MAX}"));
+            if path.len() >= usize::try_from(SUB_AGENT_DEPTH_MAX).unwrap_or(usize::MAX) {
+                return Err(format!("source: sub_agent: lies deeper than {SUB_AGENT_DEPTH_MAX}"));
             }
             let child =
                 SourceOfChild::deserialize(source).map_err(|error| format!("source: sub_agent: {error}"))?;

@@ -27,7 +27,7 @@ mod runtime;
 mod source;
 mod worker;
 
-pub use agent::{Agent, AgentBuilder, ClientTool, DEPTH_MAX, Definition, SubAgent};
+pub use agent::{Agent, AgentBuilder, ClientTool, Definition, SUB_AGENT_DEPTH_MAX, SubAgent};
 pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
 pub use error::{AgentError, RuntimeError, RuntimeErrorKind};

@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use holdover_store::ids::SessionKey;
 use holdover_store::rows::RowStore;
 use holdover_store::time::Timestamp;
-use holdover_store::{Capabilities, Layered, StoreError};
+use holdover_store::{Capabilities, StoreError};
 use tokio::time::Instant;
 
 use crate::args::Args;
@@ -31,7 +31,7 @@ use crate::wire::{Pauses, Wire};
 /// Cheap to clone; clones share their connections. Needs a tokio runtime.
 #[derive(Clone)]
 pub struct RedisStore {
-    pub(crate) rows: Layered<RowStore<RedisRows>, Shared>,
+    pub(crate) rows: RowStore<RedisRows>,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -104,8 +104,7 @@ impl RedisStore {
         if is_unfinished {
             shared.finish(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
         }
-        let rows = RowStore::new(RedisRows(Arc::clone(&shared)));
-        Ok(Self { rows: Layered::new(rows, Arc::clone(&shared)), shared })
+        Ok(Self { rows: RowStore::new(RedisRows(Arc::clone(&shared))), shared })
     }
 
     /// Opens the store named by `redis://…` or `redis+cluster://…`, or by `rediss://…` or `rediss+cluster://…` with

@@ -171,12 +171,14 @@ async fn calls_of_one_deadline_are_all_listed(t: Bench) -> CaseResult {
     }
     let expected = |sessions: &[&str], kinds: &[PendingKind]| -> Vec<String> {
         let mut all = Vec::new();
+        let mut kinds: Vec<&str> = kinds.iter().map(PendingKind::as_str).collect();
+        kinds.sort_unstable();
         for leases in deadlines {
             for session in sessions {
                 for number in 0..3 {
-                    for kind in kinds {
+                    for kind in &kinds {
                         let leases = leases.unwrap_or(0);
-                        all.push(format!("{session}/{leases}-{number}-{}", kind.as_str()));
+                        all.push(format!("{session}/{leases}-{number}-{kind}"));
                     }
                 }
             }

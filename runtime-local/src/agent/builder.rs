@@ -21,7 +21,7 @@ use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::sub_agent::{DEPTH_MAX, Parts, SubAgent, SubAgentTool};
+use super::sub_agent::{Parts, SUB_AGENT_DEPTH_MAX, SubAgent, SubAgentTool};
 use super::{Agent, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
 use crate::error::AgentError;
 use crate::hooks::Hooks;
@@ -374,9 +374,9 @@ impl AgentBuilder {
         let mut built = BTreeMap::new();
         for sub_agent in std::mem::take(&mut self.sub_agents) {
             let Parts { spec, builder, tools, rules } = sub_agent.into_parts(&self.spec.name)?;
-            if depth >= DEPTH_MAX {
+            if depth >= SUB_AGENT_DEPTH_MAX {
                 let (agent, sub_agent) = (self.spec.name.clone(), spec.name);
-                return Err(AgentError::TooDeep { agent, sub_agent, depth_max: DEPTH_MAX });
+                return Err(AgentError::TooDeep { agent, sub_agent, depth_max: SUB_AGENT_DEPTH_MAX });
             }
             let child = self.bound(builder, &spec.name, &tools)?.build_at(depth + 1)?;
             self.spec.sub_agents.insert(spec.name.clone(), rules);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub use builder::AgentBuilder;
 pub use client_tool::ClientTool;
-pub use sub_agent::{DEPTH_MAX, SubAgent};
+pub use sub_agent::{SUB_AGENT_DEPTH_MAX, SubAgent};
 
 use holdover_core::agent::AgentSpec;
 use holdover_core::compaction::ResultSummariser;

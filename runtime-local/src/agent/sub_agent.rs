@@ -17,7 +17,7 @@ use super::AgentBuilder;
 use crate::error::AgentError;
 
 /// How deep sub-agents may lie: an agent's own, theirs, and theirs again.
-pub const DEPTH_MAX: u32 = 3;
+pub const SUB_AGENT_DEPTH_MAX: u32 = 3;
 
 /// The most steps of a child's turn, unless its sub-agent says otherwise.
 const STEPS_MAX: u32 = 10;
@@ -34,7 +34,7 @@ const OUTPUT_TOKENS_MAX: u32 = 8_000;
 ///
 /// A child can do no more than its parent. It has the tools of the parent that are [named](Self::tools), its calls
 /// pass the parent's gate and its own, of which the stricter counts, and its turn ends once the parent's steps, tokens
-/// or money are used up, or its deadline has passed. Sub-agents of sub-agents lie at most [`DEPTH_MAX`] deep.
+/// or money are used up, or its deadline has passed. Sub-agents of sub-agents lie at most [`SUB_AGENT_DEPTH_MAX`] deep.
 #[must_use]
 pub struct SubAgent {
     name: String,

@@ -174,7 +174,8 @@ fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
     }
 }
 
-/// Applies a refusal to the calls beside it: those that are out go on, and all others may be cancelled.
+/// Applies a refusal to the calls beside it: those that are out, and those whose children work, go on, and all others
+/// may be cancelled.
 fn leave_rest(batch: &mut Batch, then: OnDenial) {
     match then {
         OnDenial::GoOn => return,
@@ -185,7 +186,9 @@ fn leave_rest(batch: &mut Batch, then: OnDenial) {
             batch.stops = u32::try_from(batch.calls.len()).unwrap_or(u32::MAX);
         }
     }
-    for call in batch.calls.iter_mut().filter(|call| !call.state.is_end() && !call.state.is_out()) {
+    let rests =
+        |call: &&mut Call| !call.state.is_end() && !call.state.is_out() && call.state.children().is_none();
+    for call in batch.calls.iter_mut().filter(rests) {
         call.state = call.ended_unsent(CancelReason::UserRejected);
     }
 }
