@@ -220,6 +220,7 @@ fn states() -> Vec<AgentState> {
         AgentState::Dispatching { batch: batch(&[children(true)]) },
         AgentState::Dispatching { batch: batch(&[children(true), children(true)]) },
         AgentState::Confirming { batch: batch(&[children(true), waiting()]) },
+        AgentState::Confirming { batch: batch(&[blocked(), children(true)]) },
         AgentState::TearingDown {
             ending: Ending::of(DoneReason::ModelStop),
             left: Teardown { replies: vec![reply_to()], ..Teardown::default() },
@@ -242,7 +243,8 @@ fn states() -> Vec<AgentState> {
     ];
     for state in working {
         states.push(AgentState::Executing { batch: batch(std::slice::from_ref(&state)) });
-        states.push(AgentState::Executing { batch: batch(&[state, waiting()]) });
+        states.push(AgentState::Executing { batch: batch(&[state.clone(), waiting()]) });
+        states.push(AgentState::Executing { batch: batch(&[state, children(true)]) });
     }
     // A dangerous call that was held back behind a parked one, and the parked one's time has come.
     let mut held = batch(&[waiting(), CallState::Approved]);
@@ -260,7 +262,9 @@ fn states() -> Vec<AgentState> {
         call.profile = keys(touched);
     }
     chain.calls[1].dangerous = true;
-    states.push(AgentState::Confirming { batch: chain });
+    states.push(AgentState::Confirming { batch: chain.clone() });
+    chain.calls[0].state = children(true);
+    states.push(AgentState::Dispatching { batch: chain });
     states
 }
 

@@ -186,9 +186,8 @@ fn leave_rest(batch: &mut Batch, then: OnDenial) {
             batch.stops = u32::try_from(batch.calls.len()).unwrap_or(u32::MAX);
         }
     }
-    let rests =
-        |call: &&mut Call| !call.state.is_end() && !call.state.is_out() && call.state.children().is_none();
-    for call in batch.calls.iter_mut().filter(rests) {
+    let rests = |state: &CallState| !state.is_end() && !state.is_out() && state.children().is_none();
+    for call in batch.calls.iter_mut().filter(|call| rests(&call.state)) {
         call.state = call.ended_unsent(CancelReason::UserRejected);
     }
 }

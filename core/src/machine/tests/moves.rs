@@ -127,6 +127,7 @@ fn a12_each_state_has_its_own_data_and_nothing_that_is_shared() {
         ("streaming", &["step", "entry"]),
         ("executing", &["batch"]),
         ("confirming", &["batch"]),
+        ("dispatching", &["batch"]),
         ("steering", &["from"]),
         ("compacting", &["why", "step"]),
         ("backing_off", &["step", "attempt", "until", "error"]),

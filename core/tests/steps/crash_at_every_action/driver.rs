@@ -1,31 +1,32 @@
 //! Drives the scenario, action by action, in an order that the test fixes: each action is performed when
 //! it is given, its answer waits in a queue, and the queue is served when there is nothing to start.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use holdover_core::children::{ChildOutcome, Children};
 use holdover_core::compaction;
 use holdover_core::engine::{
     Action, CallOut, Drain, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
 };
 use holdover_core::event::Event;
 use holdover_core::ids::{
-    CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, QueueLabel, RunId, SessionId,
-    SessionKey, TenantId, WorkerId,
+    CallId, Incarnation, InterruptId, ItemKey, MessageSeq, OperationId, PendingId, QueueLabel, RunId,
+    SessionId, SessionKey, TenantId, WorkerId,
 };
 use holdover_core::machine::history::rebuild;
-use holdover_core::machine::{CallState, Facts, Machine};
+use holdover_core::machine::{CallState, Facts, Machine, Usage};
 use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody};
 use holdover_core::model::{StopReason, TokenUsage};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     Claim, ClaimDue, Delivery, InboxItem, Interrupt, InterruptCheck, InterruptKind, ItemKind, Labels,
-    LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues, SessionStatus,
-    Start, StateStore, StateStoreExt, Wake,
+    LeaseOutcome, MessageRange, NewMessage, NewSession, PendingCall, PendingKind, PendingQuery, Queues,
+    SessionStatus, Start, StateStore, StateStoreExt, Wake,
 };
 use holdover_core::time::Clock;
 
-use super::scenario::{self, DEEDS, Deed, End, Thought, find};
+use super::scenario::{self, DEEDS, Deed, End, TEAM, TEAM_SIZE, Thought, find};
 use super::sends::{Send, WorldLog};
 use crate::bench::LEASE;
 use crate::check;
@@ -88,9 +89,19 @@ struct Teller<P: Place> {
     fault: Option<(usize, Fault)>,
     points: Vec<Point>,
     world: WorldLog,
+    /// The children of each call that began or stopped any.
+    children: BTreeMap<PendingId, Became>,
     call_states: Vec<&'static str>,
     fault_fired: bool,
     runs: usize,
+}
+
+/// What became of the children of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Became {
+    Working,
+    Answered,
+    Stopped,
 }
 
 impl Story {
@@ -106,6 +117,7 @@ impl Story {
             fault,
             points: Vec::new(),
             world: WorldLog::default(),
+            children: BTreeMap::new(),
             call_states: Vec::new(),
             fault_fired: false,
             runs: 0,
@@ -190,7 +202,7 @@ impl<P: Place> Teller<P> {
         assert!(matches!(self.store.deliver(&self.key, item).await.unwrap(), Delivery::Accepted { .. }));
     }
 
-    async fn answer_pending(&self) -> bool {
+    async fn answer_pending(&mut self) -> bool {
         let query = PendingQuery::all(self.key.tenant.clone());
         let mut answered = false;
         for pending in self.store.list_pending(&query).await.unwrap().items {
@@ -200,7 +212,11 @@ impl<P: Place> Teller<P> {
             let body: PendingBody = pending.body.parse().unwrap();
             let payload = match &pending.kind {
                 PendingKind::Other(name) => panic!("nobody asks for {name}"),
-                PendingKind::Child => panic!("no child is asked here"),
+                PendingKind::Child => {
+                    self.answer_as_children(&pending).await;
+                    answered = true;
+                    continue;
+                }
                 PendingKind::ClientTool => Payload::json(&ClientAnswer::done("42")).unwrap(),
                 PendingKind::Approval => {
                     let arguments = scenario::decide(body.tool.as_str(), &body.arguments);
@@ -230,6 +246,44 @@ impl<P: Place> Teller<P> {
             answered = true;
         }
         answered
+    }
+
+    /// The children of a call end, each with its answer.
+    async fn answer_as_children(&mut self, pending: &PendingCall) {
+        let became = self.children.insert(pending.id.clone(), Became::Answered);
+        assert_eq!(
+            became,
+            Some(Became::Working),
+            "nothing goes on by itself, so they have begun: {pending:?}"
+        );
+        for index in 0..TEAM_SIZE {
+            let (session, text) =
+                (Some(SessionId::new(format!("child-{index}")).unwrap()), "half".to_owned());
+            let outcome = ChildOutcome { index, session, ok: true, text, usage: Usage::default() };
+            let item = InboxItem {
+                key: ItemKey::new(format!("child-{index}-{}", pending.id)).unwrap(),
+                kind: ItemKind::Answer { pending: pending.id.clone(), settles: false },
+                incarnation: Some(pending.incarnation),
+                payload: Payload::json(&outcome).unwrap(),
+            };
+            let delivery = self.store.deliver(&self.key, item).await.unwrap();
+            assert!(matches!(delivery, Delivery::Accepted { .. }), "{delivery:?}");
+        }
+    }
+
+    fn stop_children(&mut self, children: &[Children]) {
+        for Children { pending, count } in children {
+            assert_eq!(*count, TEAM_SIZE);
+            let became = self.children.entry(pending.clone()).or_insert(Became::Stopped);
+            if *became == Became::Working {
+                *became = Became::Stopped;
+            }
+        }
+    }
+
+    async fn open(&self, pending: &PendingId) -> bool {
+        let open = self.store.list_pending(&PendingQuery::all(self.key.tenant.clone())).await.unwrap();
+        open.items.iter().any(|call| call.id == *pending)
     }
 
     async fn run(&mut self, claim: Claim) -> Option<RunOutcome> {
@@ -327,8 +381,19 @@ impl<P: Place> Teller<P> {
             }
             Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None, corrections: Vec::new() },
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
-            Action::StartChildren { .. } | Action::StopChildren { .. } | Action::TellOthers { .. } => {
-                panic!("no session here has children: {action:?}")
+            Action::StartChildren { id, plan } => {
+                assert!(self.open(&plan.pending).await, "children that begin have a durable call to answer");
+                assert_eq!(plan.tasks.len(), TEAM_SIZE as usize);
+                self.children.entry(plan.pending).or_insert(Became::Working);
+                Reply::ChildrenStarted { id }
+            }
+            Action::StopChildren { id, children } => {
+                self.stop_children(&[children]);
+                Reply::ChildrenStopped { id }
+            }
+            Action::TellOthers { id, children, .. } => {
+                self.stop_children(&children);
+                Reply::OthersTold { id }
             }
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::Sleep { id, until } => {
@@ -509,6 +574,8 @@ impl<P: Place> Teller<P> {
             }
         }
         assert_eq!(session.unread, 0, "every accepted item was consumed (INV-26)");
+        let ended = self.children.values().all(|became| *became != Became::Working);
+        assert!(ended, "no child is left at work (INV-30): {:?}", self.children);
         assert!(session.staged.results.is_empty(), "nothing is left staged: {:?}", session.staged);
         assert!(
             self.store
@@ -567,7 +634,7 @@ impl Story {
                 Message::Tool(result) if result.status == ResultStatus::Done => Some(result.tool.as_str()),
                 _ => None,
             })
-            .filter(|tool| *tool != "ask")
+            .filter(|tool| *tool != "ask" && *tool != TEAM)
             .collect();
         assert_eq!(self.machine.custom.get("did"), Some(&serde_json::json!(done)));
         // INV-13, INV-20: nothing with an effect was sent before its intent was durable.

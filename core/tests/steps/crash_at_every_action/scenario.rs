@@ -1,8 +1,10 @@
 //! The scenario: what the model says, what the tools are, what people do.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use holdover_core::agent::{AgentSpec, Compaction};
+use holdover_core::children::ChildRules;
 use holdover_core::ids::ToolName;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::{Message, ResultStatus};
@@ -30,14 +32,18 @@ pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) effect: EffectClass,
     pub(crate) dangerous: bool,
-    pub(crate) client: bool,
+    pub(crate) runs_on: RunsOn,
     pub(crate) key: &'static str,
     pub(crate) asks: bool,
 }
 
 const fn tool(name: &'static str, effect: EffectClass, key: &'static str) -> Tool {
-    Tool { name, effect, dangerous: false, client: false, key, asks: false }
+    Tool { name, effect, dangerous: false, runs_on: RunsOn::Server, key, asks: false }
 }
+
+/// The sub-agent, whose calls ask for [`TEAM_SIZE`] children.
+pub(crate) const TEAM: &str = "team";
+pub(crate) const TEAM_SIZE: u32 = 2;
 
 pub(crate) const TOOLS: &[Tool] = &[
     tool("look", EffectClass::ReadOnly, "shelf"),
@@ -48,7 +54,8 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool { asks: true, ..tool("edit", EffectClass::AtMostOnce, "e") },
     Tool { asks: true, dangerous: true, ..tool("wipe", EffectClass::AtMostOnce, "w") },
     Tool { asks: true, ..tool("bill", EffectClass::AtMostOnce, "b") },
-    Tool { client: true, ..tool("ask", EffectClass::ReadOnly, "q") },
+    Tool { runs_on: RunsOn::Client, ..tool("ask", EffectClass::ReadOnly, "q") },
+    Tool { runs_on: RunsOn::Child, ..tool(TEAM, EffectClass::Idempotent, "t") },
     tool("nap", EffectClass::Idempotent, "z"),
     Tool { dangerous: true, ..tool("drop", EffectClass::AtMostOnce, "k") },
     tool("slow", EffectClass::AtMostOnce, "s"),
@@ -95,12 +102,13 @@ pub(crate) fn agent() -> AgentSpec {
         parameters: serde_json::json!({}),
         effect: tool.effect,
         dangerous: tool.dangerous,
-        runs_on: if tool.client { RunsOn::Client } else { RunsOn::Server },
+        runs_on: tool.runs_on,
         timeout_ms: None,
     };
     AgentSpec {
         instructions: "do as the scenario says".into(),
         tools: TOOLS.iter().map(spec).collect(),
+        sub_agents: BTreeMap::from([(ToolName::new(TEAM).unwrap(), ChildRules::default())]),
         provisions: true,
         // The newest step is all that a summary leaves as it is.
         compaction: Compaction::default().kept_turns(1),
@@ -129,10 +137,10 @@ pub(crate) fn think(transcript: &[Message], attempt: u32) -> Thought {
         ("go", 0, _) => calls(&["look", "look"]),
         ("go", 1, 0) => overloaded(None),
         ("go", 1, _) => calls(&["put", "pay", "note", "fail"]),
-        ("go", 2, _) => calls(&["edit", "wipe", "bill", "ask", "nap", "look"]),
+        ("go", 2, _) => calls(&["edit", "wipe", "bill", "ask", "nap", "look", TEAM]),
         ("go", 3, 0) => overloaded(Some(Duration::from_millis(400))),
         ("go", 3, _) => calls(&["put", "drop", "edit"]),
-        ("stop me in a tool", 0, _) => calls(&["slow", "gentle", "held"]),
+        ("stop me in a tool", 0, _) => calls(&["slow", "gentle", "held", TEAM]),
         ("stop me in a thought", ..) => Thought::Hangs,
         _ => Thought::Answers(answer(vec![AnswerPart::Text("done".into())], StopReason::EndTurn)),
     }
@@ -141,7 +149,10 @@ pub(crate) fn think(transcript: &[Message], attempt: u32) -> Thought {
 fn calls(tools: &[&str]) -> Thought {
     let part = |(at, tool): (usize, &&str)| AnswerPart::Call {
         tool: (*tool).to_owned(),
-        arguments: format!("{{\"place\": {at}}}"),
+        arguments: match *tool {
+            TEAM => r#"{"tasks": ["one half", "the other"]}"#.to_owned(),
+            _ => format!("{{\"place\": {at}}}"),
+        },
     };
     Thought::Answers(answer(tools.iter().enumerate().map(part).collect(), StopReason::ToolUse))
 }
