@@ -139,7 +139,8 @@ fn a63_a_child_that_another_process_runs_passes_the_rules_of_its_parent() {
     work(&fixture);
     assert_eq!(fixture.read("files/note.txt"), "green", "a person is asked first");
     let id = child(&fixture);
-    fixture.run(&["approve", &id]);
+    fixture.run(&["sessions", "show", &id]).says("write_file");
+    fixture.run(&["approve", &id, "--detach"]).ends(0);
     work(&fixture);
     assert_eq!(fixture.read("files/note.txt"), "blue");
     fixture.run(&["sessions", "messages", "s"]).ends(0).says("The clerk wrote it.");
