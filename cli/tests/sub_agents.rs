@@ -26,6 +26,45 @@ tools = ["read_file", "write_file"]
 permissions = "full"
 "#;
 
+/// A chief whose sub-agent has a skill and a program of the chief's.
+const MIXING: &str = r#"
+name = "chief"
+model = "scripted:chief.toml"
+root = "files"
+skills = ["skills"]
+always_allow = ["stamp"]
+
+[[tool]]
+name = "stamp"
+description = "Stamps"
+command = ["sh", "-c", "echo stamped > stamped"]
+dangerous = true
+
+[[agent]]
+name = "mixer"
+description = "Mixes."
+instructions = "You are a mixer."
+tools = ["read_skill", "stamp"]
+"#;
+
+const MIXING_SCRIPT: &str = r#"
+[[turns]]
+when = { system_contains = "How to mix ink", user_contains = "task", nth = 1 }
+calls = [{ tool = "read_skill", arguments = { name = "ink" } }, { tool = "stamp", arguments = {} }]
+
+[[turns]]
+when = { system_contains = "You are a mixer.", result_of = "stamp", result_status = "done" }
+say = "The ink is mixed."
+
+[[turns]]
+when = { result_of = "mixer", result_contains = "is mixed" }
+say = "There is ink."
+
+[[turns]]
+when = { user_contains = "ink", nth = 1 }
+calls = [{ tool = "mixer", arguments = { tasks = ["your task"] } }]
+"#;
+
 const SCRIPT: &str = r#"
 [[turns]]
 when = { system_contains = "You are a clerk.", user_contains = "read", nth = 1 }
@@ -100,8 +139,24 @@ fn a63_a_child_that_another_process_runs_passes_the_rules_of_its_parent() {
     work(&fixture);
     assert_eq!(fixture.read("files/note.txt"), "green", "a person is asked first");
     let id = child(&fixture);
-    fixture.run(&["approve", &id]);
+    fixture.run(&["sessions", "show", &id]).says("write_file");
+    fixture.run(&["approve", &id, "--detach"]).ends(0);
     work(&fixture);
     assert_eq!(fixture.read("files/note.txt"), "blue");
     fixture.run(&["sessions", "messages", "s"]).ends(0).says("The clerk wrote it.");
+}
+
+#[test]
+fn a61_a_child_that_another_process_runs_has_the_skills_and_programs_that_it_may_use() {
+    let fixture = fixture();
+    std::fs::create_dir_all(fixture.path("skills/ink")).unwrap();
+    fixture
+        .write("skills/ink/SKILL.md", "---\nname: ink\ndescription: How to mix ink\n---\nStir it twice.\n");
+    fixture.write("chief.toml", MIXING_SCRIPT);
+    fixture.write("agent.toml", MIXING);
+    fixture.run(&["run", "agent.toml", "--session", "s", "--detach", "ink"]).ends(0);
+    work(&fixture);
+    fixture.run(&["sessions", "messages", "s"]).ends(0).says("There is ink.");
+    fixture.run(&["sessions", "messages", &child(&fixture)]).ends(0).says("Stir it twice.");
+    assert!(fixture.has("files/stamped"), "it ran in the root");
 }

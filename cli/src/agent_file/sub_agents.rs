@@ -122,16 +122,14 @@ fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRe
         }
         said.check().map_err(|why| at((rule.span(), format!("approval: {why}"))))?;
     }
-    if let Some(most) = &entry.fan_out_max {
-        if !(1..=CHILDREN_MAX).contains(most.get_ref()) {
-            let why = format!("fan_out_max: is {}, expected 1 to {CHILDREN_MAX}", most.get_ref());
-            return Err(at((most.span(), why)));
-        }
+    let fan_out = entry.fan_out_max.as_ref();
+    if let Some(most) = fan_out.filter(|most| !(1..=CHILDREN_MAX).contains(most.get_ref())) {
+        let why = format!("fan_out_max: is {}, expected 1 to {CHILDREN_MAX}", most.get_ref());
+        return Err(at((most.span(), why)));
     }
-    if let Some(timeout) = &entry.timeout_seconds {
-        if *timeout.get_ref() == Bound::At(0) {
-            return Err(at((timeout.span(), "timeout_seconds: is zero".to_owned())));
-        }
+    let timeout = entry.timeout_seconds.as_ref();
+    if let Some(zero) = timeout.filter(|timeout| *timeout.get_ref() == Bound::At(0)) {
+        return Err(at((zero.span(), "timeout_seconds: is zero".to_owned())));
     }
     let instructions =
         instructions(entry.instructions, entry.instructions_file.as_ref(), above.folder).map_err(at)?;

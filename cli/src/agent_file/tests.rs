@@ -385,6 +385,11 @@ fn what_the_guides_say_of_what_is_left_out_is_so() {
     let limits = include_str!("../../../docs/how-to/limits.md");
     let failures = include_str!("../../../docs/how-to/failures.md");
     let model = "model = 'scripted:play.toml'\n";
+    let example = in_guide(include_str!("../../../docs/agent-file.md"), "[[agent]]");
+    let chief = read(&format!("{model}tools = ['read_file']\n[[agent]]\n{example}")).unwrap();
+    let [researcher] = chief.recipe.sub_agents.as_slice() else { panic!("{:?}", chief.recipe.sub_agents) };
+    let least = researcher.limits.clone().unwrap();
+    assert_eq!((least.max_steps, least.max_output_tokens), (6, 8_000));
     let long = read(&format!("{model}[loops]\n{}", in_guide(limits, "[loops]"))).unwrap();
     assert_eq!((long.spec.loops, long.spec.compaction), (LoopDetection::default(), Compaction::default()));
     let (retries, rest) =

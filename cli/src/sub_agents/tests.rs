@@ -166,6 +166,30 @@ fn what_a_sub_agent_does_not_use_need_not_be_there() {
 }
 
 #[test]
+fn a_tool_of_a_server_is_built_again_as_it_was_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut editor = blueprint(folder.path(), FILE);
+    let server = |name: &str| json!({ "name": name, "command": ["true"] });
+    editor.recipe.mcp.push(serde_json::from_value(server("near")).unwrap());
+    editor.recipe.mcp.push(serde_json::from_value(server("far")).unwrap());
+    let look = json!({
+        "name": "mcp__near__look", "description": "Looks.", "parameters": { "type": "object" },
+        "effect": "at_most_once", "dangerous": true, "runs_on": "server",
+    });
+    editor.mcp_tools.push(serde_json::from_value(look).unwrap());
+    let name = ToolName::new("mcp__near__look").unwrap();
+    editor.recipe.sub_agents[0].tools.push(name.clone());
+    editor.recipe.sub_agents[0].sub_agents[0].tools.push(name);
+    let built = editor.build().unwrap();
+    for path in PATHS {
+        let made = at_path(&built, path).unwrap();
+        assert_eq!(*StoredAgents::default().rebuild(&made).unwrap().definition(), made, "{path:?}");
+        let stored = Blueprint::stored(&made).unwrap();
+        assert_eq!(stored.mcp_tools.len(), usize::from(["clerk", "reader"].contains(path.last().unwrap())));
+    }
+}
+
+#[test]
 fn a_model_of_this_process_is_asked_by_all_and_not_stored() {
     let folder = tempfile::tempdir().unwrap();
     let editor = blueprint(folder.path(), FILE).build().unwrap();

@@ -341,6 +341,12 @@ fn sub_agents_lie_three_deep_at_most_and_have_tools_of_their_parent_alone() {
     let unknown = helper().tools(["write".parse().unwrap()]);
     let refused = agent(&model).sub_agent(unknown).build().unwrap_err();
     assert!(matches!(refused, AgentError::UnknownTool { .. }), "{refused}");
+    // A sub-agent beside it is no tool that it could use.
+    let beside = helper().tools(["a".parse().unwrap()]);
+    let refused = agent(&model).sub_agent(nested("a", None)).sub_agent(beside).build().unwrap_err();
+    assert_eq!(refused.to_string(), r#"agent "tester>helper": sub_agent tools: there is no tool a"#);
+    let queued = agent(&model).sub_agent(helper().queue("ours".parse().unwrap())).build().unwrap();
+    assert_eq!(queued.sub_agent(&"helper".parse().unwrap()).unwrap().queue().as_str(), "ours");
     let refused = agent(&model).sub_agent(helper().fan_out_max(1_001)).build().unwrap_err();
     assert_eq!(
         refused.to_string(),
