@@ -20,14 +20,14 @@
 //!
 //! [`Agent::builder`] makes an [`Agent`] from a model, tools, a gate and hooks, and checks that they fit together.
 //! [`Agents`] holds all agents of a program by name and version; an [`AgentSource`] of your own can load them from
-//! elsewhere. A [`SubAgent`] is an agent to which the model of another may give tasks. The other types are the settings of an agent: limits, retries, fallbacks, loops, summaries, modes, and
-//! what a turn returns.
+//! elsewhere. A [`SubAgent`] is an agent to which the model of another may give tasks. The other types are the settings of
+//! an agent: limits, retries, fallbacks, loops, summaries, modes, and what a turn returns.
 
 pub use holdover_core::agent::{
-    AgentSpec, AtMax, BreakerRules, Compaction, Durability, EARLY_READS_MAX, Fallback, Limits, LoopDetection,
-    OnDenial, OnTrip, Prices, Retries, StopCondition, StopSignals,
+    AgentSpec, AtMax, BreakerRules, CHILDREN_MAX, ChildRules, Compaction, Durability, EARLY_READS_MAX,
+    FAN_OUT_MAX, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices, Retries, StopCondition,
+    StopSignals,
 };
-pub use holdover_core::children::{CHILDREN_MAX, ChildRules, FAN_OUT_MAX};
 pub use holdover_core::compaction::ResultSummariser;
 pub use holdover_core::message::{MessagePolicy, WhileAsking};
 pub use holdover_core::mode::{Briefing, Mode, UnknownMode};

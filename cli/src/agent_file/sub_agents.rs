@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use holdover_core::children::CHILDREN_MAX;
+use holdover_core::agent::CHILDREN_MAX;
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
 use holdover_core::tool::Bound;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::children::ChildRules;
 use crate::words::custom::StateRules;
 use crate::words::ids::ToolName;
 use crate::words::message::{MessagePolicy, WhileAsking};
@@ -14,6 +13,7 @@ use crate::words::payload::is_default;
 use crate::words::tool::ToolSpec;
 
 mod breaker;
+mod children;
 mod compaction;
 mod ending;
 mod hooks;
@@ -24,6 +24,7 @@ pub mod retries;
 pub use breaker::BreakerRules;
 #[cfg(test)]
 pub(crate) use breaker::OPEN_MS_MIN;
+pub use children::{CHILDREN_MAX, ChildRules, FAN_OUT_MAX};
 pub use compaction::Compaction;
 pub use ending::{AtMax, OnDenial, StopCondition, StopSignals};
 pub use hooks::{HookPoint, OnFailure};

@@ -6,37 +6,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::store::SessionStatus;
-use crate::time::Timestamp;
+use crate::words::agent::ChildRules;
 use crate::words::ending::{DoneReason, Ending};
-use crate::words::ids::{
-    CallId, Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, SessionKey, ToolName,
-    TurnNumber,
-};
+use crate::words::ids::{CallId, Incarnation, InvalidId, OperationId, PendingId, SessionId, ToolName};
 use crate::words::payload::{Digest, is_default};
+pub use crate::words::reply::{Allowance, ReplyTo};
 use crate::words::usage::Usage;
-
-/// The most children of one call that a model may ask for.
-pub const FAN_OUT_MAX: u32 = 5;
-
-/// The most children of one call that a program may allow.
-pub const CHILDREN_MAX: u32 = 1_000;
 
 /// The most characters of outcomes that the parent's model is shown for one call.
 pub const OUTCOME_CHARS_MAX: usize = 8_000;
-
-/// The rules for the calls of one sub-agent. Stored with the session's definition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ChildRules {
-    /// The most children that one call may ask for, from 1 to [`CHILDREN_MAX`].
-    pub fan_out_max: u32,
-}
-
-impl Default for ChildRules {
-    fn default() -> Self {
-        Self { fan_out_max: FAN_OUT_MAX }
-    }
-}
 
 /// The arguments of a call of a sub-agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,68 +70,6 @@ pub struct Children {
     pub pending: PendingId,
     /// The number of children.
     pub count: u32,
-}
-
-/// The share of the parent's limits that a child's turn may use.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowance {
-    /// The most steps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steps: Option<u32>,
-    /// The most tokens, read and written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// The most money, in millionths of a dollar.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_microusd: Option<u64>,
-    /// The instant at which the parent stops waiting. The turn ends then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
-}
-
-impl Allowance {
-    /// The stricter of two shares, limit by limit.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
-            one.into_iter().chain(other).min()
-        }
-        Self {
-            steps: least(self.steps, other.steps),
-            tokens: least(self.tokens, other.tokens),
-            cost_microusd: least(self.cost_microusd, other.cost_microusd),
-            until: least(self.until, other.until),
-        }
-    }
-}
-
-/// The address to which the outcome of a child's turn is sent. It comes with the message that begins the turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReplyTo {
-    /// The parent.
-    pub session: SessionKey,
-    /// The life of the parent.
-    pub incarnation: Incarnation,
-    /// The pending call of the parent.
-    pub pending: PendingId,
-    /// The place of the child among the children of the call, from 0.
-    pub index: u32,
-    /// Whether a failure settles the call, whatever the other children are still to say.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub fail_fast: bool,
-    /// The share of the parent's limits that the turn may use.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub allowance: Allowance,
-}
-
-impl ReplyTo {
-    /// The key of the answer: the same however often it is told, and told by no other turn.
-    ///
-    /// # Errors
-    /// The key is no id.
-    pub fn item_key(&self, child: Incarnation, turn: TurnNumber) -> Result<ItemKey, InvalidId> {
-        ItemKey::new(format!("child.{child}.{turn}.{}", self.index))
-    }
 }
 
 /// The outcome of a child's turn: the content of its answer to the parent.

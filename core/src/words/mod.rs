@@ -31,6 +31,7 @@ pub mod payload;
 pub mod phrases;
 pub mod prompt;
 pub mod provision;
+pub(crate) mod reply;
 pub mod run;
 pub mod skill;
 pub mod suspension;

@@ -7,7 +7,7 @@ use holdover_core::agent::{
     AgentSpec, AtMax, Compaction, Durability, Limits, LoopDetection, OnDenial, StopCondition, StopSignals,
 };
 use holdover_core::compaction::ResultSummariser;
-use holdover_core::gate::{PolicyGate, RuleGate, StrictestGate};
+use holdover_core::gate::{PolicyGate, RuleGate};
 use holdover_core::hook::{Hook, StepEnded, StopIf};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::message::{MessagePolicy, WhileAsking};
@@ -16,12 +16,12 @@ use holdover_core::model::{Model, ModelTool};
 use holdover_core::payload::Payload;
 use holdover_core::prompt::system_prompt;
 use holdover_core::provision::Provisioner;
-use holdover_core::skill::{READ_SKILL, SkillEntry, SkillSet};
+use holdover_core::skill::{SkillEntry, SkillSet};
 use holdover_core::tool::{Bound, RunsOn, Tool, ToolSpec};
 use jsonschema::Validator;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::sub_agent::{Parts, SUB_AGENT_DEPTH_MAX, SubAgent, SubAgentTool};
+use super::sub_agent::SubAgent;
 use super::{Agent, ClientTool, Definition, EquippedTool, ToldToModel, bounds, custom, output};
 use crate::error::AgentError;
 use crate::hooks::Hooks;
@@ -30,19 +30,19 @@ use crate::hooks::Hooks;
 #[must_use]
 pub struct AgentBuilder {
     pub(super) spec: AgentSpec,
-    version: Option<String>,
+    pub(super) version: Option<String>,
     queue: Option<QueueLabel>,
     pub(super) model: Option<Arc<dyn Model>>,
     pub(super) fallback: Vec<Arc<dyn Model>>,
-    tools: Vec<Arc<dyn Tool>>,
-    gate: Option<Arc<dyn PolicyGate>>,
+    pub(super) tools: Vec<Arc<dyn Tool>>,
+    pub(super) gate: Option<Arc<dyn PolicyGate>>,
     hooks: Vec<Arc<dyn Hook>>,
     pub(super) models: BTreeMap<Mode, Arc<dyn Model>>,
-    skills: Vec<SkillEntry>,
+    pub(super) skills: Vec<SkillEntry>,
     summariser: Option<Arc<dyn ResultSummariser>>,
-    provisioners: Vec<Arc<dyn Provisioner>>,
-    sub_agents: Vec<SubAgent>,
-    source: Option<Value>,
+    pub(super) provisioners: Vec<Arc<dyn Provisioner>>,
+    pub(super) sub_agents: Vec<SubAgent>,
+    pub(super) source: Option<Value>,
     pub(super) output: Option<Value>,
 }
 
@@ -277,7 +277,7 @@ impl AgentBuilder {
     }
 
     /// Builds an agent that lies this deep below the one that people speak to.
-    fn build_at(mut self, depth: u32) -> Result<Agent, AgentError> {
+    pub(super) fn build_at(mut self, depth: u32) -> Result<Agent, AgentError> {
         let name = self.spec.name.clone();
         let sub_agents = self.build_sub_agents(depth)?;
         let label = match &self.version {
@@ -365,68 +365,6 @@ impl AgentBuilder {
             told,
             output: fits,
         })
-    }
-}
-
-impl AgentBuilder {
-    /// Builds the sub-agents, and adds the tools by which the model gives them tasks.
-    fn build_sub_agents(&mut self, depth: u32) -> Result<BTreeMap<ToolName, Arc<Agent>>, AgentError> {
-        let mut built = BTreeMap::new();
-        for sub_agent in std::mem::take(&mut self.sub_agents) {
-            let Parts { spec, builder, tools, rules } = sub_agent.into_parts(&self.spec.name)?;
-            if depth >= SUB_AGENT_DEPTH_MAX {
-                let (agent, sub_agent) = (self.spec.name.clone(), spec.name);
-                return Err(AgentError::TooDeep { agent, sub_agent, depth_max: SUB_AGENT_DEPTH_MAX });
-            }
-            let child = self.bound(builder, &spec.name, &tools)?.build_at(depth + 1)?;
-            self.spec.sub_agents.insert(spec.name.clone(), rules);
-            built.insert(spec.name.clone(), Arc::new(child));
-            self.tools.push(Arc::new(SubAgentTool(spec)));
-        }
-        Ok(built)
-    }
-
-    /// A sub-agent that can do no more than this agent: with those of its tools that are named, behind the stricter of
-    /// both gates. What it does not say for itself is as for this agent.
-    fn bound(&self, mut child: Self, name: &ToolName, tools: &[ToolName]) -> Result<Self, AgentError> {
-        child.spec.name = format!("{}>{name}", self.spec.name);
-        child.version.clone_from(&self.version);
-        for wanted in tools {
-            // A sub-agent is no tool that another could use: its children belong to this agent.
-            let is_it = |spec: &ToolSpec| spec.name == *wanted && spec.runs_on != RunsOn::Child;
-            let tool = self.tools.iter().find(|tool| is_it(tool.spec()));
-            let tool = tool.ok_or_else(|| AgentError::UnknownTool {
-                agent: child.spec.name.clone(),
-                field: "sub_agent tools",
-                tool: wanted.clone(),
-            })?;
-            child.tools.push(Arc::clone(tool));
-            if self.spec.human_only.contains(wanted) {
-                child.spec.human_only.insert(wanted.clone());
-            }
-            if wanted.as_str() == READ_SKILL {
-                child.skills.clone_from(&self.skills);
-            }
-        }
-        let own = self.gate.clone().unwrap_or_else(|| Arc::new(RuleGate::default()));
-        child.gate = Some(match child.gate.take() {
-            Some(gate) => Arc::new(StrictestGate::new().and_shared(own).and_shared(gate)),
-            None => own,
-        });
-        if child.model.is_none() {
-            child.model.clone_from(&self.model);
-            child.models.clone_from(&self.models);
-            child.fallback.clone_from(&self.fallback);
-            child.spec.fallback.clone_from(&self.spec.fallback);
-            child.spec.mode_prices.clone_from(&self.spec.mode_prices);
-            child.spec.limits.prices = self.spec.limits.prices;
-            child.spec.retries.clone_from(&self.spec.retries);
-            child.spec.breaker.clone_from(&self.spec.breaker);
-        }
-        child.spec.durability = self.spec.durability;
-        child.provisioners.clone_from(&self.provisioners);
-        child.source = self.source.as_ref().map(|source| json!({ "parent": source, "sub_agent": name }));
-        Ok(child)
     }
 }
 

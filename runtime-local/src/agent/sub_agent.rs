@@ -1,19 +1,20 @@
 //! Sub-agents: agents that an agent's model may give tasks to, each in a session of its own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::Limits;
-use holdover_core::children::{CHILDREN_MAX, ChildRules};
-use holdover_core::gate::PolicyGate;
+use holdover_core::agent::{CHILDREN_MAX, ChildRules, Limits};
+use holdover_core::gate::{PolicyGate, RuleGate, StrictestGate};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::model::Model;
+use holdover_core::skill::READ_SKILL;
 use holdover_core::tool::{
     Bound, EffectClass, ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec,
 };
 use serde_json::{Value, json};
 
-use super::AgentBuilder;
+use super::{Agent, AgentBuilder};
 use crate::error::AgentError;
 
 /// How deep sub-agents may lie: an agent's own, theirs, and theirs again.
@@ -126,7 +127,7 @@ impl SubAgent {
         self
     }
 
-    pub(super) fn into_parts(self, parent: &str) -> Result<Parts, AgentError> {
+    fn into_parts(self, parent: &str) -> Result<Parts, AgentError> {
         if self.rules.fan_out_max == 0 || self.rules.fan_out_max > CHILDREN_MAX {
             let field = format!("sub_agent {}: fan_out_max", self.name);
             let why = format!("is {}, expected 1 to {CHILDREN_MAX}", self.rules.fan_out_max);
@@ -149,12 +150,77 @@ impl SubAgent {
     }
 }
 
+impl AgentBuilder {
+    /// Builds the sub-agents, and adds the tools by which the model gives them tasks.
+    pub(super) fn build_sub_agents(
+        &mut self,
+        depth: u32,
+    ) -> Result<BTreeMap<ToolName, Arc<Agent>>, AgentError> {
+        let mut built = BTreeMap::new();
+        for sub_agent in std::mem::take(&mut self.sub_agents) {
+            let Parts { spec, builder, tools, rules } = sub_agent.into_parts(&self.spec.name)?;
+            if depth >= SUB_AGENT_DEPTH_MAX {
+                let (agent, sub_agent) = (self.spec.name.clone(), spec.name);
+                return Err(AgentError::TooDeep { agent, sub_agent, depth_max: SUB_AGENT_DEPTH_MAX });
+            }
+            let child = self.bound(builder, &spec.name, &tools)?.build_at(depth + 1)?;
+            self.spec.sub_agents.insert(spec.name.clone(), rules);
+            built.insert(spec.name.clone(), Arc::new(child));
+            self.tools.push(Arc::new(SubAgentTool(spec)));
+        }
+        Ok(built)
+    }
+
+    /// A sub-agent that can do no more than this agent: with those of its tools that are named, behind the stricter of
+    /// both gates. What it does not say for itself is as for this agent.
+    fn bound(&self, mut child: Self, name: &ToolName, tools: &[ToolName]) -> Result<Self, AgentError> {
+        child.spec.name = format!("{}>{name}", self.spec.name);
+        child.version.clone_from(&self.version);
+        for wanted in tools {
+            // A sub-agent is no tool that another could use: its children belong to this agent.
+            let is_it = |spec: &ToolSpec| spec.name == *wanted && spec.runs_on != RunsOn::Child;
+            let tool = self.tools.iter().find(|tool| is_it(tool.spec()));
+            let tool = tool.ok_or_else(|| AgentError::UnknownTool {
+                agent: child.spec.name.clone(),
+                field: "sub_agent tools",
+                tool: wanted.clone(),
+            })?;
+            child.tools.push(Arc::clone(tool));
+            if self.spec.human_only.contains(wanted) {
+                child.spec.human_only.insert(wanted.clone());
+            }
+            if wanted.as_str() == READ_SKILL {
+                child.skills.clone_from(&self.skills);
+            }
+        }
+        let own = self.gate.clone().unwrap_or_else(|| Arc::new(RuleGate::default()));
+        child.gate = Some(match child.gate.take() {
+            Some(gate) => Arc::new(StrictestGate::new().and_shared(own).and_shared(gate)),
+            None => own,
+        });
+        if child.model.is_none() {
+            child.model.clone_from(&self.model);
+            child.models.clone_from(&self.models);
+            child.fallback.clone_from(&self.fallback);
+            child.spec.fallback.clone_from(&self.spec.fallback);
+            child.spec.mode_prices.clone_from(&self.spec.mode_prices);
+            child.spec.limits.prices = self.spec.limits.prices;
+            child.spec.retries.clone_from(&self.spec.retries);
+            child.spec.breaker.clone_from(&self.spec.breaker);
+        }
+        child.spec.durability = self.spec.durability;
+        child.provisioners.clone_from(&self.provisioners);
+        child.source = self.source.as_ref().map(|source| json!({ "parent": source, "sub_agent": name }));
+        Ok(child)
+    }
+}
+
 /// The parts of a sub-agent, as the builder of its parent takes them.
-pub(super) struct Parts {
-    pub(super) spec: ToolSpec,
-    pub(super) builder: AgentBuilder,
-    pub(super) tools: Vec<ToolName>,
-    pub(super) rules: ChildRules,
+struct Parts {
+    spec: ToolSpec,
+    builder: AgentBuilder,
+    tools: Vec<ToolName>,
+    rules: ChildRules,
 }
 
 fn parameters(most: u32) -> Value {
@@ -185,7 +251,7 @@ fn parameters(most: u32) -> Value {
 }
 
 /// The tool by which a model gives tasks to a sub-agent. The engine begins the children; it never calls the tool.
-pub(super) struct SubAgentTool(pub(super) ToolSpec);
+struct SubAgentTool(ToolSpec);
 
 #[async_trait]
 impl Tool for SubAgentTool {

@@ -7,7 +7,6 @@ use super::kinds::InputKind;
 use super::withheld;
 use crate::store::{InterruptKind, MessageRange};
 use crate::time::Timestamp;
-use crate::words::children::ReplyTo;
 use crate::words::custom::Undo;
 use crate::words::ending::{Ending, StopCause};
 use crate::words::error::ErrorInfo;
@@ -16,6 +15,7 @@ use crate::words::ids::{CallId, MessageSeq, PendingId};
 use crate::words::mode::Mode;
 use crate::words::model::StopReason;
 use crate::words::payload::is_default;
+use crate::words::reply::ReplyTo;
 use crate::words::tool::{EffectClass, RunsOn};
 use crate::words::usage::Usage;
 

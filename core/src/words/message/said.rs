@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::children::ReplyTo;
 use crate::words::ids::{CallId, MessageSeq};
 use crate::words::image::Images;
 use crate::words::message::MessagePolicy;
 use crate::words::mode::{Briefing, Mode};
+use crate::words::reply::ReplyTo;
 
 /// The content of a delivered message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

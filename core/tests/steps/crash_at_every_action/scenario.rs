@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use holdover_core::agent::{AgentSpec, Compaction};
-use holdover_core::children::ChildRules;
+use holdover_core::agent::{AgentSpec, ChildRules, Compaction};
 use holdover_core::ids::ToolName;
 use holdover_core::machine::DoneReason;
 use holdover_core::message::{Message, ResultStatus};
