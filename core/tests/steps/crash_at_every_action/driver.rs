@@ -213,8 +213,7 @@ impl<P: Place> Teller<P> {
             let payload = match &pending.kind {
                 PendingKind::Other(name) => panic!("nobody asks for {name}"),
                 PendingKind::Child => {
-                    self.answer_as_children(&pending).await;
-                    answered = true;
+                    answered |= self.answer_as_children(&pending).await;
                     continue;
                 }
                 PendingKind::ClientTool => Payload::json(&ClientAnswer::done("42")).unwrap(),
@@ -248,14 +247,13 @@ impl<P: Place> Teller<P> {
         answered
     }
 
-    /// The children of a call end, each with its answer.
-    async fn answer_as_children(&mut self, pending: &PendingCall) {
-        let became = self.children.insert(pending.id.clone(), Became::Answered);
-        assert_eq!(
-            became,
-            Some(Became::Working),
-            "nothing goes on by itself, so they have begun: {pending:?}"
-        );
+    /// The children of a call end, each with its answer. False: they have not begun, since the run that was to begin
+    /// them is dead, and no other has taken over.
+    async fn answer_as_children(&mut self, pending: &PendingCall) -> bool {
+        match self.children.get_mut(&pending.id) {
+            Some(became @ Became::Working) => *became = Became::Answered,
+            Some(Became::Answered | Became::Stopped) | None => return false,
+        }
         for index in 0..TEAM_SIZE {
             let (session, text) =
                 (Some(SessionId::new(format!("child-{index}")).unwrap()), "half".to_owned());
@@ -269,6 +267,7 @@ impl<P: Place> Teller<P> {
             let delivery = self.store.deliver(&self.key, item).await.unwrap();
             assert!(matches!(delivery, Delivery::Accepted { .. }), "{delivery:?}");
         }
+        true
     }
 
     fn stop_children(&mut self, children: &[Children]) {
