@@ -3,6 +3,8 @@
 //! A call of a sub-agent asks for one child or for several, each with a task of its own. The parent opens one
 //! pending call for all of them, and each child answers it with the outcome of its turn.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::store::SessionStatus;
@@ -161,15 +163,14 @@ pub struct ChildPlan {
 /// some child did, and none failed if the first failure ends the call. Each child has an equal part of
 /// [`OUTCOME_CHARS_MAX`].
 pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str) -> (bool, String) {
-    let mut by_index: Vec<&ChildOutcome> = outcomes.iter().collect();
-    by_index.sort_by_key(|outcome| outcome.index);
-    let ok = by_index.iter().any(|outcome| outcome.ok)
-        && !(fail_fast && by_index.iter().any(|outcome| !outcome.ok));
+    let by_index: BTreeMap<u32, &ChildOutcome> =
+        outcomes.iter().map(|outcome| (outcome.index, outcome)).collect();
+    let ok = outcomes.iter().any(|outcome| outcome.ok) && !(fail_fast && outcomes.iter().any(|one| !one.ok));
     let most = OUTCOME_CHARS_MAX / usize::try_from(count.max(1)).unwrap_or(usize::MAX);
-    if let ([only], 1) = (by_index.as_slice(), count) {
+    if let ([only], 1) = (outcomes, count) {
         return (ok, in_part(&only.text, most));
     }
-    let told = |index: u32| match by_index.iter().find(|outcome| outcome.index == index) {
+    let told = |index: u32| match by_index.get(&index) {
         Some(outcome) => {
             let word = if outcome.ok { "done" } else { "failed" };
             format!("[{}] {word}: {}", index + 1, in_part(&outcome.text, most))

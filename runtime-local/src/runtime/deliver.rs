@@ -90,7 +90,7 @@ impl Deliver {
         self.saying(|said| said.briefing = briefing)
     }
 
-    /// Adds pictures to a message. Has no meaning for other deliveries.
+    /// Sets the pictures of a message, in place of any that were set before. Has no meaning for other deliveries.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         self.saying(|said| said.images = images)

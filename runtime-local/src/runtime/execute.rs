@@ -107,7 +107,7 @@ impl Execute {
         Self { labels, ..self }
     }
 
-    /// Adds pictures to the message.
+    /// Sets the pictures of the message, in place of any that were set before.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }

@@ -5,6 +5,8 @@
 //! child can be created, stopped and answered twice without harm; and what a run has decided about a call follows
 //! from what is in its inbox, so the next run decides the same.
 
+use std::collections::BTreeSet;
+
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::results::{result, stopped_alone};
 use crate::engine::context::Context;
@@ -15,7 +17,7 @@ use crate::store::{ItemKind, StoredItem};
 use crate::words::children::{Allowance, ChildOutcome, ChildPlan, Tasks, told};
 use crate::words::ending::CancelReason;
 use crate::words::history::{CallInput, Input};
-use crate::words::ids::{CallId, ToolName};
+use crate::words::ids::{CallId, InboxSeq, ToolName};
 use crate::words::message::ResultStatus;
 use crate::words::tool::ResourceProfile;
 use crate::words::usage::Usage;
@@ -243,8 +245,9 @@ impl ChildrenHandler<'_> {
             Over::Stopped => "stopped: somebody stopped this call",
         };
         let (ok, content) = told(count, fail_fast, &outcomes, ending);
-        self.cx.mind.inbox.items.retain(|item| !items.iter().any(|taken| taken.seq == item.seq));
-        self.cx.mind.draft.consumed.extend(items.iter().map(|item| item.seq));
+        let taken: BTreeSet<InboxSeq> = items.iter().map(|item| item.seq).collect();
+        self.cx.mind.inbox.items.retain(|item| !taken.contains(&item.seq));
+        self.cx.mind.draft.consumed.extend(taken);
         let input = match over {
             Over::Stopped => {
                 let edited = self.cx.mind.edited(call);
