@@ -65,6 +65,8 @@ impl By {
 /// One thing that is owed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Debt {
+    /// The session of the call.
+    pub(crate) session: SessionId,
     /// The call to which it is owed.
     pub(crate) call: CallId,
     /// The tool of the call.
@@ -106,12 +108,15 @@ const PLACE_OF_ANSWER: &str = "YOUR ANSWER";
 /// The placeholder for the name of the person, when several may decide.
 const PLACE_OF_NAME: &str = "YOUR NAME";
 
-/// Returns the calls that somebody owes an answer, of one session or of all, soonest deadline first.
+/// Returns the calls that somebody owes an answer, of one session and its tree or of all, soonest deadline first.
 pub(crate) async fn all_pending(
     front: &Front,
     session: Option<&SessionId>,
 ) -> Result<Vec<PendingCall>, Failure> {
-    let all = PendingQuery { session: session.cloned(), ..PendingQuery::all(front.common.tenant.clone()) };
+    if let Some(session) = session {
+        return Ok(front.runtime.open_calls(&front.key(session)).await?);
+    }
+    let all = PendingQuery::all(front.common.tenant.clone());
     let ask = async |page| front.store.list_pending(&PendingQuery { page, ..all.clone() }).await;
     let mut open = Vec::new();
     each_of(ask, |call| open.push(call)).await?;
@@ -125,6 +130,7 @@ pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt
         Ok(read) => read,
         Err(RuntimeError::Unreadable { detail, .. }) => {
             return Ok(Debt {
+                session: pending.key.id.clone(),
                 call: pending.call.clone(),
                 tool: UNKNOWN.to_owned(),
                 by,
@@ -139,6 +145,7 @@ pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt
         Err(error) => return Err(error.into()),
     };
     Ok(Debt {
+        session: pending.key.id.clone(),
         call: pending.call.clone(),
         tool: body.tool.to_string(),
         until: pending.deadline,
@@ -166,43 +173,43 @@ async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Opti
     }
 }
 
-/// Returns the debts of `suspension`, in call order.
+/// Returns the debts of `suspension`, in call order, then what is owed to the children that it waits for.
 pub(crate) async fn debts(
     front: &Front,
     key: &SessionKey,
     suspension: &Suspension,
 ) -> Result<Vec<Debt>, Failure> {
-    let mut bodies: BTreeMap<PendingId, (PendingBody, Option<Deciders>)> = BTreeMap::new();
+    let (mut own, mut below) = (BTreeMap::new(), Vec::new());
     for pending in all_pending(front, Some(&key.id)).await? {
-        match read(front, &pending).await {
-            Ok(read) => drop(bodies.insert(pending.id, read)),
-            // It is shown as the session's state has it.
-            Err(RuntimeError::Unreadable { .. }) => {}
-            Err(error) => return Err(error.into()),
+        let debt = debt_of(front, &pending).await?;
+        if pending.key == *key {
+            own.insert(pending.id, debt);
+        } else if pending.answered < pending.needed {
+            below.push(debt);
         }
     }
-    let debts = suspension.owed.iter().map(|owed| {
-        let open = owed.pending.as_ref().and_then(|pending| bodies.get(pending));
-        let body = open.map(|(body, _)| body);
-        let by = By::of(owed.kind);
-        Debt {
-            call: owed.call.clone(),
-            tool: owed.tool.clone(),
-            until: owed.until,
-            arguments: body.map(|body| body.arguments.clone()),
-            prompt: body.and_then(|body| body.prompt.clone()),
-            deciders: open.and_then(|(_, deciders)| deciders.clone()),
-            commands: owed
-                .pending
-                .iter()
-                .flat_map(|pending| {
-                    commands(front, &by, pending, open.and_then(|(_, deciders)| deciders.as_ref()))
-                })
-                .collect(),
-            by,
-        }
-    });
-    Ok(debts.collect())
+    let mut debts = Vec::new();
+    for owed in &suspension.owed {
+        let asked = owed.pending.as_ref().and_then(|pending| own.remove(pending));
+        let known = asked.filter(|debt| debt.arguments.is_some());
+        debts.push(known.unwrap_or_else(|| {
+            let by = By::of(owed.kind);
+            let commands = owed.pending.iter().flat_map(|pending| commands(front, &by, pending, None));
+            Debt {
+                session: key.id.clone(),
+                call: owed.call.clone(),
+                tool: owed.tool.clone(),
+                until: owed.until,
+                arguments: None,
+                prompt: None,
+                deciders: None,
+                commands: commands.collect(),
+                by,
+            }
+        }));
+    }
+    debts.extend(below);
+    Ok(debts)
 }
 
 /// Returns the commands that answer a debt. They name the pending call by its id, so that they answer what is

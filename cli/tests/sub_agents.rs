@@ -160,3 +160,92 @@ fn a61_a_child_that_another_process_runs_has_the_skills_and_programs_that_it_may
     fixture.run(&["sessions", "messages", &child(&fixture)]).ends(0).says("Stir it twice.");
     assert!(fixture.has("files/stamped"), "it ran in the root");
 }
+
+/// A chief whose clerk has a page.
+const THREE: &str = r#"
+name = "chief"
+model = "scripted:three.toml"
+root = "files"
+tools = ["read_file", "write_file"]
+
+[[approval]]
+tool = "write_file"
+action = "ask"
+
+[[agent]]
+name = "clerk"
+description = "Passes on."
+instructions = "You are a clerk."
+tools = ["write_file"]
+
+[[agent.agent]]
+name = "page"
+description = "Writes."
+instructions = "You are a page."
+tools = ["write_file"]
+"#;
+
+const THREE_SCRIPT: &str = r#"
+[[turns]]
+when = { system_contains = "You are a page.", user_contains = "write", nth = 1 }
+calls = [{ tool = "write_file", arguments = { path = "note.txt", content = "blue" } }]
+
+[[turns]]
+when = { system_contains = "You are a page.", result_of = "write_file", result_status = "done" }
+say = "Written."
+
+[[turns]]
+when = { system_contains = "You are a clerk.", user_contains = "note", nth = 1 }
+calls = [{ tool = "page", arguments = { tasks = ["write the note"] } }]
+
+[[turns]]
+when = { system_contains = "You are a clerk.", result_of = "page" }
+say = "The page wrote it."
+
+[[turns]]
+when = { result_of = "clerk", result_contains = "The page wrote it." }
+say = "The clerk had it written."
+
+[[turns]]
+when = { user_contains = "go", nth = 1 }
+calls = [{ tool = "clerk", arguments = { tasks = ["see to the note"] } }]
+"#;
+
+#[test]
+fn h25_an_approval_of_a_grandchild_is_shown_and_given_at_the_root_without_any_worker() {
+    let fixture = fixture();
+    fixture.write("three.toml", THREE_SCRIPT);
+    fixture.write("agent.toml", THREE);
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "go", "--json"]).ends(10);
+    let last = ran.lines().pop().unwrap();
+    assert_eq!(last["outcome"]["kind"], "suspended_awaiting_children", "{last:#}");
+    let owed = last["outcome"]["owed"].as_array().unwrap();
+    assert_eq!(owed.len(), 2, "{owed:#?}");
+    assert_eq!((&owed[0]["tool"], &owed[0]["session"]), (&"clerk".into(), &"s".into()));
+    assert_eq!((&owed[1]["tool"], &owed[1]["kind"]), (&"write_file".into(), &"approval".into()));
+    assert!(owed[1]["answer"].is_array(), "{owed:#?}");
+    assert_eq!(fixture.read("files/note.txt"), "green", "a person is asked first");
+
+    fixture.run(&["sessions", "show", "s"]).ends(0).says("in session child-").says("holdover approve");
+    let pending = fixture.run(&["sessions", "pending", "s", "--json"]).ends(0).lines();
+    let asked = pending.iter().find(|call| call["kind"] == "approval").unwrap();
+    assert_eq!(asked["session"], owed[1]["session"]);
+
+    // Nothing but the name of the root is said, and the whole tree goes on.
+    fixture.run(&["approve", "s"]).ends(0).says("The clerk had it written.");
+    assert_eq!(fixture.read("files/note.txt"), "blue");
+    let id = asked["pending"].as_str().unwrap();
+    fixture.run(&["approve", id]).ends(0).says("was approved already");
+}
+
+#[test]
+fn an_approval_by_its_id_goes_on_with_the_tree_that_waits_for_it() {
+    let fixture = fixture();
+    fixture.write("three.toml", THREE_SCRIPT);
+    fixture.write("agent.toml", THREE);
+    fixture.run(&["run", "agent.toml", "--session", "s", "go"]).ends(10);
+    let pending = fixture.run(&["sessions", "pending", "--json"]).ends(0).lines();
+    let asked = pending.iter().find(|call| call["kind"] == "approval").unwrap();
+    let ran = fixture.run(&["approve", asked["pending"].as_str().unwrap()]).ends(0);
+    ran.says("The clerk had it written.");
+}

@@ -151,7 +151,7 @@ pub(crate) async fn report(
     if let Some(output) = &output_text {
         front.out.line(format!("output: {output}"));
     }
-    debts::all(&front.out, &debts, front.runtime.now());
+    debts::all(&front.out, &key.id, &debts, front.runtime.now());
     if front.out.json() {
         let response = match outcome {
             RunOutcome::Ended(_) => front.runtime.response(key).await?,

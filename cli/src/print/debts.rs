@@ -1,6 +1,7 @@
 //! Prints the answers that are owed, for the people who owe them.
 
 use holdover_core::gate::AtExpiry;
+use holdover_core::ids::SessionId;
 use holdover_core::phrases;
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::Deciders;
@@ -12,10 +13,13 @@ use crate::owed::{By, Debt};
 /// The most characters of one argument that are shown to those who must decide on it.
 const SHOWN_CHARS: usize = 4_000;
 
-/// Prints what is owed, and the commands that answer it.
-pub(crate) fn all(out: &Out, debts: &[Debt], now: Timestamp) {
+/// Prints what is owed to `session` and to its children, and the commands that answer it.
+pub(crate) fn all(out: &Out, session: &SessionId, debts: &[Debt], now: Timestamp) {
     for debt in debts {
         out.line("");
+        if debt.session != *session {
+            out.line(format!("  in session {}:", debt.session));
+        }
         one(out, debt, now);
     }
 }

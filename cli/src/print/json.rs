@@ -90,7 +90,7 @@ pub(crate) fn debt(debt: &Debt) -> Value {
     let arguments =
         debt.arguments.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)));
     let mut object = json!({
-        "call": debt.call, "tool": debt.tool, "kind": debt.by.as_str(), "arguments": arguments,
+        "session": debt.session, "call": debt.call, "tool": debt.tool, "kind": debt.by.as_str(), "arguments": arguments,
         "prompt": debt.prompt, "deadline": debt.until,
     });
     match &debt.by {
@@ -107,7 +107,6 @@ pub(crate) fn debt(debt: &Debt) -> Value {
 /// A pending call in a list, with its debt.
 pub(crate) fn pending(pending: &PendingCall, owed: &Debt, answered: Option<&Answered>) -> Value {
     let mut object = debt(owed);
-    object["session"] = json!(pending.key.id);
     object["pending"] = json!(pending.id);
     object["opened_at"] = json!(pending.opened_at);
     object["answered"] = json!(answered.is_some());

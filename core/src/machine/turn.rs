@@ -9,7 +9,7 @@ use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
 use crate::time::Timestamp;
-use crate::words::children::{Allowance, ReplyTo};
+use crate::words::children::{Allowance, Children, ReplyTo};
 use crate::words::custom::CustomState;
 use crate::words::history::Withheld;
 use crate::words::ids::{MessageSeq, StateFormat, StepNumber, TurnNumber};
@@ -139,6 +139,13 @@ impl Machine {
         let has_children = self.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
         let tells = matches!(&self.state, AgentState::TearingDown { left, .. } if !left.is_told());
         if has_children || tells || !self.turn.replies.is_empty() { STATE_FORMAT } else { STATE_FORMAT_ALONE }
+    }
+
+    /// The children whose outcomes the calls of the session wait for.
+    pub fn children(&self) -> Vec<Children> {
+        self.state.batch().map_or_else(Vec::new, |batch| {
+            batch.calls.iter().filter_map(|call| call.state.children()).collect()
+        })
     }
 
     /// Changes how the agent works from here on, as the message at `said` says. 0: no message says it, so it

@@ -7,7 +7,7 @@ use crate::time::Timestamp;
 use crate::words::ending::{DoneReason, Ending};
 use crate::words::error::ErrorInfo;
 use crate::words::payload::is_default;
-use crate::words::suspension::Suspension;
+use crate::words::suspension::{OwedKind, Suspension};
 use crate::words::usage::Usage;
 
 /// The purpose of a run.
@@ -133,6 +133,11 @@ impl RunOutcome {
             Self::Released => OutcomeKind::Released,
             Self::Lost => OutcomeKind::Lost,
         }
+    }
+
+    /// Whether the session waits for children, whoever else it waits for.
+    pub fn waits_for_children(&self) -> bool {
+        matches!(self, Self::Suspended(suspension) if suspension.owed.iter().any(|owed| owed.kind == OwedKind::Child))
     }
 
     /// The instant at which the session goes on by itself, without a person, a client or another session.

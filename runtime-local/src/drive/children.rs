@@ -354,7 +354,7 @@ enum Created {
 }
 
 /// Whether a child has run, and rests now with nothing to do.
-fn has_ended(child: &Session) -> bool {
+pub(crate) fn has_ended(child: &Session) -> bool {
     child.status == SessionStatus::Aborted
         || (child.status.at_rest() && child.epoch.0 > 0 && child.unread == 0 && child.interrupt.is_none())
 }

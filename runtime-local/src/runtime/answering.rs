@@ -156,7 +156,8 @@ impl Runtime {
     /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide;
     /// or the approval certainly could not be carried out as [given](RuntimeError::Unfit).
     ///
-    /// `pending` names the call as it was shown, with these bytes in this life of the session. Anything else
+    /// `pending` names the call as it was shown, with these bytes in this life of the session. It may be a call of a
+    /// child in the session's tree, and the answer goes to that child. Anything else
     /// that waits there now has another id, and is not approved. A caller that repeats an approval gets
     /// [`Duplicate`](Delivered::Duplicate), also when the call is long over.
     pub async fn approve(
@@ -196,7 +197,8 @@ impl Runtime {
         pending: &PendingId,
         answer: ClientAnswer,
     ) -> Result<Delivered, RuntimeError> {
-        let Bound { life, .. } = self.bound_to(key, pending, PendingKind::ClientTool).await?;
+        let Bound { key, life, .. } = self.bound_to(key, pending, PendingKind::ClientTool).await?;
+        let key = &key;
         let said =
             serde_json::to_vec(&answer).map_err(|error| RuntimeError::unreadable(key, "answer", error))?;
         let what = What::ClientAnswer { pending: pending.clone(), answer };
@@ -209,7 +211,8 @@ impl Runtime {
         pending: &PendingId,
         decide: impl FnOnce(Digest) -> Decision,
     ) -> Result<Delivered, RuntimeError> {
-        let Bound { life, saw, asked } = self.bound_to(key, pending, PendingKind::Approval).await?;
+        let Bound { key, life, saw, asked } = self.bound_to(key, pending, PendingKind::Approval).await?;
+        let key = &key;
         let decision = decide(saw);
         self.refuse_unfit(asked.as_deref(), &decision).await?;
         let plain = decision.approve && decision.arguments.is_none();

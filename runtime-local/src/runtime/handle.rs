@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::FutureExt;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::store::OutcomeKind;
@@ -57,13 +58,13 @@ impl RunHandle {
     }
 
     /// Waits for the outcome of the turn: how it ended, or what it waits for. Follows the session through
-    /// durable timers and back-offs as a worker would, and through runs of others, unless the runtime
-    /// [drains](Runtime::drain).
+    /// durable timers and back-offs as a worker would, through runs of others, and through the turns of the
+    /// children that it waits for, as [`Runtime::wait`] does.
     pub async fn outcome(mut self) -> Result<RunOutcome, RuntimeError> {
-        match self.first_outcome().await? {
-            Some(outcome) if is_last_word(&outcome) || self.runtime.host.is_draining() => Ok(outcome),
-            Some(_) | None => self.runtime.wait(&self.key).await,
-        }
+        let key = self.key.clone();
+        let run =
+            self.run.take().map(|run| async move { unless_panicked(&key, run.await).map(Some) }.boxed());
+        self.runtime.wait_with(&self.key, run).await
     }
 
     /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns none if the session is still
@@ -160,12 +161,12 @@ fn unless_panicked(
     ended.unwrap_or_else(|panicked| Err(RuntimeError::Panicked { key: key.clone(), detail: panicked.0 }))
 }
 
-/// Whether nothing more happens by itself: not after a timer, and not in another run.
+/// Whether nothing more happens by itself: not after a timer, not in another run, and not in a child.
 pub(super) fn is_last_word(outcome: &RunOutcome) -> bool {
     match outcome {
         RunOutcome::Released | RunOutcome::Lost => false,
         RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. } => {
-            outcome.goes_on_at().is_none()
+            outcome.goes_on_at().is_none() && !outcome.waits_for_children()
         }
     }
 }

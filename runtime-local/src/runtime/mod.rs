@@ -31,6 +31,7 @@ mod standing;
 mod start;
 mod stop;
 mod tail;
+mod tree;
 mod upgrade;
 mod wait;
 

@@ -3,9 +3,7 @@
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
 use holdover_core::message::PendingBody;
 use holdover_core::payload::Digest;
-use holdover_core::store::{
-    Page, PageCursor, PageRequest, PendingCall, PendingKind, PendingQuery, StoreErrorKind,
-};
+use holdover_core::store::{Page, PageCursor, PendingCall, PendingKind, PendingQuery, StoreErrorKind};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::Runtime;
@@ -112,6 +110,8 @@ pub struct PendingPage {
 
 /// What an answer is bound to.
 pub(super) struct Bound {
+    /// The session that asked.
+    pub(super) key: SessionKey,
     /// The life of the session.
     pub(super) life: Incarnation,
     /// The digest of the arguments that were shown; of nothing if the asking is over.
@@ -121,7 +121,8 @@ pub(super) struct Bound {
 }
 
 impl Runtime {
-    /// Lists all pending calls of a session.
+    /// Lists the pending calls of a session and of the children that it waits for, with theirs: soonest deadline
+    /// first, those without one last. Each names its session, and may be answered there or at the root.
     ///
     /// Errors: one of them cannot be [read](RuntimeError::Unreadable); [`list_pending`](Self::list_pending)
     /// has the others.
@@ -133,28 +134,30 @@ impl Runtime {
         }
     }
 
-    /// All calls of a session that somebody owes an answer, on one page: also those that cannot be read.
+    /// All calls of a session and of its tree that somebody owes an answer, on one page: also those that cannot be
+    /// read.
     pub(super) async fn all_pending(&self, key: &SessionKey) -> Result<PendingPage, RuntimeError> {
-        let mut query =
-            PendingQuery { session: Some(key.id.clone()), ..PendingQuery::all(key.tenant.clone()) };
-        let mut open = PendingPage::default();
-        loop {
-            let PendingPage { items, unreadable, next } = self.list_pending(&query).await?;
-            open.items.extend(items);
-            open.unreadable.extend(unreadable);
-            match next {
-                Some(next) => query.page = PageRequest { after: Some(next), limit: None },
-                None => return Ok(open),
-            }
-        }
+        let calls = match self.session(key).await? {
+            Some(root) => self.calls_of_tree(&root).await?,
+            None => Vec::new(),
+        };
+        self.decoded(calls, None).await
     }
 
     /// Lists pending calls across sessions, a page at a time: soonest deadline first, those without one last.
     /// Calls that this version cannot read are listed separately, and delay none of the others.
     pub async fn list_pending(&self, query: &PendingQuery) -> Result<PendingPage, RuntimeError> {
         let Page { items, next } = self.host.store().list_pending(query).await?;
+        self.decoded(items, next).await
+    }
+
+    async fn decoded(
+        &self,
+        calls: Vec<PendingCall>,
+        next: Option<PageCursor>,
+    ) -> Result<PendingPage, RuntimeError> {
         let mut page = PendingPage { next, ..PendingPage::default() };
-        for call in items {
+        for call in calls {
             match self.entry(call).await? {
                 Ok(entry) => page.items.push(entry),
                 Err(found) => page.unreadable.push(found),
@@ -194,7 +197,8 @@ impl Runtime {
         }
     }
 
-    /// Returns the open pending call of a session with this id. None if nobody owes it an answer any more.
+    /// Returns the open pending call with this id of a session, or of a child in its tree. None if nobody owes
+    /// it an answer any more.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it never
     /// [asked](RuntimeError::NotAsked) under this id, or the call cannot be [read](RuntimeError::Unreadable).
@@ -203,22 +207,30 @@ impl Runtime {
         key: &SessionKey,
         pending: &PendingId,
     ) -> Result<Option<PendingEntry>, RuntimeError> {
-        let found = self.find_pending(key, pending).await?;
+        let (key, found) = self.find_pending(key, pending).await?;
         if found.is_none() {
-            self.life_of(key, pending).await?;
+            self.life_of(&key, pending).await?;
         }
         Ok(found)
     }
 
+    /// The session that asked under this id, `key` or one of its tree, and what is asked, as long as it is open.
     async fn find_pending(
         &self,
         key: &SessionKey,
         pending: &PendingId,
-    ) -> Result<Option<PendingEntry>, RuntimeError> {
-        let PendingPage { items, unreadable, .. } = self.all_pending(key).await?;
-        match unreadable.into_iter().find(|found| found.call.id == *pending) {
-            Some(found) => Err(found.into()),
-            None => Ok(items.into_iter().find(|entry| entry.id() == pending)),
+    ) -> Result<(SessionKey, Option<PendingEntry>), RuntimeError> {
+        let open = |calls: Vec<PendingCall>| calls.into_iter().find(|call| call.id == *pending);
+        let (mut asker, mut call) = (key.clone(), open(self.own_calls(key).await?));
+        if call.is_none() {
+            asker = self.asker(key, pending).await?;
+            if asker != *key {
+                call = open(self.own_calls(&asker).await?);
+            }
+        }
+        match call {
+            Some(call) => Ok((asker, Some(self.entry(call).await?.map_err(RuntimeError::from)?))),
+            None => Ok((asker, None)),
         }
     }
 
@@ -229,17 +241,22 @@ impl Runtime {
         pending: &PendingId,
         asked: PendingKind,
     ) -> Result<Bound, RuntimeError> {
-        match self.find_pending(key, pending).await? {
+        let (key, found) = self.find_pending(key, pending).await?;
+        match found {
             Some(PendingEntry { call, .. }) if call.kind != asked => {
-                let (key, call, found) = (key.clone(), call.call, call.kind);
+                let (call, found) = (call.call, call.kind);
                 Err(RuntimeError::OtherAnswer { key, call, found, asked })
             }
             Some(asked) => Ok(Bound {
+                key,
                 life: asked.call.incarnation,
                 saw: asked.body.digest,
                 asked: Some(Box::new(asked)),
             }),
-            None => Ok(Bound { life: self.life_of(key, pending).await?, saw: Digest::of(b""), asked: None }),
+            None => {
+                let life = self.life_of(&key, pending).await?;
+                Ok(Bound { key, life, saw: Digest::of(b""), asked: None })
+            }
         }
     }
 

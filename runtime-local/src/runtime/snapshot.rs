@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use holdover_core::ids::{MessageSeq, SessionKey};
-use holdover_core::store::EventCursor;
+use holdover_core::store::{EventCursor, PendingCall};
 use serde::Serialize;
 
 use super::standing::machine_of;
@@ -15,8 +15,8 @@ use crate::error::RuntimeError;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The standing of the session. Of the calls that owed an answer at that instant, it has those that still
-    /// do; the events after the cursor tell of the others.
+    /// The standing of the session. Of the session's calls that owed an answer at that instant, it has those that
+    /// still do; the events after the cursor tell of the others. Those of its children are as they were read.
     #[serde(flatten)]
     pub standing: Standing,
     /// The newest messages at that instant, oldest first.
@@ -45,8 +45,9 @@ impl Runtime {
             .collect();
         let open = if owed.is_empty() { PendingPage::default() } else { self.all_pending(key).await? };
         let PendingPage { items: mut pending, mut unreadable, .. } = open;
-        pending.retain(|entry| owed.contains(entry.id()));
-        unreadable.retain(|found| owed.contains(&found.call.id));
+        let is_meant = |call: &PendingCall| call.key != *key || owed.contains(&call.id);
+        pending.retain(|entry| is_meant(&entry.call));
+        unreadable.retain(|found| is_meant(&found.call));
         let first = MessageSeq(session.last_message.0.saturating_sub(messages.into()).saturating_add(1));
         let messages = self.read_range(key, first, session.last_message).await?;
         let standing = Standing { session, usage, outcome, pending, unreadable };

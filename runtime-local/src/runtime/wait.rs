@@ -1,16 +1,18 @@
-//! Waits for a session, and runs it when it is due, as a worker would.
+//! Waits for a session and for the children that it waits for, and runs what is due of them, as a worker would.
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Runtime;
 use super::handle::is_last_word;
 use super::standing::outcome_of;
+use super::tree::runs::{Below, Ended, TreeRuns};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
@@ -25,45 +27,34 @@ const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
-    /// Returns when the turn has ended, or when a person, a client or another session owes something.
-    /// Meanwhile it runs the session when that is due and nobody else does, if its agent is found here. Once
-    /// the runtime [drains](Self::drain), it returns at once: with how its own run left the session, or how
-    /// the session stands.
+    /// Returns when the turn has ended, or when the session and the children that it waits for go on only if
+    /// somebody outside answers. Meanwhile it runs those of them that are due and that nobody else runs, if
+    /// their agents are found here: the session itself, and up to 16 sessions of its tree at once. Once the
+    /// runtime [drains](Self::drain), it returns as soon as its own runs have left their sessions.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be
+    /// [read](RuntimeError::Unreadable), or its run broke down. A child's run that breaks down is logged.
     pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
-        let mut idle = Backoff::new(Duration::from_millis(20), POLL);
-        let mut gap = Backoff::new(GAP, GAP_MAX);
-        loop {
-            let store = self.host.store();
-            // Listen first, then look: what changes in between is not missed.
-            let mut hint = Hint::listen(store, Watch::Session(key.clone()), POLL).await;
-            let session = self.existing(key).await?;
-            match look(&session, self.now())? {
-                Look::Over(outcome) => return Ok(*outcome),
-                Look::Later(_) | Look::Due if self.host.is_draining() => {
-                    return Ok(outcome_of(&session, self.now())?.unwrap_or(RunOutcome::Released));
-                }
-                Look::Later(at) => {
-                    let in_time = self.now().until(at).min(POLL);
-                    tokio::select! {
-                        () = self.host.drains() => {}
-                        _ = hint.heard() => {}
-                        () = sleep(in_time) => {}
-                    }
-                    sleep(gap.take()).await;
-                }
-                Look::Due => match self.run_due(key, &session).await? {
-                    Some(outcome) if is_last_word(&outcome) || self.host.is_draining() => return Ok(outcome),
-                    Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
-                    Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }) => {
-                    }
-                },
-            }
+        self.wait_with(key, None).await
+    }
+
+    /// Waits like [`wait`](Self::wait); `run` is a run of the session that was started here.
+    pub(super) async fn wait_with(
+        &self,
+        key: &SessionKey,
+        run: Option<BoxFuture<'_, Ended>>,
+    ) -> Result<RunOutcome, RuntimeError> {
+        let mut tree = TreeRuns::new(self, key, true);
+        if let Some(run) = run {
+            tree.take(key.clone(), run);
         }
+        let outcome = self.until_rest(key, tree, None).await?;
+        Ok(outcome.unwrap_or(RunOutcome::Released))
     }
 
     /// Returns how the turn has ended, or who owes something, if that happens within `at_most`; none if the
-    /// session is still at work then, or nobody has taken it up. It only watches and runs nothing, so nothing
-    /// changes when the time is over: for a front end that leaves runs to workers.
+    /// session, or a child that it waits for, is still at work then, or nobody has taken it up. It only watches
+    /// and runs nothing, so nothing changes when the time is over: for a front end that leaves runs to workers.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).
@@ -73,29 +64,85 @@ impl Runtime {
         at_most: Duration,
     ) -> Result<Option<RunOutcome>, RuntimeError> {
         let until = Instant::now().checked_add(at_most);
+        self.until_rest(key, TreeRuns::new(self, key, false), until).await
+    }
+
+    /// None: `until` has passed before, or the runtime drains and nothing is known of the session.
+    async fn until_rest<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        mut tree: TreeRuns<'a>,
+        until: Option<Instant>,
+    ) -> Result<Option<RunOutcome>, RuntimeError> {
+        let mut idle = Backoff::new(Duration::from_millis(20), POLL);
         let mut gap = Backoff::new(GAP, GAP_MAX);
         loop {
-            let left = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
-            let store = self.host.store();
-            // Listen first, then look: what changes in between is not missed.
-            let mut hint = Hint::listen(store, Watch::Session(key.clone()), POLL).await;
-            let session = self.existing(key).await?;
-            match look(&session, self.now())? {
-                Look::Over(outcome) => return Ok(Some(*outcome)),
-                Look::Later(_) | Look::Due if left.is_zero() => return Ok(None),
-                Look::Later(_) | Look::Due => {
-                    tokio::select! {
-                        _ = hint.heard() => {}
-                        () = sleep(left) => {}
+            if tree.runs_root()
+                && let Ok(Some(ended)) = timeout(POLL, tree.ended()).await
+            {
+                match ended? {
+                    Some(outcome) if is_last_word(&outcome) || self.host.is_draining() => {
+                        tree.settle().await;
+                        return Ok(Some(outcome));
                     }
-                    sleep(gap.take().min(left)).await;
+                    Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
+                    Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }) => {
+                    }
                 }
+            }
+            // Listen first, then look: what changes in between is not missed.
+            let mut hint = Hint::listen(self.host.store(), Watch::Session(key.clone()), POLL).await;
+            let session = self.existing(key).await?;
+            let (over, later) = match look(&session, self.now())? {
+                Look::Over(outcome) if !outcome.waits_for_children() => {
+                    tree.settle().await;
+                    return Ok(Some(*outcome));
+                }
+                Look::Over(outcome) => (Some(*outcome), None),
+                Look::Later(at) => (None, Some(at)),
+                Look::Due => (None, None),
+            };
+            if tree.runs_root() {
+                tree.work(&session).await?;
+                continue;
+            }
+            if tree.runs_here() && self.host.is_draining() {
+                tree.settle().await;
+                return outcome_of(&session, self.now());
+            }
+            if tree.runs_here() && over.is_none() && later.is_none() {
+                tree.start(session);
+                continue;
+            }
+            let below = tree.work(&session).await?;
+            if below == Below::Rests
+                && let Some(outcome) = over
+            {
+                // A child that has ended meanwhile has told it.
+                if self.existing(key).await? == session {
+                    return Ok(Some(outcome));
+                }
+                continue;
+            }
+            let left = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
+            if left.is_zero() {
+                return Ok(None);
+            }
+            let left = match later {
+                Some(at) => self.now().until(at).min(left),
+                None => tree.until_next_scan().min(left),
+            };
+            tokio::select! {
+                () = self.host.drains(), if tree.runs_here() => {}
+                _ = hint.heard() => sleep(gap.take()).await,
+                _ = tree.ended() => {}
+                () = sleep(left) => {}
             }
         }
     }
 
     /// Takes on a session that is due. None: somebody else has it, or its agent is not found here.
-    async fn run_due(&self, key: &SessionKey, session: &Session) -> Result<Option<RunOutcome>, RuntimeError> {
+    pub(super) async fn run_due(&self, key: &SessionKey, session: &Session) -> Ended {
         let plan = match self.agent_to_run(key, &session.queue, &session.definition).await {
             Ok(agent) => Plan::Run(agent),
             Err(RuntimeError::AgentUnknown { queue, why, .. }) => {
@@ -114,7 +161,7 @@ impl Runtime {
 }
 
 /// What there is to do about a session.
-enum Look {
+pub(super) enum Look {
     /// Nothing goes on by itself.
     Over(Box<RunOutcome>),
     /// Somebody works on it, or time must pass: look again then, or when it changes.
@@ -123,7 +170,7 @@ enum Look {
     Due,
 }
 
-fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {
+pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {
     match (session.status, &session.lease, session.alarm) {
         (SessionStatus::Active, Some(lease), _) if lease.ends > now => return Ok(Look::Later(lease.ends)),
         (SessionStatus::Active, _, Some(alarm)) if alarm > now => return Ok(Look::Later(alarm)),

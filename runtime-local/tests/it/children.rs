@@ -48,6 +48,13 @@ fn family(
     (model, Arc::new(built))
 }
 
+/// Runs a new session until its run has ended; its children have not begun then.
+async fn parks(runtime: &Runtime, agent: &Arc<Agent>) -> (SessionKey, RunOutcome) {
+    let mut run = runtime.execute(say(agent, "go")).await.unwrap();
+    let outcome = run.first_outcome().await.unwrap().unwrap();
+    (run.key().clone(), outcome)
+}
+
 async fn session(runtime: &Runtime, key: &SessionKey) -> Session {
     runtime.session(key).await.unwrap().unwrap()
 }
@@ -74,7 +81,7 @@ async fn children(runtime: &Runtime, parent: &SessionKey, count: u32) -> Vec<Ses
 async fn a61_a_child_does_its_task_in_a_session_of_its_own_and_its_last_words_are_the_result() {
     let (model, agent) = family(r#"{"tasks":["count to three"]}"#, |_, _| Say::Text("one, two, three"));
     let runtime = runtime(&store(), &agent);
-    let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (parent, outcome) = parks(&runtime, &agent).await;
     assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren);
     let RunOutcome::Suspended(suspension) = outcome else { panic!("{outcome:?}") };
     assert!(suspension.until.is_some(), "a wait has a deadline");
@@ -139,7 +146,7 @@ async fn the_first_outcomes_that_are_asked_for_end_the_call_and_the_other_childr
         _ => Say::Nothing,
     });
     let runtime = runtime(&store(), &agent);
-    let (parent, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (parent, _) = parks(&runtime, &agent).await;
     let both = children(&runtime, &parent, 2).await;
     let _worker = worker(&runtime, WorkerOptions::default());
     rests(&runtime, &parent).await;
@@ -159,7 +166,7 @@ async fn the_first_failure_ends_a_call_that_asks_for_that() {
         _ => Say::Nothing,
     });
     let runtime = runtime(&store(), &agent);
-    let (parent, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (parent, _) = parks(&runtime, &agent).await;
     let both = children(&runtime, &parent, 2).await;
     let _worker = worker(&runtime, WorkerOptions::default());
     rests(&runtime, &parent).await;
@@ -178,7 +185,7 @@ async fn a_deadline_ends_the_call_and_the_child() {
     let built = agent(&model).sub_agent(helper().timeout(Bound::At(5_000))).build().unwrap();
     let agent = Arc::new(built);
     let runtime = runtime(&store(), &agent);
-    let (parent, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (parent, _) = parks(&runtime, &agent).await;
     let child = children(&runtime, &parent, 1).await.remove(0);
     let _worker = worker(&runtime, WorkerOptions::default());
     assert_eq!(rests(&runtime, &parent).await, SessionStatus::Idle);
@@ -192,7 +199,7 @@ async fn a62_a_parent_that_is_stopped_stops_its_children() {
     for abort in [false, true] {
         let (_, agent) = family(r#"{"tasks":["a","b"]}"#, |_, _| Say::Nothing);
         let runtime = runtime(&store(), &agent);
-        let (parent, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+        let (parent, _) = parks(&runtime, &agent).await;
         let both = children(&runtime, &parent, 2).await;
         let _worker = worker(&runtime, WorkerOptions::default());
         settle().await;
@@ -213,7 +220,7 @@ async fn a62_a_parent_that_is_stopped_stops_its_children() {
 async fn a_call_of_children_that_is_stopped_alone_ends_and_its_siblings_go_on() {
     let (_, agent) = family(r#"{"tasks":["a"]}"#, |_, _| Say::Nothing);
     let runtime = runtime(&store(), &agent);
-    let (parent, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (parent, _) = parks(&runtime, &agent).await;
     let child = children(&runtime, &parent, 1).await.remove(0);
     let call = runtime.pending(&parent).await.unwrap()[0].call.call.clone();
     let _worker = worker(&runtime, WorkerOptions::default());
@@ -228,7 +235,7 @@ async fn a_call_of_children_that_is_stopped_alone_ends_and_its_siblings_go_on() 
 async fn c48_a_child_that_is_aborted_before_it_began_answers_its_parent() {
     let (_, agent) = family(r#"{"tasks":["a"]}"#, |_, _| Say::Text("never"));
     let runtime = runtime(&store(), &agent);
-    let (parent, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (parent, _) = parks(&runtime, &agent).await;
     let child = children(&runtime, &parent, 1).await.remove(0);
     runtime.abort(&child, "not that").await.unwrap();
     let _worker = worker(&runtime, WorkerOptions::default());
@@ -255,7 +262,7 @@ async fn c62_a_child_has_the_tools_that_are_named_behind_the_gate_of_its_parent(
         .unwrap();
     let agent = Arc::new(built);
     let runtime = runtime(&store(), &agent);
-    let (parent, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (parent, _) = parks(&runtime, &agent).await;
     let child = children(&runtime, &parent, 1).await.remove(0);
     let worker = worker(&runtime, WorkerOptions::default());
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -310,7 +317,7 @@ async fn a_thousand_children_are_joined_by_one_claim() {
     let arguments = serde_json::json!({ "tasks": tasks }).to_string().leak();
     let (_, agent) = family(arguments, |_, _| Say::Text("x"));
     let runtime = runtime(&store(), &agent);
-    let (parent, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let (parent, _) = parks(&runtime, &agent).await;
     let epoch = session(&runtime, &parent).await.epoch;
     let _worker = worker(&runtime, WorkerOptions::default());
     rests(&runtime, &parent).await;

@@ -53,6 +53,7 @@ mod snapshots;
 mod starting;
 mod stopping;
 mod storms;
+mod trees;
 mod turns;
 mod unread;
 mod upgrades;

@@ -11,7 +11,7 @@ use crate::print::one_line;
 /// Returns why an approved call was not run, if the policy denied it when it was asked again. An approval
 /// satisfies a policy that asks for one, but it lifts no denial.
 pub(super) async fn denied_all_the_same(front: &Front, asked: &Asked) -> Result<Option<String>, Failure> {
-    for entry in front.runtime.messages(&asked.session.key).await?.into_iter().rev() {
+    for entry in front.runtime.messages(&asked.asker).await?.into_iter().rev() {
         match entry.message {
             Message::Tool(found) if found.call.as_str() == asked.call => {
                 let denial = found.denial.filter(|denial| denial.denied_by != DeniedBy::User);

@@ -28,7 +28,7 @@ impl Before {
 
 /// Finds out why a call takes no answer any more.
 pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -> Result<Before, Failure> {
-    let (key, call) = (&asked.session.key, asked.call.as_str());
+    let (key, call) = (&asked.asker, asked.call.as_str());
     let open = all_pending(front, Some(&key.id)).await?;
     let asking = open.iter().find(|open| asked.pending.as_ref() == Some(&open.id));
     if let Some(asking) = asking

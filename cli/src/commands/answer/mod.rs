@@ -142,7 +142,7 @@ async fn give(
         match deliver(&front, &one, word).await? {
             Said::Before => say_again(&front, &one, word),
             Said::Now => {
-                let id = &one.session.key.id;
+                let id = &one.asker.id;
                 front.out.passing(format!("session {id}: call {} {}", one.call, word.done()));
                 front.out.object(&json!({
                     "session": id, "call": one.call, "pending": one.pending, "delivered": "accepted",
@@ -180,14 +180,14 @@ async fn give(
 
 /// Refuses a call that would not accept `word`, before any word is given.
 async fn check(front: &Front, asked: &Asked, word: &Word) -> Result<(), Failure> {
-    let open = all_pending(front, Some(&asked.session.key.id)).await?;
+    let open = all_pending(front, Some(&asked.asker.id)).await?;
     let waits = |pending: &PendingCall| {
         let is_meant = asked.pending.as_ref() == Some(&pending.id);
         is_meant && pending.kind == word.kind() && pending.answered < pending.needed
     };
     if open.iter().any(waits) {
         if let (Some(pending), Word::Approve(approval)) = (&asked.pending, word) {
-            front.runtime.would_approve(&asked.session.key, pending, approval).await?;
+            front.runtime.would_approve(&asked.asker, pending, approval).await?;
         }
         return Ok(());
     }
@@ -204,7 +204,7 @@ enum Said {
 }
 
 async fn deliver(front: &Front, asked: &Asked, word: &Word) -> Result<Said, Failure> {
-    let key = &asked.session.key;
+    let key = &asked.asker;
     let delivered = match (&asked.pending, word.clone()) {
         (None, _) => None,
         (Some(id), Word::Approve(approval)) => Some(front.runtime.approve(key, id, approval).await),
@@ -229,15 +229,14 @@ async fn deliver(front: &Front, asked: &Asked, word: &Word) -> Result<Said, Fail
 }
 
 fn refused(asked: &Asked, how: &str) -> Failure {
-    Failure::failed(format!("session {}: call {}: {how}", asked.session.key.id, asked.call))
+    Failure::failed(format!("session {}: call {}: {how}", asked.asker.id, asked.call))
 }
 
 fn say_again(front: &Front, asked: &Asked, word: &Word) {
-    let (id, call, done) = (&asked.session.key.id, &asked.call, word.done());
+    let (id, call, done) = (&asked.asker.id, &asked.call, word.done());
     front.out.line(format!("session {id}: call {call} was {done} already; nothing was changed"));
-    let Asked { session, call, pending } = asked;
     front.out.object(&json!({
-        "session": session.key.id, "call": call, "pending": pending, "delivered": "duplicate",
+        "session": id, "call": call, "pending": asked.pending, "delivered": "duplicate",
         "outcome": Value::Null,
     }));
 }

@@ -1,8 +1,8 @@
 //! Resolves the words of a command line to calls.
 
-use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId};
+use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId, SessionKey};
 use holdover_core::phrases;
-use holdover_core::store::{PendingCall, PendingKind, Session, SessionQuery};
+use holdover_core::store::{Labels, PendingCall, PendingKind, Session, SessionQuery};
 
 use crate::exit::Failure;
 use crate::front::{Front, check_decoded};
@@ -11,13 +11,27 @@ use crate::owed::{all_pending, reads_like_an_asking};
 /// A call of a session that is to be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked {
-    /// The session, as it was before the answer.
+    /// The session to go on with, as it was before the answer: the one that was named, or the root of the tree that
+    /// waits for the answer.
     pub(super) session: Session,
+    /// The session that asked.
+    pub(super) asker: SessionKey,
     /// The call.
     pub(super) call: String,
     /// The pending call that is answered. None: the call has no open pending call, and the command line names
     /// none.
     pub(super) pending: Option<PendingId>,
+}
+
+impl Asked {
+    fn open(session: &Session, open: &PendingCall) -> Self {
+        Self {
+            session: session.clone(),
+            asker: open.key.clone(),
+            call: open.call.to_string(),
+            pending: Some(open.id.clone()),
+        }
+    }
 }
 
 /// Returns the calls that `which` names, each once: a session and calls of it (the waiting one, if none is
@@ -33,7 +47,7 @@ pub(super) async fn asked(front: &Front, which: &[String], kind: PendingKind) ->
     let mut asked: Vec<Asked> = Vec::new();
     for one in named {
         let is_same = |known: &Asked| {
-            (&known.session.key, &known.call, &known.pending) == (&one.session.key, &one.call, &one.pending)
+            (&known.asker, &known.call, &known.pending) == (&one.asker, &one.call, &one.pending)
         };
         if !asked.iter().any(is_same) {
             asked.push(one);
@@ -62,22 +76,21 @@ async fn of_session(
     let open = all_pending(front, Some(&session.key.id)).await?;
     let named = |word: &String| {
         let waits = open.iter().find(|open| open.call.as_str() == word || open.id.as_str() == word);
-        let closed = || PendingId::new(word).ok().filter(|id| life_and_call(id, session).is_some());
-        let pending = waits.map(|open| open.id.clone()).or_else(closed);
+        if let Some(open) = waits {
+            return Asked::open(session, open);
+        }
+        let pending = PendingId::new(word).ok().filter(|id| life_and_call(id, session).is_some());
         let call = pending.as_ref().and_then(|id| life_and_call(id, session));
         Asked {
             session: session.clone(),
+            asker: session.key.clone(),
             call: call.map_or_else(|| word.clone(), |call| call.to_string()),
             pending,
         }
     };
     if calls.is_empty() {
         let only = only_call(session, &open, kind)?;
-        return Ok(vec![Asked {
-            session: session.clone(),
-            call: only.call.to_string(),
-            pending: Some(only.id.clone()),
-        }]);
+        return Ok(vec![Asked::open(session, only)]);
     }
     Ok(calls.iter().map(named).collect())
 }
@@ -121,8 +134,19 @@ async fn nothing(front: &Front, word: &str) -> Failure {
 async fn asking(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
     let Ok(id) = PendingId::new(word) else { return Ok(None) };
     let Some((life, call)) = id.parts() else { return Ok(None) };
-    let session = session_of(front, life).await?;
-    Ok(session.map(|session| Asked { session, call: call.to_string(), pending: Some(id) }))
+    let Some(asker) = session_of(front, life).await? else { return Ok(None) };
+    let (asker, session) = (asker.key.clone(), root_of(front, asker, &id).await?);
+    Ok(Some(Asked { session, asker, call: call.to_string(), pending: Some(id) }))
+}
+
+/// Returns the root of the tree that waits for this answer of `session`; the session itself, if none does.
+async fn root_of(front: &Front, session: Session, pending: &PendingId) -> Result<Session, Failure> {
+    let Some(root) = session.labels.0.get(Labels::ROOT).and_then(|id| SessionId::new(id).ok()) else {
+        return Ok(session);
+    };
+    let Some(root) = front.runtime.session(&front.key(&root)).await? else { return Ok(session) };
+    let open = all_pending(front, Some(&root.key.id)).await?;
+    Ok(if open.iter().any(|open| open.id == *pending) { root } else { session })
 }
 
 /// Returns the session of the tenant with this life.

@@ -104,7 +104,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         let line = format!("{} ({kind}) of {}, began {begun}: {end}; {used}", run.epoch, run.worker);
         row("run", &line);
     }
-    debts::all(&front.out, &debts, now);
+    debts::all(&front.out, &session.key.id, &debts, now);
     Ok(())
 }
 

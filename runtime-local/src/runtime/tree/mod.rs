@@ -1,0 +1,5 @@
+//! The tree of a session: the session itself, its root, and the children that its calls wait for, with theirs.
+
+pub(super) mod members;
+pub(super) mod pending;
+pub(super) mod runs;

@@ -1,0 +1,157 @@
+//! A tree of sessions is waited for as one: what is due in it is run, and it rests where only people can go on.
+//!
+//! Requirements: A65, H11, H25.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::engine::RunOutcome;
+use holdover_core::ids::SessionKey;
+use holdover_core::message::ResultStatus;
+use holdover_core::model::ModelRequest;
+use holdover_core::store::{OutcomeKind, PendingKind};
+use holdover_core::tool::ToolOutput;
+use holdover_runtime_local::{Agent, Delivered, Runtime, RuntimeError, SubAgent, WorkerOptions};
+use tokio::time::Instant;
+
+use crate::bench::{
+    agent, agentless, asking_for, finish, only_result, runtime, say, store, tool_results, worker,
+};
+use crate::script::{Say, Script, results};
+use crate::tools::Fake;
+
+/// The agent that is asked, by the last word of its instructions.
+fn asked(request: &ModelRequest) -> &'static str {
+    ["chief", "clerk", "page"]
+        .into_iter()
+        .find(|name| request.system.contains(&format!("You are {name}.")))
+        .unwrap()
+}
+
+fn sub_agent(name: &str) -> SubAgent {
+    SubAgent::new(name, "Does it.").instructions(format!("You are {name}."))
+}
+
+/// A chief, whose clerk has a page, who does what `does` says.
+fn three(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Agent> {
+    let model = Script::new(move |request| match (asked(request), results(request).first()) {
+        ("chief", None) => Say::Calls(vec![("clerk", r#"{"tasks":["one"]}"#)]),
+        ("clerk", None) => Say::Calls(vec![("page", r#"{"tasks":["two"]}"#)]),
+        ("page", _) => does(request),
+        (_, Some(_)) => Say::Text("passed on"),
+        (_, None) => panic!("nobody else is asked"),
+    });
+    let page = sub_agent("page").tools(["write".parse().unwrap()]);
+    let built = agent(&model)
+        .instructions("You are chief.")
+        .tool(Fake::new("write", |_| async { Ok(ToolOutput::text("written").into()) }))
+        .gate(asking_for("write"))
+        .sub_agent(sub_agent("clerk").tools(["write".parse().unwrap()]).sub_agent(page))
+        .build()
+        .unwrap();
+    Arc::new(built)
+}
+
+fn writes(request: &ModelRequest) -> Say {
+    if results(request).is_empty() { Say::Calls(vec![("write", "{}")]) } else { Say::Text("it is written") }
+}
+
+async fn is_waited_for(runtime: &Runtime, key: &SessionKey) -> RunOutcome {
+    runtime.wait_at_most(key, Duration::from_secs(60)).await.unwrap().expect("it rests")
+}
+
+#[tokio::test(start_paused = true)]
+async fn h11_whoever_waits_for_a_session_runs_its_children_too() {
+    let agent = three(|_| Say::Text("it is done"));
+    let runtime = runtime(&store(), &agent);
+    let began = Instant::now();
+    let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
+    assert_eq!(only_result(&runtime, &parent).await.1, "passed on");
+    assert!(began.elapsed() < Duration::from_secs(1), "nothing waits for a poll: {:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn h25_a_tree_rests_where_only_a_person_can_go_on() {
+    let agent = three(writes);
+    let runtime = runtime(&store(), &agent);
+    let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren);
+    assert!(matches!(is_waited_for(&runtime, &parent).await, RunOutcome::Suspended(_)), "nobody works on it");
+
+    let owed = runtime.pending(&parent).await.unwrap();
+    let kinds: Vec<&PendingKind> = owed.iter().map(|entry| &entry.call.kind).collect();
+    assert_eq!(
+        kinds.len(),
+        2,
+        "the person is shown what a person owes, and what the session waits for: {kinds:?}"
+    );
+    let asked = owed.iter().find(|entry| entry.call.kind == PendingKind::Approval).unwrap();
+    assert_ne!(asked.call.key, parent, "a grandchild asks");
+    assert_eq!(asked.body.tool.as_str(), "write");
+    assert_eq!(runtime.standing(&parent).await.unwrap().pending, owed);
+    assert_eq!(runtime.snapshot(&parent, 1).await.unwrap().standing.pending, owed);
+    assert_eq!(runtime.pending_call(&parent, asked.id()).await.unwrap().as_ref(), Some(asked));
+
+    let (stranger, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let refused = runtime.approve(&stranger, asked.id(), "ann").await.unwrap_err();
+    assert!(matches!(&refused, RuntimeError::NotAsked { key, .. } if *key == stranger), "{refused}");
+
+    assert_eq!(runtime.approve(&parent, asked.id(), "ann").await.unwrap(), Delivered::Accepted);
+    assert_eq!(runtime.approve(&parent, asked.id(), "ann").await.unwrap(), Delivered::Duplicate);
+    assert_eq!(runtime.wait(&parent).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(tool_results(&runtime, &asked.call.key).await[0].status, ResultStatus::Done);
+    assert_eq!(runtime.pending(&parent).await.unwrap(), []);
+    let again = runtime.approve(&parent, asked.id(), "ann").await.unwrap();
+    assert_eq!(again, Delivered::Duplicate, "it is known where it was said, also when all is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_only_watches_a_tree_runs_nothing_in_it() {
+    let agent = three(|_| Say::Text("it is done"));
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let mut run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let key = run.key().clone();
+    run.first_outcome().await.unwrap();
+    let watcher = agentless(&store);
+    assert_eq!(watcher.wait_at_most(&key, Duration::from_secs(20)).await.unwrap(), None, "its child is due");
+    let _worker = worker(&runtime, WorkerOptions::default());
+    let outcome = is_waited_for(&watcher, &key).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_children_are_run_by_whoever_waits_for_them_and_looked_for_seldom() {
+    let tasks: Vec<String> = (0..1_000).map(|task| task.to_string()).collect();
+    let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();
+    let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {
+        ("chief", true) => Say::Calls(vec![("clerk", arguments)]),
+        ("chief", false) => Say::Text("done"),
+        _ => Say::Text("x"),
+    });
+    let built =
+        agent(&model).instructions("You are chief.").sub_agent(sub_agent("clerk").fan_out_max(1_000)).build();
+    let agent = Arc::new(built.unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
+    assert_eq!(only_result(&runtime, &parent).await.1.lines().count(), 1_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_outcome_that_is_asked_for_is_joined_while_another_child_still_runs_here() {
+    let model = Script::new(|request| match (asked(request), results(request).is_empty()) {
+        ("chief", true) => Say::Calls(vec![("clerk", r#"{"tasks":["quick","slow"],"first":1}"#)]),
+        ("chief", false) => Say::Text("done"),
+        _ if format!("{:?}", request.messages).contains("quick") => Say::Text("Q"),
+        _ => Say::Nothing,
+    });
+    let agent =
+        Arc::new(agent(&model).instructions("You are chief.").sub_agent(sub_agent("clerk")).build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
+    let (_, content) = only_result(&runtime, &parent).await;
+    assert_eq!(content, "[1] done: Q\n[2] stopped: it was not waited for");
+}
