@@ -133,7 +133,9 @@ fn nothing_is_left_when_the_launcher_is_dropped() {
 fn nothing_is_left_when_the_process_is_killed() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_holdover-launcher"));
     let mut program = program
-        .args(["pgbouncer", "redis", "--", "sh", "-c", "echo $HOLDOVER_REDIS_URL; exec sleep 600"])
+        .args(["pgbouncer", "redis", "--", "sh", "-c", "echo $HOLDOVER_REDIS_URL; exec cat"])
+        // The command outlives the program that is killed, and ends with this input.
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
