@@ -249,3 +249,27 @@ fn an_approval_by_its_id_goes_on_with_the_tree_that_waits_for_it() {
     let ran = fixture.run(&["approve", asked["pending"].as_str().unwrap()]).ends(0);
     ran.says("The clerk had it written.");
 }
+
+#[test]
+fn a_tree_is_shown_with_what_each_session_waits_for_and_what_all_have_used() {
+    let fixture = fixture();
+    fixture.write("three.toml", THREE_SCRIPT);
+    fixture.write("agent.toml", THREE);
+    fixture.run(&["run", "agent.toml", "--session", "s", "go"]).ends(10);
+    let shown = fixture.run(&["sessions", "tree", "s"]).ends(0);
+    let lines: Vec<&str> = shown.out.lines().collect();
+    assert!(lines[0].starts_with("s ") && lines[0].contains("waits for other sessions"), "{}", shown.out);
+    assert!(lines[1].starts_with("  child-") && lines[1].contains("chief>clerk "), "{}", shown.out);
+    assert!(lines[2].starts_with("    child-") && lines[2].contains("waits for approval"), "{}", shown.out);
+
+    fixture.run(&["approve", "s"]).ends(0);
+    let rest = fixture.run(&["sessions", "tree", "s", "--json"]).ends(0).lines();
+    assert_eq!(rest.len(), 2, "its call has ended: {rest:#?}");
+    let all = fixture.run(&["sessions", "tree", "s", "--all", "--json"]).ends(0).lines();
+    assert_eq!(all.len(), 4, "{all:#?}");
+    assert_eq!((&all[2]["depth"], &all[2]["parent"]), (&2.into(), &all[1]["session"]));
+    assert_eq!(all[2]["waits"], false);
+    assert_eq!(all[3]["usage"], all[0]["usage"], "the root has the usage of all, and it counts once");
+    assert_eq!(rest[1]["usage"], all[0]["usage"]);
+    assert_eq!(all[0]["usage"]["model_calls"], 6);
+}

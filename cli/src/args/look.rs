@@ -26,6 +26,8 @@ pub(crate) enum Sessions {
     /// Show how one session stands, and what it waits for
     #[command(after_help = help::SHOW)]
     Show(Show),
+    /// Show a session with the children that it waits for, and with theirs
+    Tree(Tree),
     /// Print the transcript
     #[command(after_help = help::MESSAGES)]
     Messages(One),
@@ -135,6 +137,21 @@ pub(crate) struct Show {
     /// Only its machine in short, and again whenever that has changed, until it rests or Ctrl-C
     #[arg(long)]
     pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A child is a session that answers a call of another session: the call of a sub-agent. The usage of a session holds that of the children whose outcomes it has; the last line counts each use once. With --json each session is a line, and the last line is {\"usage\": ...}.
+
+Examples:
+  holdover sessions tree notes
+  holdover sessions tree notes --all --json")]
+pub(crate) struct Tree {
+    /// Which session
+    pub(crate) session: SessionId,
+    /// Also the children of earlier calls
+    #[arg(long)]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
 pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
-    Pending, Replace, Sessions, Show, Withdraw,
+    Pending, Replace, Sessions, Show, Tree, Withdraw,
 };
 pub(crate) use when::When;
 

@@ -10,6 +10,7 @@ mod queue;
 mod replay;
 mod runs;
 mod show;
+mod tree;
 
 use holdover_core::message::Message;
 use holdover_core::store::{DeleteOutcome, Deletion};
@@ -27,6 +28,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
     let if_missing = match what {
         Sessions::List(_)
         | Sessions::Show(_)
+        | Sessions::Tree(_)
         | Sessions::Messages(_)
         | Sessions::Runs(_)
         | Sessions::Pending(_)
@@ -49,6 +51,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
     match what {
         Sessions::List(args) => list::list(&front, args).await?,
         Sessions::Show(args) => show::show(&front, args).await?,
+        Sessions::Tree(args) => tree::tree(&front, args).await?,
         Sessions::Messages(args) => messages(&front, args).await?,
         Sessions::Runs(args) => runs::runs(&front, args).await?,
         Sessions::Pending(args) => pending::pending(&front, args).await?,

@@ -15,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
 /// The number of sessions that are read at once.
-const AT_ONCE: usize = 32;
+pub(super) const AT_ONCE: usize = 32;
 
 /// The open members of a tree below its root, parents before their children.
 #[derive(Debug, Default)]

@@ -3,3 +3,4 @@
 pub(super) mod members;
 pub(super) mod pending;
 pub(super) mod runs;
+pub(super) mod view;

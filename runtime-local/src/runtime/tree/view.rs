@@ -1,0 +1,141 @@
+//! A tree of sessions, for people: each session, the call that it answers, how it stands and what it has used.
+
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use holdover_core::children::{ChildNames, Children};
+use holdover_core::engine::RunOutcome;
+use holdover_core::event::Event;
+use holdover_core::history::{CallInput, Input};
+use holdover_core::ids::{CallId, SessionId, SessionKey};
+use holdover_core::machine::Usage;
+use holdover_core::store::{EventCursor, Session};
+
+use super::members::AT_ONCE;
+use crate::error::RuntimeError;
+use crate::runtime::standing::used_by;
+use crate::runtime::{Follow, Runtime, machine_of, outcome_of};
+
+/// The call that a child answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answers {
+    /// The session of the call.
+    pub parent: SessionId,
+    /// The call.
+    pub call: CallId,
+    /// The place of the child among the children of the call, from 0.
+    pub index: u32,
+    /// Whether the call still waits. If not, the parent's usage holds that of the child.
+    pub waits: bool,
+}
+
+/// A session of a tree.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TreeEntry {
+    /// The session.
+    pub session: Session,
+    /// The number of sessions above it: 0 for the root.
+    pub depth: u32,
+    /// The call that it answers; none for the root.
+    pub answers: Option<Answers>,
+    /// What it has used up to its newest commit, with that of the children whose outcomes it has.
+    pub usage: Usage,
+    /// How its last turn ended, or what it waits for.
+    pub outcome: Option<RunOutcome>,
+}
+
+/// A tree of sessions.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Tree {
+    /// The sessions: each before its children, and children in the order of their calls and tasks.
+    pub entries: Vec<TreeEntry>,
+    /// What all of them have used up to their newest commits. Each use counts once.
+    pub usage: Usage,
+}
+
+impl Runtime {
+    /// Returns a session with the children that its calls wait for, and with theirs. `with_ended`: also with the
+    /// children of earlier calls, as far as they have not been deleted; then the whole history of each session
+    /// is read.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
+    /// [read](RuntimeError::Unreadable).
+    pub async fn tree(&self, key: &SessionKey, with_ended: bool) -> Result<Tree, RuntimeError> {
+        let mut tree = Tree { entries: Vec::new(), usage: Usage::default() };
+        let root = self.existing(key).await?;
+        self.grow(&mut tree, root, 0, None, with_ended).await?;
+        Ok(tree)
+    }
+
+    fn grow<'a>(
+        &'a self,
+        tree: &'a mut Tree,
+        session: Session,
+        depth: u32,
+        answers: Option<Answers>,
+        with_ended: bool,
+    ) -> BoxFuture<'a, Result<(), RuntimeError>> {
+        async move {
+            let usage = used_by(&session)?;
+            if answers.as_ref().is_none_or(|answers| answers.waits) {
+                tree.usage.add(usage);
+            }
+            let children = self.calls_of_children(&session, with_ended).await?;
+            let (key, outcome) = (session.key.clone(), outcome_of(&session, self.now())?);
+            tree.entries.push(TreeEntry { session, depth, answers, usage, outcome });
+            let names = children.into_iter().flat_map(|(Children { pending, count }, waits)| {
+                let parent = key.id.clone();
+                (0..count).filter_map(move |index| {
+                    let call = pending.parts()?.1;
+                    let answers = Answers { parent: parent.clone(), call, index, waits };
+                    Some((answers, ChildNames::of(&pending, index).ok()?))
+                })
+            });
+            let mut read = stream::iter(names.collect::<Vec<_>>())
+                .map(|(answers, names)| {
+                    let key = SessionKey::new(key.tenant.clone(), names.id);
+                    async move {
+                        let child = self.host.store().load_session(&key).await?;
+                        let child = child.filter(|child| child.incarnation == names.incarnation);
+                        Ok::<_, RuntimeError>(child.map(|child| (answers, child)))
+                    }
+                })
+                .buffered(AT_ONCE);
+            while let Some(found) = read.try_next().await? {
+                let Some((answers, child)) = found else { continue };
+                self.grow(tree, child, depth + 1, Some(answers), with_ended).await?;
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    /// The calls of a session that children answer, and of each whether it still waits.
+    async fn calls_of_children(
+        &self,
+        session: &Session,
+        with_ended: bool,
+    ) -> Result<Vec<(Children, bool)>, RuntimeError> {
+        let machine = machine_of(session)?;
+        let open = machine.map(|machine| machine.children()).unwrap_or_default();
+        if !with_ended {
+            return Ok(open.into_iter().map(|children| (children, true)).collect());
+        }
+        let mut all = Vec::new();
+        let mut events = self.events(&session.key, EventCursor::START, Follow::Available);
+        while let Some(entry) = events.try_next().await? {
+            let Event::History { rows } = entry.event else { continue };
+            for row in rows {
+                if let Input::Call { input: CallInput::NeedsChildren { pending, count, .. }, .. } = row.input
+                {
+                    let children = Children { pending, count };
+                    let waits = open.contains(&children);
+                    all.push((children, waits));
+                }
+            }
+        }
+        Ok(all)
+    }
+}
