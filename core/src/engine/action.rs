@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::RunOutcome;
 use crate::store::{Commit, MessageRange, Staging};
 use crate::time::Timestamp;
-use crate::words::children::{ChildPlan, Children, ReplyTo};
+use crate::words::children::{ChildPlan, Children, ReplyTo, Unanswered};
 use crate::words::custom::CustomState;
 use crate::words::ending::Ending;
 use crate::words::gate::GateQuestion;
@@ -194,6 +194,14 @@ pub enum Action {
         id: ActionId,
         /// The children.
         children: Children,
+    },
+    /// Look for these children, and change nothing in them. One that is not there answers its pending call as a failure.
+    /// Answer: [`Reply::ChildrenFound`](super::Reply::ChildrenFound).
+    FindChildren {
+        /// The id for the answer.
+        id: ActionId,
+        /// The children that have not answered.
+        children: Vec<Unanswered>,
     },
     /// Stop these children, then tell each address how the turn ended, however often that was done before. A
     /// parent that is not there, or does not wait any more, counts as told. Answer:

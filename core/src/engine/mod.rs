@@ -115,6 +115,7 @@ impl StepIterator {
             | Reply::CallUnsent { .. }
             | Reply::ChildrenStarted { .. }
             | Reply::ChildrenStopped { .. }
+            | Reply::ChildrenFound { .. }
             | Reply::OthersTold { .. }
             | Reply::Slept { .. }
             | Reply::TornDown { .. }
@@ -209,6 +210,7 @@ impl StepIterator {
             Reply::CallUnsent { call } => self.cx.calls().on_call_unsent(call),
             Reply::ChildrenStarted { id } => self.cx.children().on_started(id),
             Reply::ChildrenStopped { id } => self.cx.children().on_stopped(id),
+            Reply::ChildrenFound { id } => self.cx.children().on_found(id),
             Reply::OthersTold { id } => self.cx.children().on_told(id),
             Reply::Slept { id } => {
                 self.cx.out.sleep.take_if(|sleep| *sleep == id);

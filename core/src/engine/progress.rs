@@ -103,7 +103,7 @@ impl StepIterator {
             if batch.calls.iter().any(|call| call.state == CallState::Executing) {
                 self.commit_if_due();
             }
-            return false;
+            return self.cx.children().stop();
         }
         if self.cx.children().start() {
             return true;
@@ -181,8 +181,11 @@ impl StepIterator {
         {
             return true;
         }
-        if !self.cx.is_up_to_date() || !self.cx.out.children.is_empty() {
+        if !self.cx.is_up_to_date() || self.cx.children().are_attended_to() {
             return false;
+        }
+        if self.cx.children().look() {
+            return true;
         }
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
         let Some(suspension) = classify_suspension(batch, self.cx.run.now) else { return false };
@@ -195,9 +198,10 @@ impl StepIterator {
             return self.sleep(until);
         }
         let deadline = self.cx.rings_at(suspension.until);
+        let alarm = self.cx.children().alarm(deadline);
         let (kind, owed) = (suspension.kind, suspension.owed.clone());
         self.cx.mind.emit(Event::Suspended { kind, until: deadline, owed });
-        self.cx.turn().park(RunOutcome::Suspended(suspension), deadline);
+        self.cx.turn().park(RunOutcome::Suspended(suspension), alarm);
         true
     }
 

@@ -121,6 +121,11 @@ pub enum Reply {
         /// The id of the action.
         id: ActionId,
     },
+    /// The answer to [`Action::FindChildren`](super::Action::FindChildren).
+    ChildrenFound {
+        /// The id of the action.
+        id: ActionId,
+    },
     /// The answer to [`Action::StopChildren`](super::Action::StopChildren).
     ChildrenStopped {
         /// The id of the action.

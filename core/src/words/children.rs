@@ -12,7 +12,7 @@ use crate::words::agent::ChildRules;
 use crate::words::ending::{DoneReason, Ending};
 use crate::words::ids::{CallId, Incarnation, InvalidId, OperationId, PendingId, SessionId, ToolName};
 use crate::words::payload::{Digest, is_default};
-pub use crate::words::reply::{Allowance, ReplyTo};
+pub use crate::words::reply::{Allowance, ReplyTo, item_key};
 use crate::words::usage::Usage;
 
 /// The most characters of outcomes that the parent's model is shown for one call.
@@ -72,6 +72,17 @@ pub struct Children {
     pub pending: PendingId,
     /// The number of children.
     pub count: u32,
+}
+
+/// The children of one call that have not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// The pending call that they answer.
+    pub pending: PendingId,
+    /// Their places among the children of the call.
+    pub indexes: Vec<u32>,
+    /// Whether a failure settles the call.
+    pub fail_fast: bool,
 }
 
 /// The outcome of a child's turn: the content of its answer to the parent.

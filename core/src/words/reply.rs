@@ -58,12 +58,11 @@ pub struct ReplyTo {
     pub allowance: Allowance,
 }
 
-impl ReplyTo {
-    /// The key of the answer: the same however often it is told, and told by no other turn.
-    ///
-    /// # Errors
-    /// The key is no id.
-    pub fn item_key(&self, child: Incarnation, turn: TurnNumber) -> Result<ItemKey, InvalidId> {
-        ItemKey::new(format!("child.{child}.{turn}.{}", self.index))
-    }
+/// The key of the answer of a child's turn: the same however often it is told, and told by no other turn. `index` is
+/// the place of the child among the children of the call.
+///
+/// # Errors
+/// The key is no id.
+pub fn item_key(child: Incarnation, turn: TurnNumber, index: u32) -> Result<ItemKey, InvalidId> {
+    ItemKey::new(format!("child.{child}.{turn}.{index}"))
 }

@@ -326,6 +326,7 @@ impl<'b> Run<'b> {
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::StartChildren { id, .. } => Reply::ChildrenStarted { id },
             Action::StopChildren { id, .. } => Reply::ChildrenStopped { id },
+            Action::FindChildren { id, .. } => Reply::ChildrenFound { id },
             Action::TellOthers { id, .. } => Reply::OthersTold { id },
             Action::Sleep { id, until } => {
                 bench.clock.move_to(until);
@@ -531,6 +532,7 @@ pub(crate) fn kind_of(action: &Action) -> &'static str {
         Action::Sleep { .. } => "sleep",
         Action::StartChildren { .. } => "start_children",
         Action::StopChildren { .. } => "stop_children",
+        Action::FindChildren { .. } => "find_children",
         Action::TellOthers { .. } => "tell_others",
         Action::TearDown { .. } => "tear_down",
         Action::Await { .. } => "await",

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Children, ReplyTo};
+use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Children, ReplyTo, Unanswered, item_key};
 use holdover_core::ending::Ending;
 use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT};
 use holdover_core::ids::{
     Fence, Incarnation, InterruptId, InvalidId, ItemKey, MessageSeq, PendingId, QueueLabel, SessionKey,
+    TurnNumber,
 };
 use holdover_core::message::{Message, Said};
 use holdover_core::payload::Payload;
@@ -49,6 +50,16 @@ impl Driver {
         self.send(async move {
             match family.stop(&[children]).await {
                 Ok(()) => Done::Reply(Reply::ChildrenStopped { id }),
+                Err(LeaseEnded) => Done::LeaseLost,
+            }
+        });
+    }
+
+    pub(super) fn find_children(&mut self, id: ActionId, children: Vec<Unanswered>) {
+        let family = self.family();
+        self.send(async move {
+            match family.find(&children).await {
+                Ok(()) => Done::Reply(Reply::ChildrenFound { id }),
                 Err(LeaseEnded) => Done::LeaseLost,
             }
         });
@@ -123,9 +134,20 @@ impl Family {
             Created::There => return Ok(()),
             Created::Not(why) => why,
         };
-        let outcome = ChildOutcome::not_created(index, why);
-        self.answer(&self.fence.key, self.fence.incarnation, &plan.pending, plan.fail_fast, None, &outcome)
-            .await
+        self.answer_for(&plan.pending, plan.fail_fast, &ChildOutcome::not_created(index, why)).await
+    }
+
+    /// Answers a pending call of this session for a child that cannot. The child's own answer, if it comes all the same,
+    /// is the same item.
+    async fn answer_for(
+        &self,
+        pending: &PendingId,
+        fail_fast: bool,
+        outcome: &ChildOutcome,
+    ) -> Result<(), LeaseEnded> {
+        let Ok(names) = ChildNames::of(pending, outcome.index) else { return Ok(()) };
+        let key = item_key(names.incarnation, TurnNumber(1), outcome.index);
+        self.answer(&self.fence.key, self.fence.incarnation, pending, fail_fast, key, outcome).await
     }
 
     async fn create(
@@ -257,6 +279,28 @@ impl Family {
         Ok(())
     }
 
+    /// Answers for the children that are not there any more.
+    async fn find(&self, children: &[Unanswered]) -> Result<(), LeaseEnded> {
+        let mut each = Vec::new();
+        for Unanswered { pending, indexes, fail_fast } in children {
+            each.extend(indexes.iter().map(|index| self.find_one(pending, *index, *fail_fast).boxed()));
+        }
+        all(each).await
+    }
+
+    async fn find_one(&self, pending: &PendingId, index: u32, fail_fast: bool) -> Result<(), LeaseEnded> {
+        let Ok(names) = ChildNames::of(pending, index) else { return Ok(()) };
+        let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
+        match self.answered(|| self.store.load_session(&key)).await? {
+            Ok(Some(child)) if child.incarnation == names.incarnation => Ok(()),
+            // Looked for again in an hour.
+            Err(_) => Ok(()),
+            Ok(_) => {
+                self.answer_for(pending, fail_fast, &ChildOutcome::not_created(index, "it is gone")).await
+            }
+        }
+    }
+
     /// Tells each address how the turn ended.
     async fn tell(&self, replies: &[ReplyTo], outcome: &Outcome) -> Result<(), LeaseEnded> {
         if replies.is_empty() {
@@ -273,9 +317,9 @@ impl Family {
     async fn tell_one(&self, reply: &ReplyTo, outcome: &Outcome, words: &str) -> Result<(), LeaseEnded> {
         let own = self.fence.key.id.clone();
         let said = ChildOutcome::of(reply.index, own, &outcome.ending, words, outcome.usage);
-        let key = reply.item_key(self.fence.incarnation, outcome.turn);
+        let key = item_key(self.fence.incarnation, outcome.turn, reply.index);
         let (session, incarnation) = (&reply.session, reply.incarnation);
-        self.answer(session, incarnation, &reply.pending, reply.fail_fast, Some(key), &said).await
+        self.answer(session, incarnation, &reply.pending, reply.fail_fast, key, &said).await
     }
 
     /// Answers a pending call. Whoever does not wait any more counts as told.
@@ -285,10 +329,9 @@ impl Family {
         incarnation: Incarnation,
         pending: &PendingId,
         fail_fast: bool,
-        key: Option<Result<ItemKey, InvalidId>>,
+        key: Result<ItemKey, InvalidId>,
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
-        let key = key.unwrap_or_else(|| ItemKey::new(format!("child.none.{pending}.{}", outcome.index)));
         let payload = Payload::json(outcome);
         let (Ok(key), Ok(payload)) = (key, payload) else {
             tracing::warn!(%session, %pending, "an outcome cannot be written");

@@ -48,6 +48,7 @@ impl Driver {
             Action::Sleep { id, until } => self.sleep(id, until),
             Action::StartChildren { id, plan } => self.start_children(id, *plan),
             Action::StopChildren { id, children } => self.stop_children(id, children),
+            Action::FindChildren { id, children } => self.find_children(id, children),
             Action::TellOthers { id, children, replies, outcome } => {
                 self.tell_others(id, children, replies, *outcome);
             }

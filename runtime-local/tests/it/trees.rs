@@ -5,13 +5,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+use holdover_core::agent::Limits;
+use holdover_core::children::ChildNames;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::message::ResultStatus;
 use holdover_core::model::ModelRequest;
-use holdover_core::store::{OutcomeKind, PendingKind};
-use holdover_core::tool::ToolOutput;
+use holdover_core::store::{Deletion, OutcomeKind, PendingKind, SessionStatus, StateStore};
+use holdover_core::tool::{
+    Bound, ResourceProfile, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
+};
 use holdover_runtime_local::{Agent, Delivered, Runtime, RuntimeError, SubAgent, WorkerOptions};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::bench::{
@@ -154,4 +160,118 @@ async fn the_first_outcome_that_is_asked_for_is_joined_while_another_child_still
     assert_eq!(outcome.kind(), OutcomeKind::Completed);
     let (_, content) = only_result(&runtime, &parent).await;
     assert_eq!(content, "[1] done: Q\n[2] stopped: it was not waited for");
+}
+
+/// A chief that asks two clerks, for ever; what a clerk does, `does` says.
+fn for_ever(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Agent> {
+    let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {
+        ("chief", true) => Say::Calls(vec![("clerk", r#"{"tasks":["alpha","beta"]}"#)]),
+        ("chief", false) => Say::Text("done"),
+        _ => does(request),
+    });
+    let clerk = sub_agent("clerk")
+        .tools(["write".parse().unwrap()])
+        .timeout(Bound::Never)
+        .limits(Limits::default().answer_timeout_ms(None));
+    let built = agent(&model)
+        .instructions("You are chief.")
+        .tool(Fake::new("write", |_| async { Ok(ToolOutput::text("written").into()) }))
+        .gate(asking_for("write"))
+        .sub_agent(clerk);
+    Arc::new(built.build().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_vanished_is_found_missing_within_an_hour_also_where_nothing_bounds_the_wait() {
+    let agent = for_ever(|request| match format!("{:?}", request.messages).contains("alpha") {
+        true => Say::Text("first"),
+        false => writes(request),
+    });
+    let store = store();
+    let runtime = runtime(&store, &agent);
+    let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren);
+    let waiting = runtime.pending(&parent).await.unwrap();
+    let asks = waiting.iter().find(|entry| entry.call.kind == PendingKind::Approval).unwrap();
+    let parked = runtime.session(&parent).await.unwrap().unwrap();
+    assert!(
+        matches!(parked.alarm, Some(at) if at <= runtime.now().after(Duration::from_secs(3_600))),
+        "{parked:?}"
+    );
+
+    // What is there is left alone, however often it is looked for.
+    let _worker = worker(&runtime, WorkerOptions::default());
+    tokio::time::sleep(Duration::from_secs(3 * 3_600)).await;
+    let looked = runtime.session(&parent).await.unwrap().unwrap();
+    assert!(looked.epoch.0 >= parked.epoch.0 + 2, "it was woken to look");
+    assert_eq!(looked.status, SessionStatus::Suspended);
+
+    store.delete_session(&asks.call.key, Deletion::FORCE).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3_700)).await;
+    assert_eq!(runtime.session(&parent).await.unwrap().unwrap().status, SessionStatus::Idle);
+    let (status, content) = only_result(&runtime, &parent).await;
+    assert_eq!((status, content.as_str()), (ResultStatus::Done, "[1] done: first\n[2] failed: it is gone"));
+}
+
+/// Never comes back, and takes its time to clean up.
+struct SlowToEnd(Fake);
+
+const CLEANS_UP: Duration = Duration::from_secs(20);
+
+#[async_trait]
+impl Tool for SlowToEnd {
+    fn spec(&self) -> &ToolSpec {
+        self.0.spec()
+    }
+
+    fn profile(&self, arguments: &Value) -> ResourceProfile {
+        self.0.profile(arguments)
+    }
+
+    async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError> {
+        self.0.call(call).await
+    }
+
+    async fn cleanup(&self, _call: &ToolCall) -> Result<(), ToolError> {
+        tokio::time::sleep(CLEANS_UP).await;
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h06_children_are_stopped_first_while_a_call_beside_them_still_ends() {
+    let model = Script::new(|request| match (asked(request), results(request).is_empty()) {
+        ("chief", true) => Say::Calls(vec![("clerk", r#"{"tasks":["long"]}"#), ("stuck", "{}")]),
+        ("chief", false) => Say::Text("done"),
+        _ => Say::Nothing,
+    });
+    let built = agent(&model)
+        .instructions("You are chief.")
+        .tool(SlowToEnd(Fake::stuck("stuck")))
+        .limits(Limits::default().stop_grace_ms(60_000))
+        .sub_agent(sub_agent("clerk"))
+        .build();
+    let agent = Arc::new(built.unwrap());
+    let runtime = runtime(&store(), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let parent = run.key().clone();
+    let waits = tokio::spawn(run.outcome());
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let asked = runtime.pending(&parent).await.unwrap().remove(0);
+    let child = SessionKey::new(parent.tenant.clone(), ChildNames::of(asked.id(), 0).unwrap().id);
+    let status = async |key: &SessionKey| runtime.session(key).await.unwrap().unwrap().status;
+    assert_eq!(
+        status(&child).await,
+        SessionStatus::Active,
+        "it runs beside the other call, by whoever waits"
+    );
+
+    let began = Instant::now();
+    runtime.interrupt(&parent, "enough").await.unwrap();
+    while status(&child).await != SessionStatus::Aborted {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(began.elapsed() < CLEANS_UP / 2, "it is stopped at once");
+    }
+    assert_eq!(status(&parent).await, SessionStatus::Active, "the other call has not ended");
+    assert_eq!(waits.await.unwrap().unwrap().kind(), OutcomeKind::Interrupted);
 }

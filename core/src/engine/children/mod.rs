@@ -22,6 +22,7 @@ use crate::words::message::ResultStatus;
 use crate::words::tool::ResourceProfile;
 use crate::words::usage::Usage;
 
+mod looking;
 pub(crate) mod telling;
 
 /// The handler of the children of calls.
@@ -162,6 +163,23 @@ impl ChildrenHandler<'_> {
         if let Some(call) = self.came(id) {
             self.cx.out.childless.insert(call);
         }
+    }
+
+    /// Stops the children of the calls of a step that is being stopped, while others of its calls still end. False: there is
+    /// nothing to do.
+    pub(crate) fn stop(&mut self) -> bool {
+        let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
+        let open = batch.calls.iter().find_map(|call| {
+            let known =
+                self.cx.out.children.contains_key(&call.id) || self.cx.out.childless.contains(&call.id);
+            let children = call.state.children().filter(|_| !known)?;
+            Some((call.id.clone(), children))
+        });
+        let Some((call, children)) = open else { return false };
+        let id = self.cx.output.next_id();
+        self.cx.out.children.insert(call, id);
+        self.cx.output.push(Action::StopChildren { id, children });
+        true
     }
 
     fn came(&mut self, id: ActionId) -> Option<CallId> {

@@ -19,6 +19,8 @@ pub(crate) struct Out {
     pub(crate) children: BTreeMap<CallId, ActionId>,
     /// Calls whose children are stopped, as far as they have not answered.
     pub(crate) childless: BTreeSet<CallId>,
+    /// The children are being looked for.
+    pub(crate) looking: Option<ActionId>,
     /// Other sessions are being told of the end of the turn.
     pub(crate) others: Option<ActionId>,
     pub(crate) model: ModelOut,
@@ -32,6 +34,7 @@ impl Out {
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
             && self.children.is_empty()
+            && self.looking.is_none()
             && self.others.is_none()
             && self.model == ModelOut::Silent
             && self.surroundings == SurroundingsOut::Still

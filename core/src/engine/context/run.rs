@@ -30,6 +30,8 @@ pub(crate) struct Run {
     pub(crate) marks: Vec<CallId>,
     /// Whether the machine knows of the claim.
     pub(crate) begun: bool,
+    /// Whether the run looks for the children that its calls wait for: it is woken by time alone.
+    pub(crate) looks: bool,
     /// Whether the run ends the turn of another run, under the claim of that run.
     pub(crate) stands_in: bool,
     /// The reason why the turn can only be ended: its runs die, or the previous run could not go on.

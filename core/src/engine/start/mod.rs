@@ -97,6 +97,8 @@ impl StepIterator {
         let ended = read_staged(&claim)?;
         let more_inbox = claim.more_inbox_after();
         let inbox_seen = claim.inbox.last().map_or(claim.session.inbox_seen, |item| item.seq);
+        let nothing_new = claim.session.last_item <= claim.session.inbox_seen;
+        let looks = claim.found == SessionStatus::Suspended && nothing_new;
         let mind = Mind {
             draft: Draft::default(),
             inbox: Inbox {
@@ -129,6 +131,7 @@ impl StepIterator {
             claimed: mind.transcript.last,
             marks: claim.session.staged.starts,
             begun: false,
+            looks,
             stands_in,
             doom: failing.or_else(|| poisoned(claim.session.attempts)),
         };

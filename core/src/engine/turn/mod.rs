@@ -142,7 +142,8 @@ impl TurnHandler<'_> {
                 (moved || self.cx.mind.inbox.items.iter().any(wakes)).then_some(self.cx.run.now)
             }
             AgentState::Confirming { batch } | AgentState::Dispatching { batch } => {
-                self.cx.rings_at(batch.wakes_at())
+                let rings = self.cx.rings_at(batch.wakes_at());
+                self.cx.children().alarm(rings)
             }
             AgentState::BackingOff { until, .. } => self.cx.rings_at(Some(*until)),
             AgentState::Provisioning { .. }

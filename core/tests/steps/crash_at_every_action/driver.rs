@@ -43,7 +43,8 @@ pub(crate) enum Fault {
 }
 
 /// What a run that is told to start nothing more still does.
-const STARTS_NOTHING: [&str; 6] = ["read", "commit", "stage", "stop_calls", "stop_model", "exit"];
+const STARTS_NOTHING: [&str; 7] =
+    ["read", "commit", "stage", "stop_calls", "stop_children", "stop_model", "exit"];
 
 /// An action that was performed, as far as the expectations need it.
 #[derive(Debug, Clone, Default)]
@@ -390,6 +391,7 @@ impl<P: Place> Teller<P> {
                 self.stop_children(&[children]);
                 Reply::ChildrenStopped { id }
             }
+            Action::FindChildren { id, .. } => Reply::ChildrenFound { id },
             Action::TellOthers { id, children, .. } => {
                 self.stop_children(&children);
                 Reply::OthersTold { id }
