@@ -1,0 +1,101 @@
+//! Creates the children of a call.
+
+use futures::FutureExt;
+use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, ReplyTo};
+use holdover_core::ids::ItemKey;
+use holdover_core::message::Said;
+use holdover_core::payload::Payload;
+use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, NewSession, StateStore, Wake};
+
+use super::{Family, LeaseEnded, all};
+use crate::agent::Agent;
+
+impl Family {
+    /// Creates the children of a call. One that cannot be created answers so.
+    pub(super) async fn begin(&self, agent: Option<&Agent>, plan: &ChildPlan) -> Result<(), LeaseEnded> {
+        let mut each = Vec::new();
+        for (task, index) in plan.tasks.iter().zip(0_u32..) {
+            each.push(self.begin_one(agent, plan, task, index).boxed());
+        }
+        all(each).await
+    }
+
+    async fn begin_one(
+        &self,
+        agent: Option<&Agent>,
+        plan: &ChildPlan,
+        task: &str,
+        index: u32,
+    ) -> Result<(), LeaseEnded> {
+        let why = match self.create(agent, plan, task, index).await? {
+            Created::There => return Ok(()),
+            Created::Not(why) => why,
+        };
+        self.answer_for(&plan.pending, plan.fail_fast, &ChildOutcome::not_created(index, why)).await
+    }
+
+    async fn create(
+        &self,
+        agent: Option<&Agent>,
+        plan: &ChildPlan,
+        task: &str,
+        index: u32,
+    ) -> Result<Created, LeaseEnded> {
+        let Some(agent) = agent else {
+            return Ok(Created::Not(format!("there is no sub-agent {}", plan.tool)));
+        };
+        let new = match self.new_child(agent, plan, task, index) {
+            Ok(new) => new,
+            Err(why) => return Ok(Created::Not(why)),
+        };
+        let outcome = match self.answered(|| self.store.create_session(new.clone())).await? {
+            Ok(outcome) => outcome,
+            Err(error) => return Ok(Created::Not(error.to_string())),
+        };
+        Ok(match outcome {
+            CreateOutcome::Created { .. } => Created::There,
+            CreateOutcome::AlreadyExists { incarnation, .. } if incarnation == new.incarnation => {
+                Created::There
+            }
+            CreateOutcome::AlreadyExists { .. } => {
+                Created::Not("its id belongs to another session".to_owned())
+            }
+            CreateOutcome::Deleted => Created::Not("it was deleted".to_owned()),
+            CreateOutcome::ItemConflict { .. } => Created::Not("its task was given twice".to_owned()),
+        })
+    }
+
+    fn new_child(
+        &self,
+        agent: &Agent,
+        plan: &ChildPlan,
+        task: &str,
+        index: u32,
+    ) -> Result<NewSession, String> {
+        let names = ChildNames::of(&plan.pending, index).map_err(|error| error.to_string())?;
+        let reply = ReplyTo {
+            session: self.fence.key.clone(),
+            incarnation: self.fence.incarnation,
+            pending: plan.pending.clone(),
+            index,
+            fail_fast: plan.fail_fast,
+            allowance: plan.allowance,
+        };
+        let said = Said { reply: Some(Box::new(reply)), ..Said::new(task) };
+        let item = InboxItem {
+            key: ItemKey::new("task").map_err(|error| error.to_string())?,
+            kind: ItemKind::Message { wake: Wake::Now },
+            incarnation: None,
+            payload: Payload::json(&said).map_err(|error| error.to_string())?,
+        };
+        let labels = agent.labelled(self.labels_of_child());
+        let (queue, definition) = (agent.queue().clone(), agent.definition().clone());
+        Ok(self.session(names, queue, definition, labels, vec![item]))
+    }
+}
+
+/// What became of the creation of a child.
+enum Created {
+    There,
+    Not(String),
+}

@@ -1,0 +1,79 @@
+//! Stops the children of a call, and looks for them.
+
+use futures::FutureExt;
+use holdover_core::children::{ChildNames, ChildOutcome, Children, Unanswered};
+use holdover_core::ids::{InterruptId, PendingId, SessionKey};
+use holdover_core::store::{Interrupt, InterruptKind, Session, SessionStatus, StateStore};
+
+use super::{Family, LeaseEnded, all};
+
+impl Family {
+    /// Aborts those children that have not ended.
+    pub(super) async fn stop(&self, children: &[Children]) -> Result<(), LeaseEnded> {
+        let mut each = Vec::new();
+        for Children { pending, count } in children {
+            // Names that cannot be made were never given to a session.
+            let names = (0..*count).filter_map(|index| ChildNames::of(pending, index).ok());
+            each.extend(names.map(|names| self.stop_one(names).boxed()));
+        }
+        all(each).await
+    }
+
+    async fn stop_one(&self, names: ChildNames) -> Result<(), LeaseEnded> {
+        let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
+        let incarnation = names.incarnation;
+        let there = self.answered(|| self.store.load_session(&key)).await?;
+        match there {
+            Ok(Some(child)) if child.incarnation != incarnation || has_ended(&child) => return Ok(()),
+            Ok(None) => {
+                let (queue, definition) = (self.queue.clone(), self.definition.clone());
+                let empty = self.session(names, queue, definition, self.labels_of_child(), Vec::new());
+                if let Err(error) = self.answered(|| self.store.create_session(empty.clone())).await? {
+                    tracing::warn!(child = %key, %error, "a child that never began cannot be closed");
+                    return Ok(());
+                }
+            }
+            Ok(Some(_)) | Err(_) => {}
+        }
+        let Ok(id) = InterruptId::new(format!("parent.{incarnation}")) else { return Ok(()) };
+        let interrupt = Interrupt {
+            id,
+            kind: InterruptKind::Abort,
+            reason: "its parent does not wait for it any more".to_owned(),
+            at: self.now,
+            incarnation: Some(incarnation),
+        };
+        if let Err(error) = self.answered(|| self.store.request_interrupt(&key, interrupt.clone())).await? {
+            tracing::warn!(child = %key, %error, "a child cannot be stopped");
+        }
+        Ok(())
+    }
+
+    /// Answers for the children that are not there any more.
+    pub(super) async fn find(&self, children: &[Unanswered]) -> Result<(), LeaseEnded> {
+        let mut each = Vec::new();
+        for Unanswered { pending, indexes, fail_fast } in children {
+            each.extend(indexes.iter().map(|index| self.find_one(pending, *index, *fail_fast).boxed()));
+        }
+        all(each).await
+    }
+
+    async fn find_one(&self, pending: &PendingId, index: u32, fail_fast: bool) -> Result<(), LeaseEnded> {
+        let Ok(names) = ChildNames::of(pending, index) else { return Ok(()) };
+        let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
+        match self.answered(|| self.store.load_session(&key)).await? {
+            Ok(Some(child)) if child.incarnation == names.incarnation => Ok(()),
+            // Looked for again in an hour.
+            Err(_) => Ok(()),
+            Ok(_) => {
+                self.answer_for(pending, fail_fast, &ChildOutcome::not_created(index, "it is gone")).await
+            }
+        }
+    }
+}
+
+/// Whether a child has run, and rests now with nothing to do.
+pub(crate) fn has_ended(child: &Session) -> bool {
+    child.status == SessionStatus::Aborted
+        || (child.status.at_rest() && child.epoch.0 > 0 && child.unread == 0 && child.interrupt.is_none())
+}

@@ -1,0 +1,65 @@
+//! Tells those who wait for the outcome of a turn how it ended.
+
+use futures::FutureExt;
+use holdover_core::children::{ChildOutcome, ReplyTo, item_key};
+use holdover_core::ending::Ending;
+use holdover_core::engine::Outcome;
+use holdover_core::ids::MessageSeq;
+use holdover_core::message::Message;
+use holdover_core::store::{MessageRange, StateStoreExt};
+
+use super::{Family, LeaseEnded, all};
+
+/// How many messages are read at once, from the newest back, to find the last words of a turn.
+const READ_AT_ONCE: u64 = 32;
+
+impl Family {
+    /// Tells each address how the turn ended.
+    pub(super) async fn tell(&self, replies: &[ReplyTo], outcome: &Outcome) -> Result<(), LeaseEnded> {
+        if replies.is_empty() {
+            return Ok(());
+        }
+        let words = self.last_words(outcome.said, &outcome.ending).await?;
+        let mut each = Vec::new();
+        for reply in replies {
+            each.push(self.tell_one(reply, outcome, &words).boxed());
+        }
+        all(each).await
+    }
+
+    async fn tell_one(&self, reply: &ReplyTo, outcome: &Outcome, words: &str) -> Result<(), LeaseEnded> {
+        let own = self.fence.key.id.clone();
+        let said = ChildOutcome::of(reply.index, own, &outcome.ending, words, outcome.usage);
+        let key = item_key(self.fence.incarnation, outcome.turn, reply.index);
+        let (session, incarnation) = (&reply.session, reply.incarnation);
+        self.answer(session, incarnation, &reply.pending, reply.fail_fast, key, &said).await
+    }
+
+    /// The value that the turn returned, or the last text of its model.
+    async fn last_words(&self, said: MessageRange, ending: &Ending) -> Result<String, LeaseEnded> {
+        let key = &self.fence.key;
+        if let Some(place) = ending.output {
+            let range = [MessageRange::new(place.message, place.message)];
+            let read = self.answered(|| self.store.read_all_messages(key, &range)).await?;
+            let message = read.ok().and_then(|read| read.first()?.payload.parse::<Message>().ok());
+            return Ok(message
+                .and_then(|message| place.find(&message).map(str::to_owned))
+                .unwrap_or_default());
+        }
+        let mut to = said.to;
+        while to >= said.from && to.0 > 0 {
+            let from = said.from.max(MessageSeq(to.0.saturating_sub(READ_AT_ONCE - 1)));
+            let range = [MessageRange::new(from, to)];
+            let Ok(read) = self.answered(|| self.store.read_all_messages(key, &range)).await? else { break };
+            let words = read.iter().rev().filter_map(|stored| match stored.payload.parse() {
+                Ok(Message::Assistant(said)) => Some(said.text()),
+                Ok(_) | Err(_) => None,
+            });
+            if let Some(words) = words.into_iter().find(|words| !words.trim().is_empty()) {
+                return Ok(words);
+            }
+            to = MessageSeq(from.0.saturating_sub(1));
+        }
+        Ok(String::new())
+    }
+}
