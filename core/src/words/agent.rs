@@ -163,7 +163,7 @@ impl AgentSpec {
     }
 
     /// The rules for the sub-agent with this name.
-    pub(crate) fn sub_agent(&self, tool: &str) -> Option<&ChildRules> {
+    pub fn sub_agent(&self, tool: &str) -> Option<&ChildRules> {
         self.sub_agents.iter().find(|(name, _)| name.as_str() == tool).map(|(_, rules)| rules)
     }
 

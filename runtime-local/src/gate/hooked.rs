@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use holdover_core::agent::ChildRules;
+use holdover_core::children::Tasks;
 use holdover_core::engine::Ruling;
 use holdover_core::gate::{AtExpiry, GateQuestion};
-use holdover_core::hook::{BeforeTool, HookPoint};
+use holdover_core::hook::{BeforeSubAgent, BeforeTool, HookPoint, SubAgentAsked};
+use holdover_core::ids::ToolName;
 use holdover_core::payload::Digest;
 use holdover_core::tool::ToolOutput;
 
@@ -40,7 +43,10 @@ impl Passed {
                 BeforeTool::Deny { reason } => denied = denied.or(Some(deny(hooked, reason))),
                 BeforeTool::Hold { prompt } => passed.held = passed.held.or(Some(prompt)),
                 BeforeTool::Rewrite { arguments } => {
-                    passed.rewrite(agent, hooked, arguments).await.map_err(unavailable)?;
+                    passed
+                        .rewrite(agent, hooked, HookPoint::BeforeTool, arguments)
+                        .await
+                        .map_err(unavailable)?;
                 }
                 BeforeTool::Answer(output) => passed.answer = passed.answer.or(Some(output)),
                 BeforeTool::Fail { reason } => {
@@ -48,7 +54,48 @@ impl Passed {
                 }
             }
         }
+        if let Some(rules) = agent.spec().sub_agent(tool.as_str()).filter(|_| denied.is_none()) {
+            denied = passed.of_sub_agent(agent, rules, &tool).await?;
+        }
         denied.map_or(Ok(passed), Err)
+    }
+
+    /// Puts the children that a call begins before the hooks. Returns the denial, if one denies it.
+    async fn of_sub_agent(
+        &mut self,
+        agent: &Arc<Agent>,
+        rules: &ChildRules,
+        tool: &ToolName,
+    ) -> Result<Option<Ruling>, Ruling> {
+        let mut denied = None;
+        for hooked in agent.hooks().of_tool(HookPoint::BeforeSubAgent, tool) {
+            // What cannot be begun is refused when it is to begin.
+            let Ok(tasks) = Tasks::read(&self.question.arguments, rules) else { break };
+            let asked = SubAgentAsked {
+                session: self.question.session.clone(),
+                call: self.question.call.clone(),
+                sub_agent: tool.clone(),
+                tasks: tasks.clone(),
+                approved: self.question.approved,
+            };
+            let hook = Arc::clone(&hooked.hook);
+            let word = hooked
+                .ask(HookPoint::BeforeSubAgent, async move { hook.before_sub_agent(&asked).await })
+                .await
+                .map_err(unavailable)?;
+            match word.unwrap_or(BeforeSubAgent::Allow) {
+                BeforeSubAgent::Allow => {}
+                BeforeSubAgent::Deny { reason } => denied = denied.or(Some(deny(hooked, reason))),
+                BeforeSubAgent::Rewrite { tasks: instead } => {
+                    let instead = Tasks { tasks: instead, ..tasks };
+                    let arguments = serde_json::to_string(&instead).unwrap_or_default();
+                    self.rewrite(agent, hooked, HookPoint::BeforeSubAgent, arguments)
+                        .await
+                        .map_err(unavailable)?;
+                }
+            }
+        }
+        Ok(denied)
     }
 
     /// The rewritten bytes are checked at once: the hooks that follow are asked about arguments that fit.
@@ -56,6 +103,7 @@ impl Passed {
         &mut self,
         agent: &Arc<Agent>,
         hooked: &Hooked,
+        point: HookPoint,
         arguments: String,
     ) -> Result<(), Failed> {
         if arguments == self.question.arguments {
@@ -81,7 +129,7 @@ impl Passed {
                     | Ruling::Answered { .. }
                     | Ruling::Failed { .. } => None,
                 };
-                hooked.let_pass(HookPoint::BeforeTool, Failed { what, detail })
+                hooked.let_pass(point, Failed { what, detail })
             }
         }
     }

@@ -10,7 +10,8 @@ use super::{Failed, Hooks};
 
 impl Hooks {
     pub(crate) fn concern_calls_of(&self, tool: &ToolName) -> bool {
-        self.of_tool(HookPoint::BeforeTool, tool).next().is_some()
+        let mut points = [HookPoint::BeforeTool, HookPoint::BeforeSubAgent].into_iter();
+        points.any(|point| self.of_tool(point, tool).next().is_some())
     }
 
     /// What is left of a result, once the hooks have seen it.

@@ -7,6 +7,7 @@
 mod bench;
 mod script;
 mod stub_store;
+mod sub_agent_hooks;
 mod tools;
 
 mod answers;

@@ -14,6 +14,8 @@ pub enum HookPoint {
     AfterModel,
     /// A call is about to be put before the gate.
     BeforeTool,
+    /// Children of a sub-agent are about to be begun.
+    BeforeSubAgent,
     /// A call came back.
     AfterTool,
     /// A step is over.
@@ -26,11 +28,12 @@ pub enum HookPoint {
 
 impl HookPoint {
     /// Every point.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::AgentStart,
         Self::BeforeModel,
         Self::AfterModel,
         Self::BeforeTool,
+        Self::BeforeSubAgent,
         Self::AfterTool,
         Self::AfterStep,
         Self::Transition,
@@ -44,6 +47,7 @@ impl HookPoint {
             Self::BeforeModel => "before_model",
             Self::AfterModel => "after_model",
             Self::BeforeTool => "before_tool",
+            Self::BeforeSubAgent => "before_sub_agent",
             Self::AfterTool => "after_tool",
             Self::AfterStep => "after_step",
             Self::Transition => "transition",
@@ -55,7 +59,9 @@ impl HookPoint {
     /// not done; after it, its result stands.
     pub fn on_failure(self) -> OnFailure {
         match self {
-            Self::AgentStart | Self::BeforeModel | Self::BeforeTool => OnFailure::Closed,
+            Self::AgentStart | Self::BeforeModel | Self::BeforeTool | Self::BeforeSubAgent => {
+                OnFailure::Closed
+            }
             Self::AfterModel | Self::AfterTool | Self::AfterStep | Self::Transition | Self::AgentEnd => {
                 OnFailure::Open
             }

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 pub use crate::words::agent::{HookPoint, OnFailure};
 use async_trait::async_trait;
-pub use told::{ModelAsked, Moved, StepEnded, ToolEnded, TurnBegins, TurnEnds};
-pub use verdicts::{AfterStep, AfterTool, BeforeModel, BeforeTool, HookError, StopIf};
+pub use told::{ModelAsked, Moved, StepEnded, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds};
+pub use verdicts::{AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HookError, StopIf};
 
 use crate::words::gate::GateQuestion;
 use crate::words::ids::ToolName;
@@ -90,6 +90,12 @@ pub trait Hook: Send + Sync + 'static {
     /// the gate forbids. After a person's approval the hook is asked again. A closed failure denies the call.
     async fn before_tool(&self, _call: &GateQuestion) -> Result<BeforeTool, HookError> {
         Ok(BeforeTool::Allow)
+    }
+
+    /// Children of a sub-agent are about to be begun: their call has passed [`before_tool`](Self::before_tool), and is yet to
+    /// pass the gate. After a person's approval the hook is asked again. A closed failure denies the call.
+    async fn before_sub_agent(&self, _asked: &SubAgentAsked) -> Result<BeforeSubAgent, HookError> {
+        Ok(BeforeSubAgent::Allow)
     }
 
     /// A call came back, and nobody has seen its result yet. Only the result that the hooks leave is kept, so

@@ -1,6 +1,7 @@
 //! The values that hooks are given.
 
 use crate::time::Timestamp;
+use crate::words::children::Tasks;
 use crate::words::ending::Ending;
 use crate::words::history::{Input, StateKind};
 use crate::words::ids::{CallId, SessionKey, StepNumber, ToolName, TurnNumber};
@@ -44,6 +45,21 @@ pub struct ModelAsked {
     pub attempt: u32,
     /// Whether the request is for a summary of old messages, and not for the step itself.
     pub summary: bool,
+}
+
+/// A call of a sub-agent that is to begin children.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SubAgentAsked {
+    /// The session.
+    pub session: SessionKey,
+    /// The call.
+    pub call: CallId,
+    /// The sub-agent, by the name under which the model calls it.
+    pub sub_agent: ToolName,
+    /// The tasks as they would be given, one to each child, and how many outcomes are waited for.
+    pub tasks: Tasks,
+    /// Whether a person approved exactly this.
+    pub approved: bool,
 }
 
 /// A call that came back.

@@ -36,6 +36,24 @@ pub enum BeforeModel {
     },
 }
 
+/// The answer about children that are about to be begun. A denial by any hook counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BeforeSubAgent {
+    /// The call is put before the gate.
+    Allow,
+    /// No child is begun. The model is told why, and the turn goes on.
+    Deny {
+        /// The reason.
+        reason: String,
+    },
+    /// These tasks are given instead, if the rules of the sub-agent and the gate let them through. They are stored
+    /// before a child is begun; the model is not told of them.
+    Rewrite {
+        /// The tasks, one for each child.
+        tasks: Vec<String>,
+    },
+}
+
 /// The answer about a call. Of the answers of several hooks the strictest counts; from strictest to mildest:
 /// a failure of the turn, a denial, a person's decision, an answer, an allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
