@@ -165,7 +165,7 @@ fn planned(
     }
     let payload = Payload::json(&machine).map_err(|error| fail(error.into()))?;
     let status = machine.state.status_at_rest();
-    let state = NewState { format: STATE_FORMAT, payload };
+    let state = NewState { format: machine.format(), payload };
     Ok(ForkPlan { status, state, messages: fork.messages, events: fork.events })
 }
 

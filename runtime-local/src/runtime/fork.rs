@@ -111,7 +111,7 @@ impl Runtime {
     }
 
     /// Begins a new session from a checkpoint of another: with its transcript up to there, its agent and its
-    /// labels, at rest. What was out or owed there stays behind. In the fork, a call that had ended keeps its
+    /// labels, except those of its place in a tree, at rest. What was out or owed there stays behind. In the fork, a call that had ended keeps its
     /// result, one that was out is in doubt, every other is cancelled (`system:forked`). The source is not
     /// touched.
     ///
@@ -132,6 +132,8 @@ impl Runtime {
         let plan = self.plan_fork(&source, &checkpoint, handoff).await?;
         let status = plan.status;
         let mut labels = source.labels;
+        // Nobody waits for a fork.
+        labels.0.retain(|name, _| name != Labels::PARENT && name != Labels::ROOT);
         labels.0.extend(fork.labels.0);
         let labels = labels.with_if_room(Labels::FORKED_FROM, from.id.as_str());
         let new = NewFork {

@@ -1,10 +1,19 @@
 //! Lists, deletes and purges sessions.
 
-use holdover_core::ids::SessionKey;
-use holdover_core::store::{DeleteOutcome, Deletion, Page, SessionQuery, SessionSummary};
+use std::time::Duration;
 
-use super::Runtime;
+use holdover_core::ids::{InboxSeq, SessionKey};
+use holdover_core::mailbox;
+use holdover_core::store::{
+    DeleteMode, DeleteOutcome, Deletion, INBOX_PAGE, ItemKind, Page, Session, SessionQuery, SessionStatus,
+    SessionSummary, StoredItem,
+};
+
+use super::{Runtime, machine_of};
 use crate::error::RuntimeError;
+
+/// How long a run that holds a session may take to abort it before the session is deleted by force.
+const ABORT_WITHIN: Duration = Duration::from_secs(10);
 
 impl Runtime {
     /// Lists the sessions of a tenant, newest first: a page of 50 by default, 200 at most. The page's cursor
@@ -23,13 +32,56 @@ impl Runtime {
     /// Removes a session with everything that belongs to it, for ever. No delivery that was meant for it
     /// reaches a session that is created under its key later.
     ///
+    /// A session that waits for children, or that answers a call of another session, is
+    /// [aborted](Self::abort) first: its children are stopped, and its parent gets an answer. Where
+    /// [`Force`](holdover_core::store::DeleteMode::Force) meets a run that does not end within 10 seconds, the session
+    /// is deleted all the same; its children then end by themselves, and its parent finds it missing within
+    /// an hour.
+    ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or a run [holds](RuntimeError::Running) it
     /// and the mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive).
     pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
+        let session = self.existing(key).await?;
+        let forced = deletion.mode == DeleteMode::Force;
+        let may = forced || session.status != SessionStatus::Active;
+        if may
+            && deletion.incarnation.is_none_or(|life| life == session.incarnation)
+            && self.owes(&session).await?
+        {
+            self.abort(key, "it is being deleted").await?;
+            if forced {
+                self.wait_at_most(key, ABORT_WITHIN).await?;
+            }
+        }
         match self.host.repeated(|| self.host.store().delete_session(key, deletion)).await? {
             DeleteOutcome::Deleted => Ok(()),
             DeleteOutcome::Active => Err(RuntimeError::Running { key: key.clone() }),
             DeleteOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
         }
+    }
+
+    /// Whether another session waits for this one, or is waited for by it.
+    async fn owes(&self, session: &Session) -> Result<bool, RuntimeError> {
+        if session.status == SessionStatus::Aborted {
+            return Ok(false);
+        }
+        // What this version cannot read is ended by one that can.
+        if let Ok(Some(machine)) = machine_of(session)
+            && (!machine.children().is_empty() || machine.turn.open && !machine.turn.replies.is_empty())
+        {
+            return Ok(true);
+        }
+        let mut after = Some(InboxSeq(0));
+        while let Some(place) = after.filter(|_| session.unread > 0) {
+            let page = self.host.store().read_inbox(&session.key, place, INBOX_PAGE).await?;
+            let is_task = |item: &StoredItem| {
+                matches!(item.kind, ItemKind::Message { .. }) && mailbox::said(item).reply.is_some()
+            };
+            if page.items.iter().any(is_task) {
+                return Ok(true);
+            }
+            after = page.next;
+        }
+        Ok(false)
     }
 }

@@ -23,6 +23,7 @@ mod draining;
 mod early;
 mod effects;
 mod errors;
+mod families;
 mod files;
 mod following;
 mod forks;

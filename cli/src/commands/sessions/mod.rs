@@ -13,7 +13,8 @@ mod show;
 mod tree;
 
 use holdover_core::message::Message;
-use holdover_core::store::{DeleteOutcome, Deletion};
+use holdover_core::store::Deletion;
+use holdover_runtime_local::RuntimeError;
 use serde_json::json;
 
 use crate::args::{Common, Delete, ModeOf, One, Sessions};
@@ -97,16 +98,17 @@ async fn mode(front: &Front, args: &ModeOf) -> Result<(), Failure> {
 async fn delete(front: &Front, args: &Delete) -> Result<(), Failure> {
     let id = &args.session;
     let deletion = if args.force { Deletion::FORCE } else { Deletion::UNLESS_ACTIVE };
-    match front.store.delete_session(&front.key(id), deletion).await? {
-        DeleteOutcome::Deleted => {
+    match front.runtime.delete(&front.key(id), deletion).await {
+        Ok(()) => {
             front.out.line(format!("session {id}: deleted"));
             front.out.object(&json!({ "session": id, "deleted": true }));
             Ok(())
         }
-        DeleteOutcome::Active => {
+        Err(RuntimeError::Running { .. }) => {
             let line = format!("session {id}: a run holds it; interrupt it first, or delete it with --force");
             Err(Failure::failed(line))
         }
-        DeleteOutcome::NotFound => Err(Failure::unknown(id)),
+        Err(RuntimeError::NotFound { .. }) => Err(Failure::unknown(id)),
+        Err(error) => Err(error.into()),
     }
 }

@@ -1,0 +1,128 @@
+//! What becomes of a family when one of its sessions is deleted or forked.
+//!
+//! Requirements: C48, H06.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use holdover_core::children::ChildNames;
+use holdover_core::engine::STATE_FORMAT_ALONE;
+use holdover_core::ids::SessionKey;
+use holdover_core::message::ResultStatus;
+use holdover_core::store::{Deletion, Labels, OutcomeKind, SessionStatus};
+use holdover_core::tool::ToolOutput;
+use holdover_runtime_local::{Agent, Fork, Runtime, RuntimeError, SubAgent, WorkerOptions};
+
+use crate::bench::{agent, asking_for, finish, only_pending, only_result, runtime, say, store, worker};
+use crate::script::{Say, Script, results};
+use crate::tools::Fake;
+
+/// A parent whose only child asks a person before it writes.
+fn family() -> Arc<Agent> {
+    let model =
+        Script::new(|request| match (request.system.contains("You help."), results(request).is_empty()) {
+            (true, true) => Say::Calls(vec![("write", "{}")]),
+            (true, false) => Say::Text("it is written"),
+            (false, true) => Say::Calls(vec![("helper", r#"{"tasks":["write"]}"#)]),
+            (false, false) => Say::Text("done"),
+        });
+    let helper =
+        SubAgent::new("helper", "Writes.").instructions("You help.").tools(["write".parse().unwrap()]);
+    let built = agent(&model)
+        .tool(Fake::new("write", |_| async { Ok(ToolOutput::text("written").into()) }))
+        .gate(asking_for("write"))
+        .sub_agent(helper)
+        .build();
+    Arc::new(built.unwrap())
+}
+
+/// A parent that waits for a child, which waits for a person.
+async fn waiting(runtime: &Runtime, agent: &Arc<Agent>) -> (SessionKey, SessionKey) {
+    let (parent, outcome) = finish(runtime.execute(say(agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren);
+    let entries = runtime.tree(&parent, false).await.unwrap().entries;
+    assert_eq!(entries.len(), 2);
+    (parent, entries[1].session.key.clone())
+}
+
+async fn status(runtime: &Runtime, key: &SessionKey) -> Option<SessionStatus> {
+    runtime.session(key).await.unwrap().map(|session| session.status)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_that_is_deleted_leaves_no_child_waiting() {
+    for deletion in [Deletion::UNLESS_ACTIVE, Deletion::FORCE] {
+        let agent = family();
+        let runtime = runtime(&store(), &agent);
+        let (parent, child) = waiting(&runtime, &agent).await;
+        runtime.delete(&parent, deletion).await.unwrap();
+        assert_eq!(status(&runtime, &parent).await, None);
+        let _worker = worker(&runtime, WorkerOptions::default());
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        assert_eq!(status(&runtime, &child).await, Some(SessionStatus::Aborted));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_deleted_answers_its_parent_first() {
+    let agent = family();
+    let runtime = runtime(&store(), &agent);
+    let (parent, child) = waiting(&runtime, &agent).await;
+    runtime.delete(&child, Deletion::UNLESS_ACTIVE).await.unwrap();
+    assert_eq!(status(&runtime, &child).await, None);
+    assert_eq!(runtime.wait(&parent).await.unwrap().kind(), OutcomeKind::Completed);
+    let (told, content) = only_result(&runtime, &parent).await;
+    assert_eq!(told, ResultStatus::Error, "{content}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_has_not_begun_and_is_deleted_answers_its_parent_first() {
+    let agent = family();
+    let runtime = runtime(&store(), &agent);
+    let mut run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let parent = run.key().clone();
+    run.first_outcome().await.unwrap();
+    let asked = only_pending(&runtime, &parent).await;
+    let child = SessionKey::new(parent.tenant.clone(), ChildNames::of(&asked, 0).unwrap().id);
+    runtime.delete(&child, Deletion::UNLESS_ACTIVE).await.unwrap();
+    assert_eq!(runtime.wait(&parent).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(only_result(&runtime, &parent).await.0, ResultStatus::Error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_runs_is_not_stopped_by_a_deletion_that_is_refused() {
+    let model = Script::new(|_| Say::Nothing);
+    let agent = Arc::new(agent(&model).sub_agent(SubAgent::new("helper", "Helps.")).build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let refused = runtime.delete(run.key(), Deletion::UNLESS_ACTIVE).await.unwrap_err();
+    assert!(matches!(refused, RuntimeError::Running { .. }), "{refused}");
+    assert_eq!(runtime.session(run.key()).await.unwrap().unwrap().interrupt, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn forks_of_a_parent_and_of_a_child_wait_for_nobody_and_tell_nobody() {
+    let agent = family();
+    let runtime = runtime(&store(), &agent);
+    let (parent, child) = waiting(&runtime, &agent).await;
+    let mut forks = Vec::new();
+    for source in [&parent, &child] {
+        let fork = runtime.fork(source, Fork::newest()).await.unwrap().key;
+        let forked = runtime.session(&fork).await.unwrap().unwrap();
+        let family = [Labels::PARENT, Labels::ROOT].map(|label| forked.labels.0.contains_key(label));
+        assert_eq!(family, [false, false], "{:?}", forked.labels);
+        assert_eq!(runtime.tree(&fork, false).await.unwrap().entries.len(), 1, "{source}");
+        assert_eq!(forked.format, STATE_FORMAT_ALONE, "{source}");
+        forks.push(fork);
+    }
+    let asked = runtime.pending(&parent).await.unwrap();
+    for fork in &forks {
+        runtime.resume(fork).await.unwrap().outcome().await.unwrap();
+    }
+    assert_eq!(runtime.pending(&parent).await.unwrap(), asked, "the sources are where they were");
+    let asked = asked.iter().find(|entry| entry.call.key == child).unwrap();
+    runtime.approve(&parent, asked.id(), "ann").await.unwrap();
+    assert_eq!(runtime.wait(&parent).await.unwrap().kind(), OutcomeKind::Completed);
+    assert_eq!(only_result(&runtime, &parent).await, (ResultStatus::Done, "it is written".to_owned()));
+}
