@@ -28,6 +28,7 @@ pub use holdover_core::agent::{
     FAN_OUT_MAX, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices, Retries, StopCondition,
     StopSignals,
 };
+pub use holdover_core::children::Tasks;
 pub use holdover_core::compaction::ResultSummariser;
 pub use holdover_core::message::{MessagePolicy, WhileAsking};
 pub use holdover_core::mode::{Briefing, Mode, UnknownMode};

@@ -23,9 +23,9 @@
 //! A [`Hook`] names the [`HookPoint`]s at which it is asked. It can deny or hold a call, rewrite what the model gets,
 //! answer in its place, correct the model, or stop the turn. [`OnFailure`] says what happens if the hook itself fails.
 //! The types that end in a verb, such as [`TurnBegins`] and [`ToolEnded`], are what a hook is told; [`BeforeModel`],
-//! [`BeforeTool`], [`AfterTool`] and [`AfterStep`] are its answers.
+//! [`BeforeTool`], [`BeforeSubAgent`], [`AfterTool`] and [`AfterStep`] are its answers.
 
 pub use holdover_core::hook::{
-    AfterStep, AfterTool, BeforeModel, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint, ModelAsked,
-    Moved, OnFailure, StepEnded, StopIf, ToolEnded, TurnBegins, TurnEnds,
+    AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint,
+    ModelAsked, Moved, OnFailure, StepEnded, StopIf, SubAgentAsked, ToolEnded, TurnBegins, TurnEnds,
 };

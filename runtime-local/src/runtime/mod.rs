@@ -65,7 +65,7 @@ pub use runs::RunReport;
 pub use snapshot::Snapshot;
 pub use standing::{Standing, machine_of, outcome_of};
 pub use start::Started;
-pub use tree::view::{Answers, Tree, TreeEntry};
+pub use tree::view::{ChildPlace, Tree, TreeEntry};
 pub use upgrade::{Breaking, Breaks};
 
 use crate::agent::Agent;

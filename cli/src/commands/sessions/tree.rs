@@ -45,14 +45,14 @@ fn standing(entry: &TreeEntry) -> String {
 
 fn as_json(entry: &TreeEntry) -> Value {
     let session = &entry.session;
-    let answers = entry.answers.as_ref();
+    let place = entry.place.as_ref();
     json!({
         "session": session.key.id,
         "depth": entry.depth,
-        "parent": answers.map(|answers| &answers.parent),
-        "call": answers.map(|answers| &answers.call),
-        "index": answers.map(|answers| answers.index),
-        "waits": answers.map(|answers| answers.waits),
+        "parent": place.map(|place| &place.parent),
+        "call": place.map(|place| &place.call),
+        "index": place.map(|place| place.index),
+        "waits": place.map(|place| place.waits),
         "agent": agent_label(&session.queue, &session.labels),
         "status": session.status,
         "outcome": entry.outcome.as_ref().map(|outcome| outcome.kind()),

@@ -18,7 +18,7 @@ use crate::runtime::{Follow, Runtime, machine_of, outcome_of};
 /// The call that a child answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Answers {
+pub struct ChildPlace {
     /// The session of the call.
     pub parent: SessionId,
     /// The call.
@@ -38,7 +38,7 @@ pub struct TreeEntry {
     /// The number of sessions above it: 0 for the root.
     pub depth: u32,
     /// The call that it answers; none for the root.
-    pub answers: Option<Answers>,
+    pub place: Option<ChildPlace>,
     /// What it has used up to its newest commit, with that of the children whose outcomes it has.
     pub usage: Usage,
     /// How its last turn ended, or what it waits for.
@@ -74,38 +74,38 @@ impl Runtime {
         tree: &'a mut Tree,
         session: Session,
         depth: u32,
-        answers: Option<Answers>,
+        place: Option<ChildPlace>,
         with_ended: bool,
     ) -> BoxFuture<'a, Result<(), RuntimeError>> {
         async move {
             let usage = used_by(&session)?;
-            if answers.as_ref().is_none_or(|answers| answers.waits) {
+            if place.as_ref().is_none_or(|place| place.waits) {
                 tree.usage.add(usage);
             }
             let children = self.calls_of_children(&session, with_ended).await?;
             let (key, outcome) = (session.key.clone(), outcome_of(&session, self.now())?);
-            tree.entries.push(TreeEntry { session, depth, answers, usage, outcome });
+            tree.entries.push(TreeEntry { session, depth, place, usage, outcome });
             let names = children.into_iter().flat_map(|(Children { pending, count }, waits)| {
                 let parent = key.id.clone();
                 (0..count).filter_map(move |index| {
                     let call = pending.parts()?.1;
-                    let answers = Answers { parent: parent.clone(), call, index, waits };
-                    Some((answers, ChildNames::of(&pending, index).ok()?))
+                    let place = ChildPlace { parent: parent.clone(), call, index, waits };
+                    Some((place, ChildNames::of(&pending, index).ok()?))
                 })
             });
             let mut read = stream::iter(names.collect::<Vec<_>>())
-                .map(|(answers, names)| {
+                .map(|(place, names)| {
                     let key = SessionKey::new(key.tenant.clone(), names.id);
                     async move {
                         let child = self.host.store().load_session(&key).await?;
                         let child = child.filter(|child| child.incarnation == names.incarnation);
-                        Ok::<_, RuntimeError>(child.map(|child| (answers, child)))
+                        Ok::<_, RuntimeError>(child.map(|child| (place, child)))
                     }
                 })
                 .buffered(AT_ONCE);
             while let Some(found) = read.try_next().await? {
-                let Some((answers, child)) = found else { continue };
-                self.grow(tree, child, depth + 1, Some(answers), with_ended).await?;
+                let Some((place, child)) = found else { continue };
+                self.grow(tree, child, depth + 1, Some(place), with_ended).await?;
             }
             Ok(())
         }

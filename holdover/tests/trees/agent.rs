@@ -1,0 +1,105 @@
+//! A chief, its clerk and the clerk's page; and what they did in the world.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use holdover::agent::SubAgent;
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
+};
+use holdover::prelude::*;
+use holdover::session::Message;
+use holdover::tools::Tool;
+
+/// How often each call reached the world, by its session and its call.
+#[derive(Clone, Default)]
+pub(crate) struct World(Arc<Mutex<BTreeMap<(String, String), usize>>>);
+
+impl World {
+    fn act(&self, tool: &str, call: &ToolCall) {
+        let key = (tool.to_owned(), format!("{}/{}", call.session, call.id));
+        *self.0.lock().unwrap().entry(key).or_default() += 1;
+    }
+
+    /// How often each call of a tool reached it.
+    pub(crate) fn times(&self, tool: &str) -> Vec<usize> {
+        let world = self.0.lock().unwrap();
+        world.iter().filter(|((of, _), _)| of == tool).map(|(_, times)| *times).collect()
+    }
+}
+
+/// Says what its part in the story is, by its instructions, its task, and the result that it has.
+struct Cast;
+
+impl Cast {
+    fn answer(request: &ModelRequest) -> Vec<AnswerPart> {
+        let task = request.messages.iter().find_map(|message| match &**message {
+            Message::User(said) => Some(said.text.as_str()),
+            _ => None,
+        });
+        let has_result = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
+        let part = ["chief", "clerk", "page"]
+            .into_iter()
+            .find(|part| request.system.contains(&format!("You are the {part}.")));
+        let call = |tool: &str, arguments: &str| {
+            vec![AnswerPart::Call { tool: tool.into(), arguments: arguments.into() }]
+        };
+        match (part.unwrap(), task.unwrap_or_default(), has_result) {
+            ("chief", _, false) => call("clerk", r#"{"tasks":["alone","with the page"]}"#),
+            ("clerk", "alone", false) => call("count", "{}"),
+            ("clerk", _, false) => call("page", r#"{"tasks":["write"]}"#),
+            ("page", _, false) => call("write", "{}"),
+            (part, task, true) => vec![AnswerPart::Text(format!("{part} did: {task}"))],
+            (part, task, false) => panic!("{part} has no part with {task}"),
+        }
+    }
+}
+
+#[async_trait]
+impl Model for Cast {
+    fn name(&self) -> &str {
+        "scripted:cast"
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        let parts = Self::answer(&request);
+        let asks = parts.iter().any(|part| matches!(part, AnswerPart::Call { .. }));
+        let stop = if asks { StopReason::ToolUse } else { StopReason::EndTurn };
+        let usage = TokenUsage { input: 10, output: 1, ..TokenUsage::default() };
+        Ok(Box::pin(futures::stream::iter([Ok(ModelEvent::Finished(ModelAnswer { parts, stop, usage }))])))
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn tool(name: &'static str, effect: EffectClass, world: &World) -> impl Tool {
+    let world = world.clone();
+    let act = move |_: Nothing, call: ToolCall| {
+        let world = world.clone();
+        async move {
+            world.act(name, &call);
+            Ok::<_, ToolError>(ToolOutput::text("acted"))
+        }
+    };
+    FunctionTool::new(ToolName::new(name).unwrap(), "Acts", act).effect(effect)
+}
+
+pub(crate) fn chief(world: &World) -> Arc<Agent> {
+    let named = |names: &[&str]| names.iter().map(|name| ToolName::new(*name).unwrap()).collect::<Vec<_>>();
+    let page = SubAgent::new("page", "Writes").instructions("You are the page.").tools(named(&["write"]));
+    let clerk = SubAgent::new("clerk", "Sees to it")
+        .instructions("You are the clerk.")
+        .tools(named(&["count", "write"]))
+        .sub_agent(page);
+    let chief = Agent::builder("chief")
+        .instructions("You are the chief.")
+        .model(Cast)
+        .tool(tool("count", EffectClass::Idempotent, world))
+        .tool(tool("write", EffectClass::AtMostOnce, world))
+        .gate(RuleGate::new(vec![ApprovalRule::new("write", RuleAction::Ask)]))
+        .sub_agent(clerk);
+    Arc::new(chief.build().unwrap())
+}
