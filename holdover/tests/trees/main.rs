@@ -24,7 +24,7 @@ use dying::Death;
 use story::{Story, Told};
 
 /// How many stories are told at once: most of the time each waits for a lease to end.
-const AT_ONCE: usize = 24;
+const AT_ONCE: usize = 16;
 
 /// So many of a hundred deaths must fire: how many writes a story has differs a little with its timing.
 const FIRED_MIN: usize = 90;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use holdover::prelude::*;
 use holdover::session::{Message, OutcomeKind, ResultStatus, RunOutcome, SessionQuery, SessionStatus, Usage};
-use holdover::store::StateStore;
+use holdover::store::{Retry, StateStore};
 use holdover_core::store::Layered;
 use tokio::time::timeout;
 
@@ -64,7 +64,8 @@ impl Story {
     async fn told(&self) -> Told {
         let person = self.process(Arc::clone(&self.store));
         let request = Execute::new(self.root.tenant.clone(), chief(&self.world), "go");
-        person.start(request.in_session(self.root.id.clone())).await.unwrap();
+        let request = request.in_session(self.root.id.clone());
+        patiently(async || person.start(request.clone()).await).await;
 
         let dying = Dying::of(self.death);
         let stop = CancellationToken::new();
@@ -87,8 +88,8 @@ impl Story {
         if dying.has_died() && second.is_none() {
             second = Some(self.work(Arc::clone(&self.store), &stop));
         }
-        for entry in person.tree(&self.root, true).await.unwrap().entries {
-            person.wait_at_most(&entry.session.key, PATIENCE).await.unwrap();
+        for entry in patiently(async || person.tree(&self.root, true).await).await.entries {
+            patiently(async || person.wait_at_most(&entry.session.key, PATIENCE).await).await;
         }
         stop.cancel();
         drop(second);
@@ -98,12 +99,13 @@ impl Story {
     /// A person, who answers at the root as soon as somebody asks, and waits for the end.
     async fn answered(&self, person: &Runtime) -> RunOutcome {
         loop {
-            let rests = person.wait_at_most(&self.root, Duration::from_secs(1)).await.unwrap();
+            let rests =
+                patiently(async || person.wait_at_most(&self.root, Duration::from_secs(1)).await).await;
             match rests {
                 Some(outcome @ RunOutcome::Ended(_)) => return outcome,
                 Some(_) | None => {}
             }
-            for asked in person.pending(&self.root).await.unwrap() {
+            for asked in patiently(async || person.pending(&self.root).await).await {
                 if asked.call.key != self.root
                     && asked.answered.is_none()
                     && asked.body.tool.as_str() == "write"
@@ -116,7 +118,7 @@ impl Story {
     }
 
     async fn look(&self, person: &Runtime, dying: &Dying, outcome: RunOutcome) -> Told {
-        let tree = person.tree(&self.root, true).await.unwrap();
+        let tree = patiently(async || person.tree(&self.root, true).await).await;
         let all = SessionQuery::all(self.root.tenant.clone());
         let page = tree
             .entries
@@ -132,7 +134,7 @@ impl Story {
             outcome,
             results: results(person, &self.root).await,
             below: tree.entries.iter().skip(1).map(|entry| entry.session.status).collect(),
-            sessions: person.list(&all).await.unwrap().items.len(),
+            sessions: patiently(async || person.list(&all).await).await.items.len(),
             counted: self.world.times("count"),
             written: self.world.times("write"),
             write_ended: of_page[0].0,
@@ -172,10 +174,21 @@ impl Told {
 }
 
 async fn results(person: &Runtime, key: &SessionKey) -> Vec<(ResultStatus, String)> {
-    let messages = person.messages(key).await.unwrap().into_iter();
+    let messages = patiently(async || person.messages(key).await).await.into_iter();
     let results = messages.filter_map(|entry| match entry.message {
         Message::Tool(result) => Some((result.status, result.content)),
         _ => None,
     });
     results.collect()
+}
+
+/// Asks again where the store says that it has too much to do.
+async fn patiently<T>(ask: impl AsyncFn() -> Result<T, RuntimeError>) -> T {
+    loop {
+        match ask().await {
+            Ok(said) => return said,
+            Err(RuntimeError::Store(error)) if error.retry == Retry::Later => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
