@@ -1,4 +1,4 @@
-//! A store whose process dies at one of its writes: nothing after it is done, and nothing is answered.
+//! A store whose process meets a fault at one of its writes: it dies there, or its session is stopped there.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -9,26 +9,55 @@ use holdover::store::{StateStore, StoreError};
 use holdover_core::store::{Answer, Layer, Request};
 use tokio_util::sync::CancellationToken;
 
-/// The death of a process.
+/// A fault at one write of a process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Death {
-    /// The write at which it dies, from 1.
+pub(crate) struct Fault {
+    /// The write, from 1.
     pub(crate) at: usize,
-    /// Whether the store has applied that write.
-    pub(crate) applied: bool,
+    pub(crate) what: What,
 }
 
-/// Counts the writes of a process, and kills it at one of them.
+/// What happens at the write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The process dies, and the write is lost.
+    DiesBefore,
+    /// The process dies, and only the answer is lost.
+    DiesAfter,
+    /// Somebody aborts the root before the write, and the process goes on.
+    IsStopped,
+    /// Somebody aborts the root, the process dies, and the write is lost.
+    IsStoppedAndDies,
+    /// Somebody aborts the root, the process dies, and its write comes when all is over.
+    IsStoppedAndComesLate,
+}
+
+impl What {
+    pub(crate) fn stops(self) -> bool {
+        matches!(self, Self::IsStopped | Self::IsStoppedAndDies | Self::IsStoppedAndComesLate)
+    }
+}
+
+/// Counts the writes of a process, and has a fault at one of them. Each token is cancelled when that has happened.
 #[derive(Clone, Default)]
 pub(crate) struct Dying {
-    death: Option<Death>,
+    fault: Option<Fault>,
     writes: Arc<AtomicUsize>,
-    died: CancellationToken,
+    /// The process is at the write of its fault.
+    pub(crate) reached: CancellationToken,
+    /// Somebody has asked for the stop.
+    pub(crate) stopped: CancellationToken,
+    /// The process is dead.
+    pub(crate) died: CancellationToken,
+    /// All is over, so that a late write may come.
+    pub(crate) over: CancellationToken,
+    /// The late write has come.
+    pub(crate) came: CancellationToken,
 }
 
 impl Dying {
-    pub(crate) fn of(death: Option<Death>) -> Self {
-        Self { death, ..Self::default() }
+    pub(crate) fn of(fault: Option<Fault>) -> Self {
+        Self { fault, ..Self::default() }
     }
 
     /// The number of writes so far.
@@ -36,13 +65,31 @@ impl Dying {
         self.writes.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn has_died(&self) -> bool {
-        self.died.is_cancelled()
-    }
-
-    /// Waits for the death.
-    pub(crate) async fn dies(&self) {
-        self.died.cancelled().await;
+    async fn fault(
+        &self,
+        what: What,
+        request: Request,
+        store: &Arc<dyn StateStore>,
+    ) -> Result<Answer, StoreError> {
+        self.reached.cancel();
+        if what.stops() {
+            self.stopped.cancelled().await;
+        }
+        match what {
+            What::IsStopped => return request.perform(store).await,
+            What::DiesBefore | What::IsStoppedAndDies => {}
+            What::DiesAfter => drop(request.perform(store).await),
+            What::IsStoppedAndComesLate => {
+                let (dying, store) = (self.clone(), Arc::clone(store));
+                tokio::spawn(async move {
+                    dying.over.cancelled().await;
+                    drop(request.perform(&store).await);
+                    dying.came.cancel();
+                });
+            }
+        }
+        self.died.cancel();
+        pending().await
     }
 }
 
@@ -57,15 +104,13 @@ fn counts(request: &Request) -> bool {
 impl Layer for Dying {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         let at = if counts(&request) { self.writes.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
-        let dies = self.death.filter(|death| death.at == at);
-        if self.has_died() || dies.is_some_and(|death| !death.applied) {
-            self.died.cancel();
+        if self.died.is_cancelled() {
             return pending().await;
         }
-        let answer = request.perform(&store).await;
-        if dies.is_some() {
-            self.died.cancel();
+        if let Some(fault) = self.fault.filter(|fault| fault.at == at) {
+            return self.fault(fault.what, request, &store).await;
         }
-        if self.has_died() { pending().await } else { answer }
+        let answer = request.perform(&store).await;
+        if self.died.is_cancelled() { pending().await } else { answer }
     }
 }

@@ -1,48 +1,58 @@
 //! One story: a process works on a tree and dies, a person answers, another process goes on.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use holdover::prelude::*;
-use holdover::session::{Message, OutcomeKind, ResultStatus, RunOutcome, SessionQuery, SessionStatus, Usage};
+use holdover::session::{
+    Message, ResultStatus, RunOutcome, SessionQuery, SessionStatus, SessionSummary, Usage,
+};
 use holdover::store::{Retry, StateStore};
-use holdover_core::store::Layered;
+use holdover_core::store::{Layered, PendingKind, PendingQuery};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::agent::{World, chief};
-use crate::dying::{Death, Dying};
+use crate::dying::{Dying, Fault, What};
 
 /// Whoever died is succeeded soon.
 const LEASE: Duration = Duration::from_secs(2);
+
+/// How long the person looks before the next answer.
+const LOOK: Duration = Duration::from_secs(1);
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Story {
     store: Arc<dyn StateStore>,
     root: SessionKey,
-    death: Option<Death>,
+    fault: Option<Fault>,
     world: World,
+    dying: Dying,
 }
 
 /// What is left when a story is over.
 pub(crate) struct Told {
-    death: Option<Death>,
-    pub(crate) died: bool,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) fired: bool,
     pub(crate) writes: usize,
     pub(crate) usage: Usage,
-    outcome: RunOutcome,
-    results: Vec<(ResultStatus, String)>,
-    below: Vec<SessionStatus>,
-    sessions: usize,
+    root: SessionStatus,
+    /// The results of the root, and those of the page.
+    results: [Vec<(ResultStatus, String)>; 2],
+    /// Every session, by the number of sessions above it in the tree; none for one that is in no tree.
+    sessions: Vec<(Option<u32>, SessionSummary)>,
+    owed: usize,
     counted: Vec<usize>,
     written: Vec<usize>,
-    write_ended: ResultStatus,
 }
 
 impl Story {
-    pub(crate) fn new(store: &Arc<dyn StateStore>, name: &str, death: Option<Death>) -> Self {
+    pub(crate) fn new(store: &Arc<dyn StateStore>, fault: Option<Fault>) -> Self {
+        let name = fault.map_or("calm".to_owned(), |Fault { at, what }| format!("{at}-{what:?}"));
         let root = SessionKey::new(TenantId::new(name).unwrap(), SessionId::new("root").unwrap());
-        Self { store: Arc::clone(store), root, death, world: World::default() }
+        Self { store: Arc::clone(store), root, fault, world: World::default(), dying: Dying::of(fault) }
     }
 
     fn process(&self, store: Arc<dyn StateStore>) -> Runtime {
@@ -50,15 +60,15 @@ impl Story {
         Runtime::new(store, Agents::new().with(chief(&self.world)), options)
     }
 
-    /// A worker of this tenant.
-    fn work(&self, store: Arc<dyn StateStore>, stop: &CancellationToken) -> tokio::task::JoinHandle<usize> {
+    /// A worker of this tenant, until `stop`.
+    fn work(&self, store: Arc<dyn StateStore>, stop: &CancellationToken) -> JoinHandle<usize> {
         let options = WorkerOptions::default().tenant(Some(self.root.tenant.clone()));
         let poll = options.poll(Duration::from_millis(200));
         Worker::new(self.process(store), poll).spawn(stop.clone())
     }
 
     pub(crate) async fn tell(self) -> Told {
-        timeout(PATIENCE, self.told()).await.unwrap_or_else(|_| panic!("{:?}: no end", self.death))
+        timeout(PATIENCE, self.told()).await.unwrap_or_else(|_| panic!("{:?}: no end", self.fault))
     }
 
     async fn told(&self) -> Told {
@@ -67,49 +77,63 @@ impl Story {
         let request = request.in_session(self.root.id.clone());
         patiently(async || person.start(request.clone()).await).await;
 
-        let dying = Dying::of(self.death);
         let stop = CancellationToken::new();
         let mortal: Layered<Arc<dyn StateStore>, Dying> =
-            Layered::new(Arc::clone(&self.store), dying.clone());
+            Layered::new(Arc::clone(&self.store), self.dying.clone());
         let first = self.work(Arc::new(mortal), &stop);
-        let ends = self.answered(&person);
-        tokio::pin!(ends);
-        let mut second = None;
-        let outcome = tokio::select! {
-            outcome = &mut ends => outcome,
-            () = dying.dies() => {
-                // Its tasks end with it.
-                first.abort();
-                second = Some(self.work(Arc::clone(&self.store), &stop));
-                ends.await
+        let (ends, stops, dies) = (self.ends(&person), self.stops(&person), self.dies(first, &stop));
+        tokio::join!(stops, dies, async {
+            ends.await;
+            self.dying.over.cancel();
+            if self.fault.is_some_and(|fault| fault.what == What::IsStoppedAndComesLate) && self.fired() {
+                self.dying.came.cancelled().await;
+                self.rest(&person).await;
             }
-        };
-        // It may have died at the last writes, when the root had been told.
-        if dying.has_died() && second.is_none() {
-            second = Some(self.work(Arc::clone(&self.store), &stop));
-        }
-        for entry in patiently(async || person.tree(&self.root, true).await).await.entries {
-            patiently(async || person.wait_at_most(&entry.session.key, PATIENCE).await).await;
-        }
-        stop.cancel();
-        drop(second);
-        self.look(&person, &dying, outcome).await
+            stop.cancel();
+        });
+        self.look(&person).await
     }
 
-    /// A person, who answers at the root as soon as somebody asks, and waits for the end.
-    async fn answered(&self, person: &Runtime) -> RunOutcome {
+    fn fired(&self) -> bool {
+        self.dying.reached.is_cancelled()
+    }
+
+    /// Somebody aborts the root when the process is at the write of its fault.
+    async fn stops(&self, person: &Runtime) {
+        if self.fault.is_some_and(|fault| fault.what.stops())
+            && self.before_the_end(&self.dying.reached).await
+        {
+            patiently(async || person.abort(&self.root, "enough").await).await;
+            self.dying.stopped.cancel();
+        }
+    }
+
+    /// Another process takes over when the first is dead.
+    async fn dies(&self, first: JoinHandle<usize>, stop: &CancellationToken) {
+        if self.before_the_end(&self.dying.died).await {
+            first.abort();
+            self.work(Arc::clone(&self.store), stop).await.unwrap();
+        }
+    }
+
+    /// Whether this happens before all is over.
+    async fn before_the_end(&self, token: &CancellationToken) -> bool {
+        tokio::select! {
+            biased;
+            () = token.cancelled() => true,
+            () = self.dying.over.cancelled() => false,
+        }
+    }
+
+    /// A person answers at the root as soon as somebody asks, until the root has ended and all below it rests.
+    async fn ends(&self, person: &Runtime) {
         loop {
-            let rests =
-                patiently(async || person.wait_at_most(&self.root, Duration::from_secs(1)).await).await;
-            match rests {
-                Some(outcome @ RunOutcome::Ended(_)) => return outcome,
-                Some(_) | None => {}
+            let rests = patiently(async || person.wait_at_most(&self.root, LOOK).await).await;
+            if let Some(RunOutcome::Ended(_)) = rests {
+                return self.rest(person).await;
             }
             for asked in patiently(async || person.pending(&self.root).await).await {
-                if asked.call.key != self.root
-                    && asked.answered.is_none()
-                    && asked.body.tool.as_str() == "write"
-                {
+                if asked.answered.is_none() && asked.call.kind == PendingKind::Approval {
                     // It may have been taken in between.
                     let _ = person.approve(&self.root, asked.id(), "ann").await;
                 }
@@ -117,27 +141,46 @@ impl Story {
         }
     }
 
-    async fn look(&self, person: &Runtime, dying: &Dying, outcome: RunOutcome) -> Told {
-        let tree = patiently(async || person.tree(&self.root, true).await).await;
+    /// Waits until every session has ended: nobody may be left waiting.
+    async fn rest(&self, person: &Runtime) {
+        let goes_on = |session: &SessionSummary| {
+            matches!(session.status, SessionStatus::Active | SessionStatus::Suspended)
+                || session.alarm.is_some()
+        };
+        while let Some(open) = self.sessions(person).await.into_iter().find(goes_on) {
+            patiently(async || person.wait_at_most(&open.key, LOOK).await).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn sessions(&self, person: &Runtime) -> Vec<SessionSummary> {
         let all = SessionQuery::all(self.root.tenant.clone());
-        let page = tree
-            .entries
-            .iter()
-            .find(|entry| entry.depth == 2)
-            .unwrap_or_else(|| panic!("{:?}: no page, {outcome:?}", self.death));
-        let of_page = results(person, &page.session.key).await;
+        patiently(async || person.list(&all).await).await.items
+    }
+
+    async fn look(&self, person: &Runtime) -> Told {
+        let tree = patiently(async || person.tree(&self.root, true).await).await;
+        let depths: BTreeMap<&SessionKey, u32> =
+            tree.entries.iter().map(|entry| (&entry.session.key, entry.depth)).collect();
+        let sessions = self.sessions(person).await.into_iter();
+        let sessions: Vec<_> = sessions.map(|session| (depths.get(&session.key).copied(), session)).collect();
+        let page = tree.entries.iter().find(|entry| entry.depth == 2).map(|entry| &entry.session.key);
+        let of_page = match page {
+            Some(page) => results(person, page).await,
+            None => Vec::new(),
+        };
+        let owed = PendingQuery::all(self.root.tenant.clone());
         Told {
-            death: self.death,
-            died: dying.has_died(),
-            writes: dying.writes(),
+            fault: self.fault,
+            fired: self.fired(),
+            writes: self.dying.writes(),
             usage: tree.usage,
-            outcome,
-            results: results(person, &self.root).await,
-            below: tree.entries.iter().skip(1).map(|entry| entry.session.status).collect(),
-            sessions: patiently(async || person.list(&all).await).await.items.len(),
+            root: tree.entries[0].session.status,
+            results: [results(person, &self.root).await, of_page],
+            sessions,
+            owed: patiently(async || person.list_pending(&owed).await).await.items.len(),
             counted: self.world.times("count"),
             written: self.world.times("write"),
-            write_ended: of_page[0].0,
         }
     }
 }
@@ -145,31 +188,56 @@ impl Story {
 impl Told {
     /// Whether nobody can say if the page wrote.
     pub(crate) fn is_in_doubt(&self) -> bool {
-        self.write_ended == ResultStatus::InDoubt
+        self.results[1].first().is_some_and(|(status, _)| *status == ResultStatus::InDoubt)
     }
 
     /// All is as if nobody had died, but for what a death may do to effects.
     pub(crate) fn check(&self) {
-        let death = &self.death;
-        assert_eq!(self.outcome.kind(), OutcomeKind::Completed, "{death:?}");
+        let fault = &self.fault;
+        assert_eq!(self.root, SessionStatus::Idle, "{fault:?}");
         let joined = "[1] done: clerk did: alone\n[2] done: clerk did: with the page";
-        assert_eq!(self.results, [(ResultStatus::Done, joined.to_owned())], "{death:?}");
-        assert_eq!(self.below, [SessionStatus::Idle; 3], "{death:?}");
-        assert_eq!(self.sessions, 4, "{death:?}: no child is there twice");
-        // An idempotent call is sent again after a death, under the same key.
-        let again = usize::from(self.died);
-        assert!(
-            matches!(self.counted[..], [times] if times >= 1 && times <= 1 + again),
-            "{death:?}: {:?}",
-            self.counted
-        );
-        match self.write_ended {
-            ResultStatus::Done => assert_eq!(self.written, [1], "{death:?}"),
-            ResultStatus::InDoubt => {
-                assert!(self.died && self.written.iter().sum::<usize>() <= 1, "{death:?}: {:?}", self.written)
-            }
-            other => panic!("{death:?}: the call ended {other:?}"),
+        assert_eq!(self.results[0], [(ResultStatus::Done, joined.to_owned())], "{fault:?}");
+        let mut depths: Vec<_> = self.sessions.iter().map(|(depth, _)| *depth).collect();
+        depths.sort_unstable();
+        assert_eq!(depths, [Some(0), Some(1), Some(1), Some(2)], "{fault:?}: no child is there twice");
+        assert_eq!(self.counted.len(), 1, "{fault:?}: {:?}", self.counted);
+        match self.results[1][..] {
+            [(ResultStatus::Done, _)] => assert_eq!(self.written, [1], "{fault:?}"),
+            [(ResultStatus::InDoubt, _)] => assert!(self.fired, "{fault:?}: {:?}", self.written),
+            ref other => panic!("{fault:?}: the call ended {other:?}"),
         }
+        self.check_rest();
+    }
+
+    /// The root was stopped: nothing of its tree goes on, and nothing begins.
+    pub(crate) fn check_stopped(&self) {
+        let fault = &self.fault;
+        assert!(matches!(self.root, SessionStatus::Aborted), "{fault:?}: {:?}", self.root);
+        for (depth, session) in self.sessions.iter().filter(|(depth, _)| *depth != Some(0)) {
+            let ended = match session.status {
+                SessionStatus::Aborted => true,
+                // Its outcome was told before.
+                SessionStatus::Idle => session.epoch.0 > 0,
+                _ => false,
+            };
+            assert!(ended, "{fault:?}: at depth {depth:?} {session:?}");
+        }
+        self.check_rest();
+    }
+
+    /// Nobody waits, nobody is waited for, and effects came no more often than was promised.
+    fn check_rest(&self) {
+        let fault = &self.fault;
+        assert_eq!(self.owed, 0, "{fault:?}: an answer is owed");
+        for (_, session) in &self.sessions {
+            // What is said to a session that was aborted is never read.
+            let is_read = session.unread == 0 || session.status == SessionStatus::Aborted;
+            assert!(session.alarm.is_none() && is_read, "{fault:?}: {session:?}");
+        }
+        // An idempotent call is sent again after a death, under the same key.
+        let again = usize::from(self.fired);
+        assert!(self.counted.iter().all(|times| *times <= 1 + again), "{fault:?}: {:?}", self.counted);
+        assert!(self.written.iter().sum::<usize>() <= 1, "{fault:?}: {:?}", self.written);
     }
 }
 
