@@ -12,6 +12,7 @@
 mod agent;
 mod dying;
 mod story;
+mod wide;
 
 use std::sync::Arc;
 
@@ -29,6 +30,12 @@ const AT_ONCE: usize = 16;
 
 /// So many of a hundred faults must fire: how many writes a story has differs a little with its timing.
 const FIRED_MIN: usize = 90;
+
+/// Every test of a store.
+async fn both(store: Arc<dyn StateStore>) {
+    wide::race(Arc::clone(&store)).await;
+    sweep(store).await;
+}
 
 async fn sweep(store: Arc<dyn StateStore>) {
     let calm = Story::new(&store, None).tell().await;
@@ -61,23 +68,23 @@ async fn stories(store: &Arc<dyn StateStore>, writes: usize, faults: &[What]) ->
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_stops_at_every_write_of_a_tree_in_memory() {
-    sweep(Arc::new(MemoryStore::new())).await;
+    both(Arc::new(MemoryStore::new())).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_stops_at_every_write_of_a_tree_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(SqliteOptions::new(folder.path().join("sessions.db"))).await.unwrap();
-    sweep(Arc::new(store)).await;
+    both(Arc::new(store)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_stops_at_every_write_of_a_tree_on_postgres() {
-    sweep(Arc::new(PostgresStore::open_url(shared::postgres_url()).await.unwrap())).await;
+    both(Arc::new(PostgresStore::open_url(shared::postgres_url()).await.unwrap())).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deaths_and_stops_at_every_write_of_a_tree_on_redis() {
     let options = RedisOptions::from_url(shared::redis_url()).unwrap();
-    sweep(Arc::new(RedisStore::open(options).await.unwrap())).await;
+    both(Arc::new(RedisStore::open(options).await.unwrap())).await;
 }

@@ -61,6 +61,14 @@ impl InboxHandler<'_> {
 }
 
 impl Mind {
+    /// Keeps the items that a claim had no room for. Earlier runs may have seen them.
+    pub(crate) fn keep_rest(&mut self, items: Vec<StoredItem>) {
+        let last = items.last().map_or(self.inbox.seen, |item| item.seq);
+        self.inbox.seen = self.inbox.seen.max(last);
+        self.inbox.items.extend(items);
+    }
+
+    /// Keeps the items that are new to the run.
     pub(crate) fn keep_items(&mut self, items: Vec<StoredItem>) {
         for item in items {
             if item.seq > self.inbox.seen {

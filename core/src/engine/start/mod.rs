@@ -183,7 +183,7 @@ impl StepIterator {
             return;
         }
         let kept = result.and_then(|found| {
-            self.cx.mind.keep_items(found.items);
+            self.cx.mind.keep_rest(found.items);
             self.cx.mind.keep_arguments(&found.messages)?;
             self.cx.mind.recall_step(&found.messages)
         });

@@ -158,3 +158,25 @@ fn news_in_a_receipt_is_read_whatever_brought_it() {
         }
     }
 }
+
+#[test]
+fn items_that_earlier_runs_saw_and_a_claim_has_no_room_for_are_read_all_the_same() {
+    let item = |seq| StoredItem {
+        seq: InboxSeq(seq),
+        key: crate::words::ids::ItemKey::new(format!("k{seq}")).unwrap(),
+        kind: ItemKind::Message { wake: Wake::Quiet },
+        at: Timestamp::from_ms(7),
+        payload: Payload::new(r#"{"text":"hello"}"#),
+    };
+    let mut claim = claim();
+    // An earlier run saw all four, consumed none, and the claim's page ends after the first two.
+    (claim.session.unread, claim.session.last_item, claim.session.inbox_seen) = (4, InboxSeq(4), InboxSeq(4));
+    claim.inbox = vec![item(1), item(2)];
+    let mut run = StepIterator::start(claim, Arc::new(AgentSpec::new("a")), facts()).unwrap();
+    let Action::Read { id, inbox_after, .. } = run.next_action() else { panic!("the rest is read") };
+    assert_eq!(inbox_after, InboxSeq(2));
+    let found = crate::engine::reply::Found { items: vec![item(3), item(4)], ..Default::default() };
+    run.apply(Reply::Read { id, result: Ok(found) }, facts());
+    let seqs: Vec<u64> = run.cx.mind.inbox.items.iter().map(|item| item.seq.0).collect();
+    assert_eq!((seqs, run.cx.mind.inbox.seen), (vec![1, 2, 3, 4], InboxSeq(4)));
+}

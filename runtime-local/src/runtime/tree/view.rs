@@ -93,7 +93,7 @@ impl Runtime {
                     Some((place, ChildNames::of(&pending, index).ok()?))
                 })
             });
-            let mut read = stream::iter(names.collect::<Vec<_>>())
+            let read = stream::iter(names.collect::<Vec<_>>())
                 .map(|(place, names)| {
                     let key = SessionKey::new(key.tenant.clone(), names.id);
                     async move {
@@ -103,8 +103,9 @@ impl Runtime {
                     }
                 })
                 .buffered(AT_ONCE);
-            while let Some(found) = read.try_next().await? {
-                let Some((place, child)) = found else { continue };
+            // All of them before the next level: a read that is not looked at keeps its turn from others.
+            let read: Vec<_> = read.try_collect().await?;
+            for (place, child) in read.into_iter().flatten() {
                 self.grow(tree, child, depth + 1, Some(place), with_ended).await?;
             }
             Ok(())

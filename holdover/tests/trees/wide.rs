@@ -1,0 +1,146 @@
+//! Wide trees: a thousand children whose processes are killed again and again, and children that all end at once.
+//!
+//! Requirements: A64, H11, U10.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover::agent::SubAgent;
+use holdover::model::{
+    AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
+};
+use holdover::prelude::*;
+use holdover::session::{Message, OutcomeKind, SessionStatus};
+use holdover::store::{SqliteOptions, SqliteStore, StateStore};
+use holdover_core::store::Layered;
+use tokio::sync::Barrier;
+
+use crate::dying::{Dying, Fault, What};
+
+/// The number of kills; `HOLDOVER_KILLS` names another.
+const KILLS: usize = 6;
+
+/// A root that gives `count` tasks. Its children answer once all of them were asked, if they race.
+struct Root {
+    count: usize,
+    race: Option<Barrier>,
+}
+
+#[async_trait]
+impl Model for Root {
+    fn name(&self) -> &str {
+        "scripted:root"
+    }
+
+    async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError> {
+        let is_root = request.system.contains("You are the root.");
+        let joined = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
+        if let Some(race) = self.race.as_ref().filter(|_| !is_root) {
+            race.wait().await;
+        }
+        let (part, stop) = match (is_root, joined) {
+            (true, false) => {
+                let tasks: Vec<String> = (0..self.count).map(|task| format!("task {task}")).collect();
+                let arguments = serde_json::json!({ "tasks": tasks }).to_string();
+                (AnswerPart::Call { tool: "child".into(), arguments }, StopReason::ToolUse)
+            }
+            _ => (AnswerPart::Text("x".into()), StopReason::EndTurn),
+        };
+        let usage = TokenUsage { input: 1, output: 1, ..TokenUsage::default() };
+        let answer = ModelAnswer { parts: vec![part], stop, usage };
+        Ok(Box::pin(futures::stream::iter([Ok(ModelEvent::Finished(answer))])))
+    }
+}
+
+fn root(count: usize, race: bool) -> Arc<Agent> {
+    let child = SubAgent::new("child", "Does it").instructions("You are a child.").fan_out_max(1_000);
+    let model = Root { count, race: race.then(|| Barrier::new(count)) };
+    let root = Agent::builder("root").instructions("You are the root.").model(model).sub_agent(child);
+    Arc::new(root.build().unwrap())
+}
+
+fn process(store: Arc<dyn StateStore>, agent: &Arc<Agent>) -> Runtime {
+    let options =
+        RuntimeOptions::default().lease(Duration::from_secs(2)).effects_override(Some("memory".into()));
+    Runtime::new(store, Agents::new().with(Arc::clone(agent)), options)
+}
+
+/// Every child is joined, once.
+async fn check(runtime: &Runtime, key: &SessionKey, count: usize) {
+    let tree = runtime.tree(key, true).await.unwrap();
+    assert_eq!(tree.entries.len(), count + 1);
+    assert!(tree.entries.iter().all(|entry| entry.session.status == SessionStatus::Idle));
+    let messages = runtime.messages(key).await.unwrap();
+    let results: Vec<&str> = messages
+        .iter()
+        .filter_map(|entry| match &entry.message {
+            Message::Tool(result) => Some(result.content.as_str()),
+            _ => None,
+        })
+        .collect();
+    let [joined] = results[..] else { panic!("{results:?}") };
+    assert_eq!(joined.lines().filter(|line| line.ends_with("done: x")).count(), count, "{joined}");
+    // Two calls of the root and one of each child, each of two tokens.
+    assert_eq!(tree.usage.tokens.total(), 2 * (count as u64 + 2), "each use counts once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_children_are_joined_however_often_their_processes_are_killed() {
+    const COUNT: usize = 1_000;
+    let kills = std::env::var("HOLDOVER_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(SqliteOptions::new(folder.path().join("sessions.db"))).await.unwrap();
+    let store: Arc<dyn StateStore> = Arc::new(store);
+    let agent = root(COUNT, false);
+    let person = process(Arc::clone(&store), &agent);
+    let request = Execute::new(TenantId::new("acme").unwrap(), Arc::clone(&agent), "go");
+    let key = person.start(request).await.unwrap().key;
+    // A child takes at least three writes.
+    let every = 3 * COUNT / (kills + 1);
+    for kill in 0..kills {
+        let dying = Dying::of(Some(Fault { at: every, what: What::DiesBefore }));
+        let mortal: Layered<Arc<dyn StateStore>, Dying> = Layered::new(Arc::clone(&store), dying.clone());
+        let worker = Worker::new(process(Arc::new(mortal), &agent), WorkerOptions::default());
+        let worker = worker.spawn(CancellationToken::new());
+        tokio::select! {
+            () = dying.died.cancelled() => worker.abort(),
+            outcome = person.wait_at_most(&key, Duration::MAX) => panic!("kill {kill}: it ended before: {outcome:?}"),
+        }
+    }
+    let stop = CancellationToken::new();
+    let worker =
+        Worker::new(process(Arc::clone(&store), &agent), WorkerOptions::default()).spawn(stop.clone());
+    let ended = person.wait_at_most(&key, Duration::from_secs(120)).await.unwrap().expect("it ends");
+    assert_eq!(ended.kind(), OutcomeKind::Completed);
+    for entry in person.tree(&key, true).await.unwrap().entries {
+        person.wait_at_most(&entry.session.key, Duration::from_secs(60)).await.unwrap().expect("it rests");
+    }
+    stop.cancel();
+    worker.await.unwrap();
+    check(&person, &key, COUNT).await;
+}
+
+/// 64 children end at once, each in a process of its own, and race for the last answer.
+pub(crate) async fn race(store: Arc<dyn StateStore>) {
+    const RACERS: usize = 64;
+    let agent = root(RACERS, true);
+    let person = process(Arc::clone(&store), &agent);
+    let tenant = TenantId::new("race").unwrap();
+    let key = person.start(Execute::new(tenant.clone(), Arc::clone(&agent), "go")).await.unwrap().key;
+    let stop = CancellationToken::new();
+    let one = std::num::NonZeroUsize::MIN;
+    let options = WorkerOptions::default().max_running(one).tenant(Some(tenant));
+    let workers: Vec<_> = (0..RACERS)
+        .map(|_| Worker::new(process(Arc::clone(&store), &agent), options.clone()).spawn(stop.clone()))
+        .collect();
+    let ended = person.wait_at_most(&key, Duration::from_secs(60)).await.unwrap().expect("it ends");
+    assert_eq!(ended.kind(), OutcomeKind::Completed);
+    stop.cancel();
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    check(&person, &key, RACERS).await;
+    let epoch = person.session(&key).await.unwrap().unwrap().epoch;
+    assert_eq!(epoch.0, 2, "one run asked, and one joined");
+}
