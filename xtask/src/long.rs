@@ -59,6 +59,12 @@ pub const PARTS: &[Part] = &[
         &["test", "-p", "holdover-cli", "--features", "full", "--test", "kills"],
     ),
     part(
+        "children",
+        "points at which the process of a thousand children is killed",
+        &[("HOLDOVER_KILLS", 50)],
+        &["test", "-p", "holdover", "--all-features", "--test", "trees", "--", "thousand"],
+    ),
+    part(
         "kills-postgres",
         "Postgres servers killed under load",
         &[("HOLDOVER_SERVER_KILLS", 50)],

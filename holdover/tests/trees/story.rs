@@ -22,7 +22,7 @@ const LEASE: Duration = Duration::from_secs(2);
 /// How long the person looks before the next answer.
 const LOOK: Duration = Duration::from_secs(1);
 
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Story {
     store: Arc<dyn StateStore>,
@@ -251,7 +251,7 @@ async fn results(person: &Runtime, key: &SessionKey) -> Vec<(ResultStatus, Strin
 }
 
 /// Asks again where the store says that it has too much to do.
-async fn patiently<T>(ask: impl AsyncFn() -> Result<T, RuntimeError>) -> T {
+pub(crate) async fn patiently<T>(ask: impl AsyncFn() -> Result<T, RuntimeError>) -> T {
     loop {
         match ask().await {
             Ok(said) => return said,

@@ -1,4 +1,4 @@
-//! Wide trees: a thousand children whose processes are killed again and again, and children that all end at once.
+//! Wide trees: a thousand children whose process is killed, and children that all end at once.
 //!
 //! Requirements: A64, H11, U10.
 
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::{StreamExt, stream};
 use holdover::agent::SubAgent;
 use holdover::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
@@ -15,11 +16,13 @@ use holdover::session::{Message, OutcomeKind, SessionStatus};
 use holdover::store::{SqliteOptions, SqliteStore, StateStore};
 use holdover_core::store::Layered;
 use tokio::sync::Barrier;
+use tokio::time::timeout;
 
 use crate::dying::{Dying, Fault, What};
+use crate::story::{PATIENCE, patiently};
 
-/// The number of kills; `HOLDOVER_KILLS` names another.
-const KILLS: usize = 6;
+/// The number of points at which a process is killed; `HOLDOVER_KILLS` names another.
+const KILLS: usize = 4;
 
 /// A root that gives `count` tasks. Its children answer once all of them were asked, if they race.
 struct Root {
@@ -68,10 +71,10 @@ fn process(store: Arc<dyn StateStore>, agent: &Arc<Agent>) -> Runtime {
 
 /// Every child is joined, once.
 async fn check(runtime: &Runtime, key: &SessionKey, count: usize) {
-    let tree = runtime.tree(key, true).await.unwrap();
+    let tree = patiently(async || runtime.tree(key, true).await).await;
     assert_eq!(tree.entries.len(), count + 1);
     assert!(tree.entries.iter().all(|entry| entry.session.status == SessionStatus::Idle));
-    let messages = runtime.messages(key).await.unwrap();
+    let messages = patiently(async || runtime.messages(key).await).await;
     let results: Vec<&str> = messages
         .iter()
         .filter_map(|entry| match &entry.message {
@@ -86,38 +89,42 @@ async fn check(runtime: &Runtime, key: &SessionKey, count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_children_are_joined_however_often_their_processes_are_killed() {
-    const COUNT: usize = 1_000;
+async fn a_thousand_children_are_joined_wherever_their_process_is_killed() {
     let kills = std::env::var("HOLDOVER_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(SqliteOptions::new(folder.path().join("sessions.db"))).await.unwrap();
     let store: Arc<dyn StateStore> = Arc::new(store);
+    let stories = (1..=kills).map(|kill| killed_at(Arc::clone(&store), WRITES_MIN * kill / kills));
+    stream::iter(stories).buffer_unordered(2).collect::<Vec<()>>().await;
+}
+
+const COUNT: usize = 1_000;
+
+/// A child is created, claimed, told, and at rest.
+const WRITES_MIN: usize = 4 * COUNT;
+
+async fn killed_at(store: Arc<dyn StateStore>, at: usize) {
     let agent = root(COUNT, false);
     let person = process(Arc::clone(&store), &agent);
-    let request = Execute::new(TenantId::new("acme").unwrap(), Arc::clone(&agent), "go");
-    let key = person.start(request).await.unwrap().key;
-    // A child takes at least three writes.
-    let every = 3 * COUNT / (kills + 1);
-    for kill in 0..kills {
-        let dying = Dying::of(Some(Fault { at: every, what: What::DiesBefore }));
-        let mortal: Layered<Arc<dyn StateStore>, Dying> = Layered::new(Arc::clone(&store), dying.clone());
-        let worker = Worker::new(process(Arc::new(mortal), &agent), WorkerOptions::default());
-        let worker = worker.spawn(CancellationToken::new());
-        tokio::select! {
-            () = dying.died.cancelled() => worker.abort(),
-            outcome = person.wait_at_most(&key, Duration::MAX) => panic!("kill {kill}: it ended before: {outcome:?}"),
-        }
-    }
+    let tenant = TenantId::new(format!("killed-{at}")).unwrap();
+    let key = person.start(Execute::new(tenant.clone(), Arc::clone(&agent), "go")).await.unwrap().key;
+    let options = WorkerOptions::default().tenant(Some(tenant));
+    let dying = Dying::of(Some(Fault { at, what: What::DiesBefore }));
+    let mortal: Layered<Arc<dyn StateStore>, Dying> = Layered::new(Arc::clone(&store), dying.clone());
+    let first = Worker::new(process(Arc::new(mortal), &agent), options.clone());
+    let first = first.spawn(CancellationToken::new());
+    timeout(PATIENCE, dying.died.cancelled()).await.expect("it is killed");
+    first.abort();
     let stop = CancellationToken::new();
-    let worker =
-        Worker::new(process(Arc::clone(&store), &agent), WorkerOptions::default()).spawn(stop.clone());
-    let ended = person.wait_at_most(&key, Duration::from_secs(120)).await.unwrap().expect("it ends");
-    assert_eq!(ended.kind(), OutcomeKind::Completed);
-    for entry in person.tree(&key, true).await.unwrap().entries {
-        person.wait_at_most(&entry.session.key, Duration::from_secs(60)).await.unwrap().expect("it rests");
+    let second = Worker::new(process(Arc::clone(&store), &agent), options).spawn(stop.clone());
+    let ended = patiently(async || person.wait_at_most(&key, PATIENCE).await).await.expect("it ends");
+    assert_eq!(ended.kind(), OutcomeKind::Completed, "killed at write {at}");
+    for entry in patiently(async || person.tree(&key, true).await).await.entries {
+        let rests = patiently(async || person.wait_at_most(&entry.session.key, PATIENCE).await).await;
+        rests.expect("it rests");
     }
     stop.cancel();
-    worker.await.unwrap();
+    second.await.unwrap();
     check(&person, &key, COUNT).await;
 }
 
@@ -134,13 +141,13 @@ pub(crate) async fn race(store: Arc<dyn StateStore>) {
     let workers: Vec<_> = (0..RACERS)
         .map(|_| Worker::new(process(Arc::clone(&store), &agent), options.clone()).spawn(stop.clone()))
         .collect();
-    let ended = person.wait_at_most(&key, Duration::from_secs(60)).await.unwrap().expect("it ends");
+    let ended = patiently(async || person.wait_at_most(&key, PATIENCE).await).await.expect("it ends");
     assert_eq!(ended.kind(), OutcomeKind::Completed);
     stop.cancel();
     for worker in workers {
         worker.await.unwrap();
     }
     check(&person, &key, RACERS).await;
-    let epoch = person.session(&key).await.unwrap().unwrap().epoch;
+    let epoch = patiently(async || person.session(&key).await).await.unwrap().epoch;
     assert_eq!(epoch.0, 2, "one run asked, and one joined");
 }
