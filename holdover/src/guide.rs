@@ -25,6 +25,8 @@ pub mod permissions {}
 pub mod approvals {}
 #[doc = include_str!("docs/guide/hooks.md")]
 pub mod hooks {}
+#[doc = include_str!("docs/guide/sub_agents.md")]
+pub mod sub_agents {}
 #[doc = include_str!("docs/guide/messages.md")]
 pub mod messages {}
 #[doc = include_str!("docs/guide/stopping.md")]

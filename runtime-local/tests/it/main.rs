@@ -50,6 +50,7 @@ mod replaying;
 mod retrying;
 mod running;
 mod sandbox;
+mod shares;
 mod shortening;
 mod snapshots;
 mod starting;

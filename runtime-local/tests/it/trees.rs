@@ -1,6 +1,6 @@
 //! A tree of sessions is waited for as one: what is due in it is run, and it rests where only people can go on.
 //!
-//! Requirements: A65, H11, H25.
+//! Requirements: C61, H06, H11, H25.
 
 use std::sync::Arc;
 use std::time::Duration;
