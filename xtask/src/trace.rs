@@ -13,9 +13,8 @@ pub const PAGE: &str = "docs/requirements.md";
 /// How many ids each section has.
 pub const SECTIONS: &[(char, usize)] = &[('A', 71), ('B', 50), ('C', 63), ('D', 23), ('H', 26), ('U', 13)];
 const SHOWN: &str = "shown";
-const BUT_FOR_CHILDREN: &str = "shown but for children";
 const NOT: &str = "does not apply";
-const STATES: [&str; 4] = [SHOWN, BUT_FOR_CHILDREN, NOT, "open"];
+const STATES: [&str; 3] = [SHOWN, NOT, "open"];
 
 /// A row of the page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,16 +87,10 @@ impl Row<'_> {
         if self.state == NOT && !quotes(self.by) {
             faults.push(self.fault("quote the line of the design that decided it, between “ and ”"));
         }
-        if self.state != SHOWN && self.state != BUT_FOR_CHILDREN {
+        if self.state != SHOWN {
             return faults;
         }
-        let mut tests: Vec<_> = self.by.split("<br>").map(str::trim).collect();
-        if self.state == BUT_FOR_CHILDREN && tests.pop().is_none_or(|last| last.starts_with('`')) {
-            faults.push(self.fault("end the row with the part that is about children"));
-        }
-        if tests.is_empty() {
-            faults.push(self.fault("name a test"));
-        }
+        let tests: Vec<_> = self.by.split("<br>").map(str::trim).collect();
         faults.extend(tests.into_iter().filter_map(|test| self.wrong_with(tree, test)));
         faults
     }
@@ -178,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_page_that_is_right_has_no_fault() {
-        let good = "| A01 | shown but for children | `t.rs::a01_it_holds`<br>the rest |\n| A02 | shown | `t.rs::some_case`<br>`t.rs::a case` |\n";
+        let good =
+            "| A01 | shown | `t.rs::a01_it_holds` |\n| A02 | shown | `t.rs::some_case`<br>`t.rs::a case` |\n";
         assert_eq!(told(good), Vec::<String>::new());
         assert_eq!(
             told("| A01 | open | not built |\n| A02 | does not apply | “later” |\n"),
@@ -197,8 +191,7 @@ mod tests {
             ("| A01 | shown | `u.rs::a01_it_holds` |\n", "there is no u.rs"),
             ("| A01 | shown | `t.rs::a01_it` |\n", "has no test a01_it:"),
             ("| A01 | shown | `t.rs::some_case` |\n", "cite A01 in t.rs"),
-            ("| A01 | shown but for children | `t.rs::a01_it_holds` |\n", "about children"),
-            ("| A01 | shown but for children | the rest |\n", "name a test"),
+            ("| A01 | shown | the rest |\n", "as `path::test`"),
             ("| A01 | does not apply | later |\n", "quote the line"),
             ("| A01 | open | x |\n| A01 | open | x |\n", "stands in line"),
             ("| A01 | open | x |\n| A03 | open | x |\n", "A03: there is no such requirement"),
@@ -213,10 +206,7 @@ mod tests {
     fn the_counts_are_those_of_the_rows() {
         let page = "a\n<!-- counts -->\nold\n<!-- /counts -->\n| A01 | open | x |\n";
         let trace = Trace::read(&Tree::of(&[(PAGE, page)]), &[('A', 1)]);
-        assert_eq!(
-            trace.head,
-            "1 requirements: 0 shown, 0 shown but for children, 0 does not apply, 1 open."
-        );
+        assert_eq!(trace.head, "1 requirements: 0 shown, 0 does not apply, 1 open.");
         assert_eq!(trace.page, page.replace("old", &trace.head));
     }
 }

@@ -73,6 +73,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("holdover-example-embed", &["holdover"], &["launcher"]),
     ("holdover-example-typed-tools", &["holdover"], &[]),
     ("holdover-example-custom-policy", &["holdover"], &[]),
+    ("holdover-example-research", &["holdover"], &[]),
     ("holdover-example-custom-store", &["store"], &["conformance-tests", "holdover"]),
 ];
 

@@ -111,9 +111,9 @@ impl Runtime {
     }
 
     /// Begins a new session from a checkpoint of another: with its transcript up to there, its agent and its
-    /// labels, except those of its place in a tree, at rest. What was out or owed there stays behind. In the fork, a call that had ended keeps its
-    /// result, one that was out is in doubt, every other is cancelled (`system:forked`). The source is not
-    /// touched.
+    /// labels, except those of its place in a tree, at rest. What was out or owed there stays behind. In the
+    /// fork, a call that had ended keeps its result, one that was out is in doubt, every other is cancelled
+    /// (`system:forked`). The source is not touched.
     ///
     /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names the source, by which its forks are
     /// [listed](Self::list).

@@ -137,10 +137,7 @@ impl Runtime {
     /// All calls of a session and of its tree that somebody owes an answer, on one page: also those that cannot be
     /// read.
     pub(super) async fn all_pending(&self, key: &SessionKey) -> Result<PendingPage, RuntimeError> {
-        let calls = match self.session(key).await? {
-            Some(root) => self.calls_of_tree(&root).await?,
-            None => Vec::new(),
-        };
+        let calls = self.open_calls(key).await?;
         self.decoded(calls, None).await
     }
 

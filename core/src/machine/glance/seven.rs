@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::StateKind;
 
-/// The seven states to which agents are often reduced. The seventh, dispatching (children work), will be
-/// added with the machine's state of that name.
+/// The seven states to which agents are often reduced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seven {
@@ -60,15 +59,17 @@ mod tests {
     use super::*;
     use crate::machine::glance::stories::{play, stories};
 
-    use Seven::{Compacting, Confirming, Done, Executing, Streaming, Thinking};
+    use Seven::{Compacting, Confirming, Dispatching, Done, Executing, Streaming, Thinking};
 
-    /// The allowed moves. Running calls lead on by way of steering; children do not exist yet.
-    const MOVES: [(Seven, Seven); 9] = [
+    /// The allowed moves. Running calls lead on by way of steering.
+    const MOVES: [(Seven, Seven); 11] = [
         (Thinking, Streaming),
         (Streaming, Executing),
         (Streaming, Thinking),
         (Executing, Confirming),
         (Confirming, Executing),
+        (Executing, Dispatching),
+        (Dispatching, Thinking),
         (Executing, Thinking),
         (Thinking, Compacting),
         (Compacting, Thinking),
@@ -86,9 +87,7 @@ mod tests {
         for (from, to) in MOVES {
             assert!(seen.contains(&(from, to)), "{from:?} -> {to:?} was not seen");
         }
-        for never in
-            [(Executing, Streaming), (Confirming, Streaming), (Compacting, Streaming), (Done, Streaming)]
-        {
+        for never in [Executing, Confirming, Dispatching, Compacting, Done].map(|from| (from, Streaming)) {
             assert!(!seen.contains(&never), "{never:?}: the next request is made ready first");
         }
     }

@@ -75,6 +75,20 @@ fn approved() -> Vec<Input> {
     [CallInput::Asked, needs_user, approved].map(call).into_iter().chain(returned()).collect()
 }
 
+/// A turn whose call is answered by children.
+fn joined() -> Vec<Input> {
+    let needs_children = CallInput::NeedsChildren {
+        pending: PendingId::new("p.1").unwrap(),
+        deadline: None,
+        profile: ResourceProfile::Keys(Vec::new()),
+        count: 2,
+        needed: 2,
+    };
+    let begun = [CallInput::Asked, needs_children, CallInput::Started].map(call);
+    let answered = call(CallInput::Answered { ok: true, usage: Usage::default() });
+    begun.into_iter().chain([Input::Parked, Input::Claimed { takeover: false }, answered]).collect()
+}
+
 fn steered(stop: Option<DoneReason>) -> Input {
     Input::Steered {
         stop: stop.map(Ending::of),
@@ -117,6 +131,7 @@ pub(super) fn stories() -> Vec<Vec<Input>> {
         [message(), vec![asked(), answered(1)], returned(), vec![steered(None)], answer()].concat(),
         [message(), vec![asked(), answered(1)], returned(), ends(DoneReason::ToolStop)].concat(),
         [message(), vec![asked(), answered(1)], approved(), ends(DoneReason::ToolStop)].concat(),
+        [message(), vec![asked(), answered(1)], joined(), ends(DoneReason::ToolStop)].concat(),
         [message(), vec![asked(), answered(1), stopped(), Input::TornDown], again()].concat(),
         [message(), vec![asked(), answered(1), Input::Failed { error: error() }, Input::TornDown]].concat(),
         [message(), vec![asked(), failed(Some(5)), Input::TimerRang, asked(), failed(None), Input::TornDown]]

@@ -35,7 +35,7 @@ impl Runtime {
         ended: &mut HashSet<SessionId>,
     ) -> Result<Members, RuntimeError> {
         let mut members = Members::default();
-        let mut children = children_of(root)?;
+        let mut children = children_of(root).unwrap_or_default();
         while !children.is_empty() {
             children.retain(|(key, _)| !ended.contains(&key.id));
             let store = self.host.store();

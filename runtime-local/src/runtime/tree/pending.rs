@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use holdover_core::ids::{PendingId, SessionId, SessionKey};
 use holdover_core::machine::CallState;
 use holdover_core::store::{
-    Labels, PageRequest, PendingCall, PendingKind, PendingQuery, Session, SessionQuery,
+    Labels, PageRequest, PendingCall, PendingKind, PendingQuery, Session, SessionQuery, StoreErrorKind,
 };
 
 use crate::agent::SUB_AGENT_DEPTH_MAX;
@@ -13,21 +13,26 @@ use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
 impl Runtime {
-    /// Lists the pending calls of a session and of the children that it waits for, with theirs, as they are stored: soonest
-    /// deadline first, those without one last. Of a child, those that other sessions answer are left out.
-    ///
-    /// Errors: there is no such [session](RuntimeError::NotFound).
+    /// Lists the pending calls of a session and of the children that it waits for, with theirs, as they are stored:
+    /// soonest deadline first, those without one last. Of a child, those that other sessions answer are left out.
+    /// None, if there is no such session.
     pub async fn open_calls(&self, key: &SessionKey) -> Result<Vec<PendingCall>, RuntimeError> {
-        let root = self.existing(key).await?;
-        self.calls_of_tree(&root).await
-    }
-
-    pub(in crate::runtime) async fn calls_of_tree(
-        &self,
-        root: &Session,
-    ) -> Result<Vec<PendingCall>, RuntimeError> {
-        let mut calls = self.own_calls(&root.key).await?;
-        for member in self.members(root, &mut HashSet::new()).await?.open {
+        let mut calls = self.own_calls(key).await?;
+        if calls.iter().all(|call| call.kind != PendingKind::Child) {
+            return Ok(calls);
+        }
+        let root = match self.session(key).await {
+            Ok(root) => root,
+            // What it waits for is listed all the same.
+            Err(RuntimeError::Store(error))
+                if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing) =>
+            {
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let Some(root) = root else { return Ok(calls) };
+        for member in self.members(&root, &mut HashSet::new()).await?.open {
             if may_owe(&member) {
                 let own = self.own_calls(&member.key).await?;
                 calls.extend(own.into_iter().filter(|call| call.kind != PendingKind::Child));

@@ -1,0 +1,64 @@
+//! An editor gives questions to researchers, each of whom works in a session of its own, and joins what they say.
+#![allow(clippy::print_stdout, reason = "a program that shows what came of it")]
+
+mod notes;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use holdover::agent::{Limits, SubAgent};
+use holdover::model::{Model, ModelRef, Script, ScriptedModel, connect};
+use holdover::prelude::*;
+use holdover::store::SqliteOptions;
+
+use crate::notes::search;
+
+const QUESTION: &str = "Which is the longest: the Elbe, the Oder or the Rhine?";
+
+/// The model that the first argument names, `openai:NAME` or `anthropic:NAME`; else one that is scripted.
+fn model(named: Option<&str>) -> Result<Arc<dyn Model>, Box<dyn Error>> {
+    match named {
+        Some(name) => Ok(connect(&name.parse::<ModelRef>()?)?),
+        None => Ok(Arc::new(ScriptedModel::new("research", Script::from_toml(include_str!("script.toml"))?))),
+    }
+}
+
+fn editor(model: Arc<dyn Model>) -> Result<Arc<Agent>, Box<dyn Error>> {
+    let researcher =
+        SubAgent::new("researcher", "Answers questions from the notes: one question for each task")
+            .instructions("You answer one question. Search the notes, and name the note that says it.")
+            .tools([ToolName::new("search")?])
+            .limits(Limits::default().max_steps(6));
+    let editor = Agent::builder("editor")
+        .version("1")
+        .instructions("You are an editor. Give each question of fact to a researcher, all in one call.")
+        .shared_model(model)
+        .shared_tool(search()?)
+        .sub_agent(researcher);
+    Ok(Arc::new(editor.build()?))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let agent = editor(model(arguments.next().as_deref())?)?;
+    let store = SqliteStore::open(SqliteOptions::new(folder.join("research.db"))).await?;
+    let runtime = Runtime::new(store, Agents::new().with(Arc::clone(&agent)), RuntimeOptions::default());
+    // Under one key the question is asked once: a program that was killed goes on where it was.
+    let request = Execute::new(TenantId::new("acme")?, agent, QUESTION);
+    let run = runtime.execute(request.once(ItemKey::new("the rivers")?)).await?;
+    let session = run.key().clone();
+    run.text().await?;
+
+    let tree = runtime.tree(&session, true).await?;
+    for entry in &tree.entries {
+        let child = entry.session.key.clone();
+        let said = runtime.response(&child).await?.and_then(|response| response.text).unwrap_or_default();
+        let who = if entry.depth == 0 { "editor" } else { "  researcher" };
+        println!("{who}: {said}");
+    }
+    println!("{} model calls", tree.usage.model_calls);
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! The example is run, as its page says.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::process::Command;
+
+#[test]
+fn each_question_is_answered_by_a_researcher_and_asked_once_however_often_the_program_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_holdover-example-research");
+    let expected = [
+        "editor: The Elbe is the longer of the two: 1,094 km, the Oder 866 km. Of the Rhine nothing is known here.",
+        "  researcher: The Elbe is 1,094 km long (elbe).",
+        "  researcher: The Oder is 866 km long (oder).",
+        "  researcher: No note says how long the Rhine is.",
+        "8 model calls",
+    ];
+    for _ in 0..2 {
+        let output = Command::new(program).arg(folder.path()).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+    }
+}
