@@ -14,7 +14,7 @@ use holdover::store::SqliteOptions;
 
 use crate::notes::search;
 
-const QUESTION: &str = "Which is the longest: the Elbe, the Oder or the Rhine?";
+const QUESTION: &str = "Which is the longest: the Elbe, the Weser or the Rhine?";
 
 /// The model that the first argument names, `openai:NAME` or `anthropic:NAME`; else one that is scripted.
 fn model(named: Option<&str>) -> Result<Arc<dyn Model>, Box<dyn Error>> {

@@ -8,7 +8,7 @@ use holdover::tools::Tool;
 /// Each note has a name and a text.
 const NOTES: [(&str, &str); 3] = [
     ("elbe", "The Elbe rises in the Giant Mountains and flows 1,094 km to the North Sea."),
-    ("oder", "The Oder rises near Olomouc and flows 866 km to the Baltic Sea."),
+    ("moselle", "The Moselle rises in the Vosges and flows 544 km through three countries."),
     ("weser", "The Weser begins at Hann. Münden and flows 451 km to the North Sea."),
 ];
 

@@ -9,9 +9,9 @@ fn each_question_is_answered_by_a_researcher_and_asked_once_however_often_the_pr
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_holdover-example-research");
     let expected = [
-        "editor: The Elbe is the longer of the two: 1,094 km, the Oder 866 km. Of the Rhine nothing is known here.",
+        "editor: The Elbe is the longer of the two: 1,094 km, the Weser 451 km. Of the Rhine nothing is known here.",
         "  researcher: The Elbe is 1,094 km long (elbe).",
-        "  researcher: The Oder is 866 km long (oder).",
+        "  researcher: The Weser is 451 km long (weser).",
         "  researcher: No note says how long the Rhine is.",
         "8 model calls",
     ];

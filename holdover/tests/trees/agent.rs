@@ -36,7 +36,11 @@ impl Cast {
     fn answer(request: &ModelRequest) -> Vec<AnswerPart> {
         let task = request.messages.iter().find_map(|message| match &**message {
             Message::User(said) => Some(said.text.as_str()),
-            _ => None,
+            Message::Assistant(_)
+            | Message::Tool(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         });
         let has_result = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
         let part = ["chief", "clerk", "page"]

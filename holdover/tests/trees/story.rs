@@ -17,7 +17,7 @@ use crate::agent::{World, chief};
 use crate::dying::{Dying, Fault, What};
 
 /// Whoever died is succeeded soon.
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(3);
 
 /// How long the person looks before the next answer.
 const LOOK: Duration = Duration::from_secs(1);
@@ -218,7 +218,10 @@ impl Told {
                 SessionStatus::Aborted => true,
                 // Its outcome was told before.
                 SessionStatus::Idle => session.epoch.0 > 0,
-                _ => false,
+                SessionStatus::Active
+                | SessionStatus::Suspended
+                | SessionStatus::Interrupted
+                | SessionStatus::Failed => false,
             };
             assert!(ended, "{fault:?}: at depth {depth:?} {session:?}");
         }
@@ -245,7 +248,11 @@ async fn results(person: &Runtime, key: &SessionKey) -> Vec<(ResultStatus, Strin
     let messages = patiently(async || person.messages(key).await).await.into_iter();
     let results = messages.filter_map(|entry| match entry.message {
         Message::Tool(result) => Some((result.status, result.content)),
-        _ => None,
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Decision(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => None,
     });
     results.collect()
 }

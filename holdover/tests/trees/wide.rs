@@ -79,7 +79,11 @@ async fn check(runtime: &Runtime, key: &SessionKey, count: usize) {
         .iter()
         .filter_map(|entry| match &entry.message {
             Message::Tool(result) => Some(result.content.as_str()),
-            _ => None,
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
         })
         .collect();
     let [joined] = results[..] else { panic!("{results:?}") };
