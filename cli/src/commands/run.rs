@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use holdover_core::ids::{SessionId, SessionKey};
+use holdover_core::machine::StateKind;
 use holdover_core::message::SignalBody;
 use holdover_core::mode::Briefing;
 use holdover_core::store::{Labels, Session, SessionStatus, Wake};
@@ -229,7 +230,11 @@ pub(crate) async fn wait_for_worker(
                 front.out.object(&json::last(&key.id, Value::Null, None, following.duplicate));
                 return Err(Failure::failed(format!("session {}: still running, and {why}", key.id)));
             }
-            let word = if at_work { "still running" } else { "not taken up yet" };
+            let word = if at_work || glance.state == StateKind::Dispatching {
+                "still running"
+            } else {
+                "not taken up yet"
+            };
             front.out.line(format!("session {}: {word} ({})", key.id, glance.state.as_str()));
             front.out.object(&json!({
                 "session": key.id, "outcome": Value::Null, "state": json::glance(&glance),

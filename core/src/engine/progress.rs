@@ -5,7 +5,7 @@ use crate::engine::action::Action;
 use crate::engine::context::Context;
 use crate::engine::context::out::{News, SurroundingsOut};
 use crate::engine::{ANSWER_HELD_MS_MAX, RunOutcome, StepIterator};
-use crate::machine::{AgentState, CallState, SteeringFrom, classify_suspension};
+use crate::machine::{AgentState, Call, CallState, SteeringFrom, classify_suspension};
 use crate::store::OutcomeKind;
 use crate::time::Timestamp;
 use crate::words::agent::retries;
@@ -100,10 +100,14 @@ impl StepIterator {
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
         if batch.stopping.is_some() {
             // What may come back by itself may take long: that it is waited for is durable.
-            if batch.calls.iter().any(|call| call.state == CallState::Executing) {
+            let takes_long =
+                |call: &Call| call.state == CallState::Executing || call.state.children().is_some();
+            if batch.calls.iter().any(takes_long) {
                 self.commit_if_due();
             }
-            return self.cx.children().stop();
+            // That the step is being stopped is durable before a child is.
+            let durable = self.writes.writing.is_none() && !self.cx.mind.draft.is_due();
+            return durable && self.cx.children().stop();
         }
         if self.cx.children().start() {
             return true;

@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::store::SessionStatus;
 use crate::words::agent::ChildRules;
 use crate::words::ending::{DoneReason, Ending};
-use crate::words::ids::{CallId, Incarnation, InvalidId, OperationId, PendingId, SessionId, ToolName};
+use crate::words::ids::{
+    CallId, Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, ToolName,
+};
 use crate::words::payload::{Digest, is_default};
-pub use crate::words::reply::{Allowance, ReplyTo, item_key};
+pub use crate::words::reply::{Allowance, ReplyTo};
 use crate::words::usage::Usage;
 
 /// The most characters of outcomes that the parent's model is shown for one call.
@@ -131,6 +133,8 @@ pub struct ChildNames {
     pub incarnation: Incarnation,
     /// The operation that creates the child.
     pub operation: OperationId,
+    /// The key of the answer that is given for the child, by whoever gives it: the call has one of each child.
+    pub answer: ItemKey,
 }
 
 impl ChildNames {
@@ -149,6 +153,7 @@ impl ChildNames {
             id: SessionId::new(format!("child-{id}"))?,
             incarnation,
             operation: OperationId::new(format!("child.{incarnation}"))?,
+            answer: ItemKey::new(format!("child.{incarnation}"))?,
         })
     }
 }
@@ -238,6 +243,7 @@ mod tests {
             assert_ne!(other.id, one.id);
             assert_ne!(other.incarnation, one.incarnation);
             assert_ne!(other.operation, one.operation);
+            assert_ne!(other.answer, one.answer);
         }
     }
 

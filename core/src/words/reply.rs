@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
-use crate::words::ids::{Incarnation, InvalidId, ItemKey, PendingId, SessionKey, TurnNumber};
+use crate::words::ids::{Incarnation, PendingId, SessionKey};
 use crate::words::payload::is_default;
 
 /// The share of the parent's limits that a child's turn may use.
@@ -56,13 +56,4 @@ pub struct ReplyTo {
     /// The share of the parent's limits that the turn may use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub allowance: Allowance,
-}
-
-/// The key of the answer of a child's turn: the same however often it is told, and told by no other turn. `index` is
-/// the place of the child among the children of the call.
-///
-/// # Errors
-/// The key is no id.
-pub fn item_key(child: Incarnation, turn: TurnNumber, index: u32) -> Result<ItemKey, InvalidId> {
-    ItemKey::new(format!("child.{child}.{turn}.{index}"))
 }

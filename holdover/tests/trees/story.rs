@@ -191,6 +191,11 @@ impl Told {
         self.results[1].first().is_some_and(|(status, _)| *status == ResultStatus::InDoubt)
     }
 
+    fn epoch_of_page(&self) -> u64 {
+        let page = self.sessions.iter().find(|(depth, _)| *depth == Some(2));
+        page.map(|(_, session)| session.epoch.0).unwrap_or_default()
+    }
+
     /// All is as if nobody had died, but for what a death may do to effects.
     pub(crate) fn check(&self) {
         let fault = &self.fault;
@@ -203,7 +208,10 @@ impl Told {
         assert_eq!(self.counted.len(), 1, "{fault:?}: {:?}", self.counted);
         match self.results[1][..] {
             [(ResultStatus::Done, _)] => assert_eq!(self.written, [1], "{fault:?}"),
-            [(ResultStatus::InDoubt, _)] => assert!(self.fired, "{fault:?}: {:?}", self.written),
+            // One run asked, one was answered: a third has taken over.
+            [(ResultStatus::InDoubt, _)] => {
+                assert!(self.epoch_of_page() >= 3, "{fault:?}: {:?}", self.written);
+            }
             ref other => panic!("{fault:?}: the call ended {other:?}"),
         }
         self.check_rest();
@@ -237,9 +245,9 @@ impl Told {
             let is_read = session.unread == 0 || session.status == SessionStatus::Aborted;
             assert!(session.alarm.is_none() && is_read, "{fault:?}: {session:?}");
         }
-        // An idempotent call is sent again after a death, under the same key.
-        let again = usize::from(self.fired);
-        assert!(self.counted.iter().all(|times| *times <= 1 + again), "{fault:?}: {:?}", self.counted);
+        // An idempotent call is sent again by the run that takes over, under the same key.
+        let runs = self.sessions.iter().map(|(_, session)| session.epoch.0).max().unwrap_or_default();
+        assert!(self.counted.iter().all(|times| *times as u64 <= runs), "{fault:?}: {:?}", self.counted);
         assert!(self.written.iter().sum::<usize>() <= 1, "{fault:?}: {:?}", self.written);
     }
 }
@@ -262,7 +270,9 @@ pub(crate) async fn patiently<T>(ask: impl AsyncFn() -> Result<T, RuntimeError>)
     loop {
         match ask().await {
             Ok(said) => return said,
-            Err(RuntimeError::Store(error)) if error.retry == Retry::Later => tokio::task::yield_now().await,
+            Err(RuntimeError::Store(error)) if error.retry == Retry::Later => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
             Err(error) => panic!("{error}"),
         }
     }

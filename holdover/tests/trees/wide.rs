@@ -2,6 +2,7 @@
 //!
 //! Requirements: A64, H11, U10.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use holdover::prelude::*;
 use holdover::session::{Message, OutcomeKind, SessionStatus};
 use holdover::store::{SqliteOptions, SqliteStore, StateStore};
 use holdover_core::store::Layered;
-use tokio::sync::Barrier;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::dying::{Dying, Fault, What};
@@ -27,7 +28,26 @@ const KILLS: usize = 4;
 /// A root that gives `count` tasks. Its children answer once all of them were asked, if they race.
 struct Root {
     count: usize,
-    race: Option<Barrier>,
+    race: Option<Race>,
+}
+
+/// Holds all that have asked until `count` different sessions have; who asks again counts once.
+struct Race {
+    count: usize,
+    asked: Mutex<HashSet<SessionKey>>,
+    all: CancellationToken,
+}
+
+impl Race {
+    async fn wait(&self, session: &SessionKey) {
+        let mut asked = self.asked.lock().await;
+        asked.insert(session.clone());
+        if asked.len() == self.count {
+            self.all.cancel();
+        }
+        drop(asked);
+        self.all.cancelled().await;
+    }
 }
 
 #[async_trait]
@@ -40,7 +60,7 @@ impl Model for Root {
         let is_root = request.system.contains("You are the root.");
         let joined = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
         if let Some(race) = self.race.as_ref().filter(|_| !is_root) {
-            race.wait().await;
+            race.wait(&request.session).await;
         }
         let (part, stop) = match (is_root, joined) {
             (true, false) => {
@@ -58,14 +78,16 @@ impl Model for Root {
 
 fn root(count: usize, race: bool) -> Arc<Agent> {
     let child = SubAgent::new("child", "Does it").instructions("You are a child.").fan_out_max(1_000);
-    let model = Root { count, race: race.then(|| Barrier::new(count)) };
+    let model = Root {
+        count,
+        race: race.then(|| Race { count, asked: Mutex::default(), all: CancellationToken::new() }),
+    };
     let root = Agent::builder("root").instructions("You are the root.").model(model).sub_agent(child);
     Arc::new(root.build().unwrap())
 }
 
-fn process(store: Arc<dyn StateStore>, agent: &Arc<Agent>) -> Runtime {
-    let options =
-        RuntimeOptions::default().lease(Duration::from_secs(2)).effects_override(Some("memory".into()));
+fn process(store: Arc<dyn StateStore>, agent: &Arc<Agent>, lease: Duration) -> Runtime {
+    let options = RuntimeOptions::default().lease(lease).effects_override(Some("memory".into()));
     Runtime::new(store, Agents::new().with(Arc::clone(agent)), options)
 }
 
@@ -102,6 +124,11 @@ async fn a_thousand_children_are_joined_wherever_their_process_is_killed() {
     stream::iter(stories).buffer_unordered(2).collect::<Vec<()>>().await;
 }
 
+/// Whoever died is succeeded soon.
+const MORTAL: Duration = Duration::from_secs(3);
+/// Nobody dies, and nobody is taken over.
+const ALIVE: Duration = Duration::from_secs(60);
+
 const COUNT: usize = 1_000;
 
 /// A child is created, claimed, told, and at rest.
@@ -109,18 +136,18 @@ const WRITES_MIN: usize = 4 * COUNT;
 
 async fn killed_at(store: Arc<dyn StateStore>, at: usize) {
     let agent = root(COUNT, false);
-    let person = process(Arc::clone(&store), &agent);
+    let person = process(Arc::clone(&store), &agent, MORTAL);
     let tenant = TenantId::new(format!("killed-{at}")).unwrap();
     let key = person.start(Execute::new(tenant.clone(), Arc::clone(&agent), "go")).await.unwrap().key;
     let options = WorkerOptions::default().tenant(Some(tenant));
     let dying = Dying::of(Some(Fault { at, what: What::DiesBefore }));
     let mortal: Layered<Arc<dyn StateStore>, Dying> = Layered::new(Arc::clone(&store), dying.clone());
-    let first = Worker::new(process(Arc::new(mortal), &agent), options.clone());
+    let first = Worker::new(process(Arc::new(mortal), &agent, MORTAL), options.clone());
     let first = first.spawn(CancellationToken::new());
     timeout(PATIENCE, dying.died.cancelled()).await.expect("it is killed");
     first.abort();
     let stop = CancellationToken::new();
-    let second = Worker::new(process(Arc::clone(&store), &agent), options).spawn(stop.clone());
+    let second = Worker::new(process(Arc::clone(&store), &agent, MORTAL), options).spawn(stop.clone());
     let ended = patiently(async || person.wait_at_most(&key, PATIENCE).await).await.expect("it ends");
     assert_eq!(ended.kind(), OutcomeKind::Completed, "killed at write {at}");
     for entry in patiently(async || person.tree(&key, true).await).await.entries {
@@ -136,14 +163,14 @@ async fn killed_at(store: Arc<dyn StateStore>, at: usize) {
 pub(crate) async fn race(store: Arc<dyn StateStore>) {
     const RACERS: usize = 64;
     let agent = root(RACERS, true);
-    let person = process(Arc::clone(&store), &agent);
+    let person = process(Arc::clone(&store), &agent, ALIVE);
     let tenant = TenantId::new("race").unwrap();
     let key = person.start(Execute::new(tenant.clone(), Arc::clone(&agent), "go")).await.unwrap().key;
     let stop = CancellationToken::new();
     let one = std::num::NonZeroUsize::MIN;
     let options = WorkerOptions::default().max_running(one).tenant(Some(tenant));
     let workers: Vec<_> = (0..RACERS)
-        .map(|_| Worker::new(process(Arc::clone(&store), &agent), options.clone()).spawn(stop.clone()))
+        .map(|_| Worker::new(process(Arc::clone(&store), &agent, ALIVE), options.clone()).spawn(stop.clone()))
         .collect();
     let ended = patiently(async || person.wait_at_most(&key, PATIENCE).await).await.expect("it ends");
     assert_eq!(ended.kind(), OutcomeKind::Completed);

@@ -69,7 +69,7 @@ impl Passed {
     ) -> Result<Option<Ruling>, Ruling> {
         let mut denied = None;
         for hooked in agent.hooks().of_tool(HookPoint::BeforeSubAgent, tool) {
-            // What cannot be begun is refused when it is to begin.
+            // Tasks that the rules do not allow are refused later, when the children are to begin.
             let Ok(tasks) = Tasks::read(&self.question.arguments, rules) else { break };
             let asked = SubAgentAsked {
                 session: self.question.session.clone(),
@@ -87,7 +87,10 @@ impl Passed {
                 BeforeSubAgent::Allow => {}
                 BeforeSubAgent::Deny { reason } => denied = denied.or(Some(deny(hooked, reason))),
                 BeforeSubAgent::Rewrite { tasks: instead } => {
-                    let instead = Tasks { tasks: instead, ..tasks };
+                    // No more outcomes can be waited for than there are tasks left.
+                    let count = u32::try_from(instead.len()).unwrap_or(u32::MAX);
+                    let first = tasks.first.map(|first| first.min(count));
+                    let instead = Tasks { tasks: instead, first, ..tasks };
                     let arguments = serde_json::to_string(&instead).unwrap_or_default();
                     self.rewrite(agent, hooked, HookPoint::BeforeSubAgent, arguments)
                         .await

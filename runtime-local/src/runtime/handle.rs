@@ -69,7 +69,8 @@ impl RunHandle {
 
     /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns none if the session is still
     /// at work then. That changes nothing: the run goes on as long as this handle exists, and may be waited
-    /// for again. Whatever comes after a timer or a back-off is left to workers.
+    /// for again. Whatever comes after a timer or a back-off is left to workers, and so are children: while one
+    /// that the session waits for is due or runs, this returns none.
     pub async fn outcome_within(&mut self, at_most: Duration) -> Result<Option<RunOutcome>, RuntimeError> {
         let began = Instant::now();
         if let Some(run) = self.run.as_mut() {
@@ -154,10 +155,10 @@ impl Runtime {
     }
 }
 
-fn unless_panicked(
+pub(super) fn unless_panicked<T>(
     key: &SessionKey,
-    ended: Result<Result<RunOutcome, RuntimeError>, Panicked>,
-) -> Result<RunOutcome, RuntimeError> {
+    ended: Result<Result<T, RuntimeError>, Panicked>,
+) -> Result<T, RuntimeError> {
     ended.unwrap_or_else(|panicked| Err(RuntimeError::Panicked { key: key.clone(), detail: panicked.0 }))
 }
 

@@ -1,5 +1,6 @@
 //! Lists the open pending calls, of one session or of all.
 
+use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
 use holdover_core::message::PendingBody;
 use holdover_core::payload::Digest;
@@ -9,6 +10,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use super::Runtime;
 use super::answered::Answered;
 use super::deciders::Deciders;
+use super::tree::members::AT_ONCE;
 use crate::error::RuntimeError;
 
 /// An open pending call, decoded. As JSON it has everything that must be shown to whoever owes the answer:
@@ -122,7 +124,8 @@ pub(super) struct Bound {
 
 impl Runtime {
     /// Lists the pending calls of a session and of the children that it waits for, with theirs: soonest deadline
-    /// first, those without one last. Each names its session, and may be answered there or at the root.
+    /// first, those without one last. Each names its session. A call of a person or a client may be answered there,
+    /// or at any session above it.
     ///
     /// Errors: one of them cannot be [read](RuntimeError::Unreadable); [`list_pending`](Self::list_pending)
     /// has the others.
@@ -154,8 +157,10 @@ impl Runtime {
         next: Option<PageCursor>,
     ) -> Result<PendingPage, RuntimeError> {
         let mut page = PendingPage { next, ..PendingPage::default() };
-        for call in calls {
-            match self.entry(call).await? {
+        let read = stream::iter(calls).map(|call| self.entry(call)).buffered(AT_ONCE);
+        let entries: Vec<_> = read.try_collect().await?;
+        for entry in entries {
+            match entry {
                 Ok(entry) => page.items.push(entry),
                 Err(found) => page.unreadable.push(found),
             }

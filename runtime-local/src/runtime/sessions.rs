@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use holdover_core::ids::{InboxSeq, SessionKey};
+use holdover_core::machine::AgentState;
 use holdover_core::mailbox;
 use holdover_core::store::{
     DeleteMode, DeleteOutcome, Deletion, INBOX_PAGE, ItemKind, Page, Session, SessionQuery, SessionStatus,
@@ -34,24 +35,25 @@ impl Runtime {
     ///
     /// A session that waits for children, or that answers a call of another session, is
     /// [aborted](Self::abort) first: its children are stopped, and its parent gets an answer. Where
-    /// [`Force`](holdover_core::store::DeleteMode::Force) meets a run that does not end within 10 seconds, the session
-    /// is deleted all the same; its children then end by themselves, and its parent finds it missing within
-    /// an hour.
+    /// [`Force`](holdover_core::store::DeleteMode::Force) meets a run that does not end within 10 seconds, or a session
+    /// that cannot be read, the session is deleted all the same. Its children then go on until their own
+    /// deadlines, and its parent finds it missing within an hour.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or a run [holds](RuntimeError::Running) it
     /// and the mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive).
     pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
-        let session = self.existing(key).await?;
         let forced = deletion.mode == DeleteMode::Force;
-        let may = forced || session.status != SessionStatus::Active;
-        if may
-            && deletion.incarnation.is_none_or(|life| life == session.incarnation)
-            && self.owes(&session).await?
-        {
-            self.abort(key, "it is being deleted").await?;
-            if forced {
-                self.wait_at_most(key, ABORT_WITHIN).await?;
+        match self.session(key).await {
+            Ok(Some(session)) => {
+                let is_meant = deletion.incarnation.is_none_or(|life| life == session.incarnation);
+                let may = forced || session.status != SessionStatus::Active;
+                if is_meant && may && self.owes(&session).await {
+                    self.end_before_deletion(key).await;
+                }
             }
+            Ok(None) => {}
+            // A session that cannot be read is deleted all the same.
+            Err(error) => tracing::warn!(session = %key, %error, "deleted without a look at it"),
         }
         match self.host.repeated(|| self.host.store().delete_session(key, deletion)).await? {
             DeleteOutcome::Deleted => Ok(()),
@@ -60,28 +62,43 @@ impl Runtime {
         }
     }
 
-    /// Whether another session waits for this one, or is waited for by it.
-    async fn owes(&self, session: &Session) -> Result<bool, RuntimeError> {
-        if session.status == SessionStatus::Aborted {
-            return Ok(false);
+    /// Aborts a session, so that its children are stopped and its parent is told. Whatever goes wrong with that, the
+    /// session is deleted.
+    async fn end_before_deletion(&self, key: &SessionKey) {
+        let ended = async {
+            self.abort(key, "it is being deleted").await?;
+            self.wait_at_most(key, ABORT_WITHIN).await
+        };
+        if let Err(error) = ended.await {
+            tracing::warn!(session = %key, %error, "deleted before it could be ended");
         }
-        // What this version cannot read is ended by one that can.
-        if let Ok(Some(machine)) = machine_of(session)
-            && (!machine.children().is_empty() || machine.turn.open && !machine.turn.replies.is_empty())
-        {
-            return Ok(true);
+    }
+
+    /// Whether another session waits for this one, or is waited for by it, as far as that can be read.
+    async fn owes(&self, session: &Session) -> bool {
+        if session.status == SessionStatus::Aborted {
+            return false;
+        }
+        if let Ok(Some(machine)) = machine_of(session) {
+            let tells = matches!(&machine.state, AgentState::TearingDown { left, .. } if !left.is_told());
+            let waits = !machine.children().is_empty();
+            if tells || waits || machine.turn.open && !machine.turn.replies.is_empty() {
+                return true;
+            }
         }
         let mut after = Some(InboxSeq(0));
         while let Some(place) = after.filter(|_| session.unread > 0) {
-            let page = self.host.store().read_inbox(&session.key, place, INBOX_PAGE).await?;
+            let Ok(page) = self.host.store().read_inbox(&session.key, place, INBOX_PAGE).await else {
+                return false;
+            };
             let is_task = |item: &StoredItem| {
                 matches!(item.kind, ItemKind::Message { .. }) && mailbox::said(item).reply.is_some()
             };
             if page.items.iter().any(is_task) {
-                return Ok(true);
+                return true;
             }
             after = page.next;
         }
-        Ok(false)
+        false
     }
 }

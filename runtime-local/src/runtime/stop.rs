@@ -1,10 +1,12 @@
 //! Stops a session, from any process.
 
+use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, InterruptId, SessionKey};
-use holdover_core::store::{Interrupt, InterruptKind, InterruptOutcome};
+use holdover_core::store::{Interrupt, InterruptKind, InterruptOutcome, Session};
 
 use super::standing::machine_of;
+use super::tree::members::AT_ONCE;
 use super::{Deliver, Runtime};
 use crate::drive::Plan;
 use crate::error::RuntimeError;
@@ -14,7 +16,7 @@ use crate::host::{Try, is_stopped};
 impl Runtime {
     /// Stops the turn of a session; the session stays usable. A run that holds the session ends the turn
     /// within the grace period. If nobody holds it, the turn is ended here, without its agent, before this
-    /// returns.
+    /// returns, and so are the turns of its children that nobody holds.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn interrupt(
@@ -75,7 +77,11 @@ impl Runtime {
         match &outcome {
             InterruptOutcome::Requested | InterruptOutcome::AlreadyWaiting { .. } => {
                 // The request is durable: whatever goes wrong now, a worker ends the session.
-                if let Err(error) = self.end_unowned(key).await {
+                let ended = async {
+                    self.end_unowned(key).await?;
+                    self.end_children(&session).await
+                };
+                if let Err(error) = ended.await {
                     tracing::warn!(session = %key, %error, "asked to stop, left to be ended by another");
                 }
             }
@@ -83,6 +89,25 @@ impl Runtime {
             InterruptOutcome::NotFound => return Err(RuntimeError::NotFound { key: key.clone() }),
         }
         Ok(outcome)
+    }
+
+    /// Ends the children of a session that was ended here, and theirs, as far as nobody holds them. `session` is as it
+    /// was before.
+    async fn end_children(&self, session: &Session) -> Result<(), RuntimeError> {
+        let mut children = Self::keys_of_children(session);
+        while !children.is_empty() {
+            let ended = stream::iter(children).map(|key| async move {
+                let Some(child) = self.session(&key).await? else { return Ok(Vec::new()) };
+                if child.interrupt.is_some() {
+                    self.end_unowned(&key).await?;
+                }
+                Ok::<_, RuntimeError>(Self::keys_of_children(&child))
+            });
+            // All of a level before the next: its sessions stop those below them.
+            let below: Vec<_> = ended.buffered(AT_ONCE).try_collect().await?;
+            children = below.concat();
+        }
+        Ok(())
     }
 
     /// Ends a session that an interrupt waits for, if nobody holds it.

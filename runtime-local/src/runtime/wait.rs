@@ -14,7 +14,7 @@ use super::handle::is_last_word;
 use super::standing::outcome_of;
 use super::tree::runs::{Below, Ended, TreeRuns};
 use crate::drive::Plan;
-use crate::error::RuntimeError;
+use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::hint::Hint;
 use crate::host::Backoff;
 use crate::host::Try;
@@ -29,11 +29,12 @@ const GAP_MAX: Duration = Duration::from_millis(20);
 impl Runtime {
     /// Returns when the turn has ended, or when the session and the children that it waits for go on only if
     /// somebody outside answers. Meanwhile it runs those of them that are due and that nobody else runs, if
-    /// their agents are found here: the session itself, and up to 16 sessions of its tree at once. Once the
-    /// runtime [drains](Self::drain), it returns as soon as its own runs have left their sessions.
+    /// their agents are found here, up to 16 of them at once. Once the runtime [drains](Self::drain), nothing
+    /// more is started, and it returns as soon as its own runs have left their sessions.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be
-    /// [read](RuntimeError::Unreadable), or its run broke down. A child's run that breaks down is logged.
+    /// [read](RuntimeError::Unreadable), or its run broke down; then the runs of children here end first. A
+    /// child's run that breaks down is logged. While anything runs here, a store that does not answer is asked again.
     pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
         self.wait_with(key, None).await
     }
@@ -46,7 +47,7 @@ impl Runtime {
     ) -> Result<RunOutcome, RuntimeError> {
         let mut tree = TreeRuns::new(self, key, true);
         if let Some(run) = run {
-            tree.take(key.clone(), run);
+            tree.add(key.clone(), run);
         }
         let outcome = self.until_rest(key, tree, None).await?;
         Ok(outcome.unwrap_or(RunOutcome::Released))
@@ -67,78 +68,105 @@ impl Runtime {
         self.until_rest(key, TreeRuns::new(self, key, false), until).await
     }
 
-    /// None: `until` has passed before, or the runtime drains and nothing is known of the session.
+    /// Waits until the tree rests, `until` has passed, or the runtime drains. Returns none if the root has no
+    /// outcome then. While anything runs here, a read that fails is repeated: the runs go on.
     async fn until_rest<'a>(
         &'a self,
         key: &'a SessionKey,
         mut tree: TreeRuns<'a>,
         until: Option<Instant>,
     ) -> Result<Option<RunOutcome>, RuntimeError> {
-        let mut idle = Backoff::new(Duration::from_millis(20), POLL);
-        let mut gap = Backoff::new(GAP, GAP_MAX);
+        let mut pauses = Pauses::new();
         loop {
-            if tree.runs_root()
-                && let Ok(Some(ended)) = timeout(POLL, tree.ended()).await
-            {
-                match ended? {
-                    Some(outcome) if is_last_word(&outcome) || self.host.is_draining() => {
-                        tree.settle().await;
-                        return Ok(Some(outcome));
-                    }
-                    Some(RunOutcome::Released | RunOutcome::Lost) | None => sleep(idle.take()).await,
-                    Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }) => {
+            match self.watch(key, &mut tree, until, &mut pauses).await {
+                Ok(Watched::GoesOn) => pauses.stumble = Backoff::store(),
+                Ok(Watched::Over(outcome)) => return Ok(outcome),
+                Err(error) if tree.is_running() && error.kind() == RuntimeErrorKind::Unavailable => {
+                    tracing::debug!(session = %key, %error, "not seen; what runs here goes on");
+                    tokio::select! {
+                        () = tree.ended() => {}
+                        () = sleep(pauses.stumble.take()) => {}
                     }
                 }
-            }
-            // Listen first, then look: what changes in between is not missed.
-            let mut hint = Hint::listen(self.host.store(), Watch::Session(key.clone()), POLL).await;
-            let session = self.existing(key).await?;
-            let (over, later) = match look(&session, self.now())? {
-                Look::Over(outcome) if !outcome.waits_for_children() => {
+                Err(error) => {
                     tree.settle().await;
-                    return Ok(Some(*outcome));
+                    return Err(error);
                 }
-                Look::Over(outcome) => (Some(*outcome), None),
-                Look::Later(at) => (None, Some(at)),
-                Look::Due => (None, None),
-            };
-            if tree.runs_root() {
-                tree.work(&session).await?;
-                continue;
-            }
-            if tree.runs_here() && self.host.is_draining() {
-                tree.settle().await;
-                return outcome_of(&session, self.now());
-            }
-            if tree.runs_here() && over.is_none() && later.is_none() {
-                tree.start(session);
-                continue;
-            }
-            let below = tree.work(&session).await?;
-            if below == Below::Rests
-                && let Some(outcome) = over
-            {
-                // A child that has ended meanwhile has told it.
-                if self.existing(key).await? == session {
-                    return Ok(Some(outcome));
-                }
-                continue;
-            }
-            let left = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
-            if left.is_zero() {
-                return Ok(None);
-            }
-            let left = match later {
-                Some(at) => self.now().until(at).min(left),
-                None => tree.until_next_scan().min(left),
-            };
-            tokio::select! {
-                () = self.host.drains(), if tree.runs_here() => {}
-                _ = hint.heard() => sleep(gap.take()).await,
-                _ = tree.ended() => {}
-                () = sleep(left) => {}
             }
         }
+    }
+
+    /// Looks at the tree once, does what there is to do, and waits until there may be more.
+    async fn watch(
+        &self,
+        key: &SessionKey,
+        tree: &mut TreeRuns<'_>,
+        until: Option<Instant>,
+        pauses: &mut Pauses,
+    ) -> Result<Watched, RuntimeError> {
+        if tree.runs_root() {
+            // Whoever waits for one turn asks nothing of the store.
+            let _ = timeout(POLL, tree.ended()).await;
+        }
+        let draining = tree.runs_here() && self.host.is_draining();
+        match tree.take_root_end().transpose()? {
+            Some(Some(outcome)) if is_last_word(&outcome) || draining => {
+                tree.settle().await;
+                return Ok(Watched::Over(Some(outcome)));
+            }
+            Some(Some(RunOutcome::Released | RunOutcome::Lost) | None) => sleep(pauses.idle.take()).await,
+            Some(Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. }))
+            | None => {}
+        }
+        if tree.runs_root() && draining {
+            return Ok(Watched::GoesOn);
+        }
+        // Listen first, then look: what changes in between is not missed.
+        let mut hint = Hint::listen(self.host.store(), Watch::Session(key.clone()), POLL).await;
+        let session = self.existing(key).await?;
+        if tree.runs_root() {
+            tree.work(&session).await?;
+            return Ok(Watched::GoesOn);
+        }
+        let (over, later) = match look(&session, self.now())? {
+            Look::Over(outcome) if !outcome.waits_for_children() => {
+                tree.settle().await;
+                return Ok(Watched::Over(Some(*outcome)));
+            }
+            Look::Over(outcome) => (Some(*outcome), None),
+            Look::Later(at) => (None, Some(at)),
+            Look::Due => (None, None),
+        };
+        if draining {
+            tree.settle().await;
+            return Ok(Watched::Over(outcome_of(&session, self.now())?));
+        }
+        if tree.runs_here() && over.is_none() && later.is_none() {
+            tree.start(session);
+            return Ok(Watched::GoesOn);
+        }
+        if tree.work(&session).await? == Below::Rests
+            && let Some(outcome) = over
+        {
+            // A child that has ended meanwhile has told it.
+            let rests = self.existing(key).await? == session;
+            return Ok(if rests { Watched::Over(Some(outcome)) } else { Watched::GoesOn });
+        }
+        let left = until.map_or(POLL, |until| until.saturating_duration_since(Instant::now()).min(POLL));
+        if left.is_zero() {
+            return Ok(Watched::Over(None));
+        }
+        let left = match later {
+            Some(at) => self.now().until(at).min(left),
+            None => tree.until_next_scan().min(left),
+        };
+        tokio::select! {
+            () = self.host.drains(), if tree.runs_here() => {}
+            _ = hint.heard() => sleep(pauses.gap.take()).await,
+            () = tree.ended() => {}
+            () = sleep(left) => {}
+        }
+        Ok(Watched::GoesOn)
     }
 
     /// Takes on a session that is due. None: somebody else has it, or its agent is not found here.
@@ -156,6 +184,33 @@ impl Runtime {
             Ok(Try::Changed | Try::Duplicate)
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+}
+
+/// What came of a look at a tree.
+enum Watched {
+    GoesOn,
+    /// With the outcome of the root, if it has one.
+    Over(Option<RunOutcome>),
+}
+
+/// The pauses of one who waits.
+struct Pauses {
+    /// After a run that could not go on here.
+    idle: Backoff,
+    /// After a hint.
+    gap: Backoff,
+    /// After a read that failed.
+    stumble: Backoff,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Self {
+            idle: Backoff::new(Duration::from_millis(20), POLL),
+            gap: Backoff::new(GAP, GAP_MAX),
+            stumble: Backoff::store(),
         }
     }
 }

@@ -91,14 +91,42 @@ async fn a_child_that_has_not_begun_and_is_deleted_answers_its_parent_first() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_runs_is_not_stopped_by_a_deletion_that_is_refused() {
-    let model = Script::new(|_| Say::Nothing);
-    let agent = Arc::new(agent(&model).sub_agent(SubAgent::new("helper", "Helps.")).build().unwrap());
+    let model = Script::new(|request| match request.system.contains("You help.") {
+        true => Say::Nothing,
+        false => Say::Calls(vec![("helper", r#"{"tasks":["long"]}"#), ("stuck", "{}")]),
+    });
+    let helper = SubAgent::new("helper", "Helps.").instructions("You help.");
+    let agent = agent(&model).tool(Fake::stuck("stuck")).sub_agent(helper).build();
+    let agent = Arc::new(agent.unwrap());
     let runtime = runtime(&store(), &agent);
     let run = runtime.execute(say(&agent, "go")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(runtime.tree(run.key(), false).await.unwrap().entries.len(), 2, "it waits for a child");
     let refused = runtime.delete(run.key(), Deletion::UNLESS_ACTIVE).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::Running { .. }), "{refused}");
     assert_eq!(runtime.session(run.key()).await.unwrap().unwrap().interrupt, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_that_workers_serve_is_deleted_at_the_first_try() {
+    let agent = family();
+    let runtime = runtime(&store(), &agent);
+    let (parent, child) = waiting(&runtime, &agent).await;
+    let _worker = worker(&runtime, WorkerOptions::default());
+    runtime.delete(&parent, Deletion::UNLESS_ACTIVE).await.unwrap();
+    assert_eq!(status(&runtime, &parent).await, None);
+    assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_the_whole_tree_where_nobody_serves_it() {
+    let agent = family();
+    let runtime = runtime(&store(), &agent);
+    let (parent, child) = waiting(&runtime, &agent).await;
+    runtime.interrupt(&parent, "enough").await.unwrap();
+    assert_eq!(status(&runtime, &parent).await, Some(SessionStatus::Interrupted));
+    assert_eq!(status(&runtime, &child).await, Some(SessionStatus::Aborted));
+    assert_eq!(runtime.pending(&child).await.unwrap(), []);
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +140,7 @@ async fn forks_of_a_parent_and_of_a_child_wait_for_nobody_and_tell_nobody() {
         let forked = runtime.session(&fork).await.unwrap().unwrap();
         let family = [Labels::PARENT, Labels::ROOT].map(|label| forked.labels.0.contains_key(label));
         assert_eq!(family, [false, false], "{:?}", forked.labels);
-        assert_eq!(runtime.tree(&fork, false).await.unwrap().entries.len(), 1, "{source}");
+        assert_eq!(runtime.tree(&fork, true).await.unwrap().entries.len(), 1, "{source}");
         assert_eq!(forked.format, STATE_FORMAT_ALONE, "{source}");
         forks.push(fork);
     }

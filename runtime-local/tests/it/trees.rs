@@ -3,16 +3,20 @@
 //! Requirements: C61, H06, H11, H25.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use holdover_core::agent::Limits;
 use holdover_core::children::ChildNames;
-use holdover_core::engine::RunOutcome;
+use holdover_core::engine::{Drain, RunOutcome};
 use holdover_core::ids::SessionKey;
 use holdover_core::message::ResultStatus;
 use holdover_core::model::ModelRequest;
-use holdover_core::store::{Deletion, OutcomeKind, PendingKind, SessionStatus, StateStore};
+use holdover_core::store::{
+    Answer, Deletion, Layer, Layered, OutcomeKind, PendingKind, Request, Retry, SessionStatus, StateStore,
+    StoreError, StoreErrorKind,
+};
 use holdover_core::tool::{
     Bound, ResourceProfile, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
 };
@@ -63,7 +67,7 @@ fn writes(request: &ModelRequest) -> Say {
 }
 
 async fn is_waited_for(runtime: &Runtime, key: &SessionKey) -> RunOutcome {
-    runtime.wait_at_most(key, Duration::from_secs(60)).await.unwrap().expect("it rests")
+    runtime.wait_at_most(key, Duration::from_secs(60)).await.unwrap().unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,22 +131,89 @@ async fn whoever_only_watches_a_tree_runs_nothing_in_it() {
     assert_eq!(outcome.kind(), OutcomeKind::Completed);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_thousand_children_are_run_by_whoever_waits_for_them_and_looked_for_seldom() {
-    let tasks: Vec<String> = (0..1_000).map(|task| task.to_string()).collect();
+/// Counts reads of sessions, and refuses them while it is told to.
+#[derive(Clone, Default)]
+struct Reads {
+    count: Arc<AtomicUsize>,
+    refuses: Arc<AtomicBool>,
+    refused: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Layer for Reads {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        if let Request::Load(_) = request {
+            self.count.fetch_add(1, Ordering::SeqCst);
+            if self.refuses.load(Ordering::SeqCst) {
+                self.refused.fetch_add(1, Ordering::SeqCst);
+                let error = StoreError::new(StoreErrorKind::Unavailable, request.operation(), "away");
+                return Err(error.retry(Retry::Later));
+            }
+        }
+        request.perform(&store).await
+    }
+}
+
+/// A chief that gives many tasks, and clerks that take their time.
+fn many(tasks: usize, takes: Duration) -> Arc<Agent> {
+    let tasks: Vec<String> = (0..tasks).map(|task| task.to_string()).collect();
     let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();
     let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {
         ("chief", true) => Say::Calls(vec![("clerk", arguments)]),
         ("chief", false) => Say::Text("done"),
-        _ => Say::Text("x"),
+        _ => Say::Slowly { pieces: vec!["x".into()], apart: takes, whole: true },
     });
-    let built =
-        agent(&model).instructions("You are chief.").sub_agent(sub_agent("clerk").fan_out_max(1_000)).build();
-    let agent = Arc::new(built.unwrap());
-    let runtime = runtime(&store(), &agent);
+    let clerk = sub_agent("clerk").fan_out_max(1_000);
+    Arc::new(agent(&model).instructions("You are chief.").sub_agent(clerk).build().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_children_are_run_by_whoever_waits_for_them_and_looked_for_seldom() {
+    let agent = many(1_000, Duration::from_secs(1));
+    let reads = Reads::default();
+    let runtime = runtime(&Layered::new(store(), reads.clone()), &agent);
+    let began = Instant::now();
     let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::Completed);
     assert_eq!(only_result(&runtime, &parent).await.1.lines().count(), 1_000);
+    // 16 at once, each some two seconds.
+    assert!(began.elapsed() < Duration::from_secs(200), "{:?}", began.elapsed());
+    let reads = reads.count.load(Ordering::SeqCst);
+    assert!(reads < 10_000, "{reads} reads: some for each child and each second, and none without end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_away_for_a_while_harms_nothing_that_runs_here() {
+    let agent = many(3, Duration::from_secs(40));
+    let reads = Reads::default();
+    let runtime = runtime(&Layered::new(store(), reads.clone()), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let parent = run.key().clone();
+    let waits = tokio::spawn(run.outcome());
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    reads.refuses.store(true, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    reads.refuses.store(false, Ordering::SeqCst);
+    assert!(reads.refused.load(Ordering::SeqCst) > 0, "somebody looked meanwhile");
+    assert_eq!(waits.await.unwrap().unwrap().kind(), OutcomeKind::Completed);
+    for entry in runtime.tree(&parent, true).await.unwrap().entries.iter().skip(1) {
+        assert_eq!(entry.session.epoch.0, 1, "its run was not dropped");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_tree_is_begun_while_its_runtime_drains() {
+    let agent = many(40, Duration::from_secs(2));
+    let runtime = runtime(&store(), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let parent = run.key().clone();
+    let waits = tokio::spawn(run.outcome());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    runtime.drain(Drain::default(), Duration::from_secs(60)).await;
+    waits.await.unwrap().unwrap();
+    let begun = runtime.tree(&parent, false).await.unwrap().entries;
+    let begun = begun.iter().skip(1).filter(|entry| entry.session.epoch.0 > 0).count();
+    assert!((1..=16).contains(&begun), "{begun} children had begun, and none was begun after that");
 }
 
 #[tokio::test(start_paused = true)]

@@ -74,25 +74,50 @@ async fn of_session(
     kind: PendingKind,
 ) -> Result<Vec<Asked>, Failure> {
     let open = all_pending(front, Some(&session.key.id)).await?;
-    let named = |word: &String| {
-        let waits = open.iter().find(|open| open.call.as_str() == word || open.id.as_str() == word);
-        if let Some(open) = waits {
-            return Asked::open(session, open);
-        }
-        let pending = PendingId::new(word).ok().filter(|id| life_and_call(id, session).is_some());
-        let call = pending.as_ref().and_then(|id| life_and_call(id, session));
-        Asked {
-            session: session.clone(),
-            asker: session.key.clone(),
-            call: call.map_or_else(|| word.clone(), |call| call.to_string()),
-            pending,
-        }
-    };
     if calls.is_empty() {
-        let only = only_call(session, &open, kind)?;
-        return Ok(vec![Asked::open(session, only)]);
+        return Ok(vec![Asked::open(session, only_call(session, &open, kind)?)]);
     }
-    Ok(calls.iter().map(named).collect())
+    let mut named = Vec::new();
+    for word in calls {
+        named.push(call_of(front, session, &open, word).await?);
+    }
+    Ok(named)
+}
+
+/// Returns the call that `word` names: a call of the session by its id, or a pending call of the session or of its
+/// children by its own. Calls of different sessions may have the same id.
+async fn call_of(
+    front: &Front,
+    session: &Session,
+    open: &[PendingCall],
+    word: &str,
+) -> Result<Asked, Failure> {
+    let is_own = |open: &&PendingCall| open.key == session.key && open.call.as_str() == word;
+    if let Some(open) = open.iter().find(|open| open.id.as_str() == word).or_else(|| open.iter().find(is_own))
+    {
+        return Ok(Asked::open(session, open));
+    }
+    let pending = PendingId::new(word).ok().filter(|id| life_and_call(id, session).is_some());
+    if pending.is_none()
+        && let Some(closed) = asking(front, word).await?
+        && is_below(front, &closed.asker, session).await?
+    {
+        return Ok(Asked { session: session.clone(), ..closed });
+    }
+    let call = pending.as_ref().and_then(|id| life_and_call(id, session));
+    Ok(Asked {
+        session: session.clone(),
+        asker: session.key.clone(),
+        call: call.map_or_else(|| word.to_owned(), |call| call.to_string()),
+        pending,
+    })
+}
+
+/// Whether a session belongs to the tree of `root`, as its labels say.
+async fn is_below(front: &Front, key: &SessionKey, root: &Session) -> Result<bool, Failure> {
+    let session = front.runtime.session(key).await?;
+    let of = session.as_ref().and_then(|session| session.labels.0.get(Labels::ROOT));
+    Ok(of.is_some_and(|of| of == root.key.id.as_str()))
 }
 
 /// Returns the call to which the pending call belongs; none if it belongs to another session.
@@ -185,7 +210,12 @@ fn only_call<'a>(
             )
         }
         (calls, _) => {
-            let names: Vec<&str> = calls.iter().map(|pending| pending.call.as_str()).collect();
+            let name = |pending: &&PendingCall| match pending.key == session.key {
+                true => pending.call.to_string(),
+                // Its call may be called like one of the session.
+                false => pending.id.to_string(),
+            };
+            let names: Vec<String> = calls.iter().map(name).collect();
             format!("{} calls wait for {what}, name one: {}", calls.len(), names.join(", "))
         }
     };

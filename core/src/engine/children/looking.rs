@@ -1,5 +1,8 @@
-//! Looks for children that have vanished: they would never answer. A session that waits for children looks for them
-//! whenever time alone wakes it, and time wakes it every hour.
+//! Looks for children that have vanished: they would never answer.
+//!
+//! Time is divided into hours, which begin at another minute for each session. A session that waits for children wants a
+//! worker at the beginning of each, and the first run in an hour looks for them, whatever woke it. So does a run
+//! that takes over from a dead one, which may have died while it looked.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,12 +13,27 @@ use crate::machine::{Call, CallState};
 use crate::store::StoredItem;
 use crate::time::Timestamp;
 use crate::words::children::{ChildOutcome, Tasks, Unanswered};
+use crate::words::ids::Fence;
 
-/// The longest time for which a session waits for children without looking for them.
+/// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_hours(1);
 
+/// Whether a run that begins at `now` looks for the children, if the run before it began at `before`.
+pub(crate) fn looks_again(fence: &Fence, before: Timestamp, now: Timestamp) -> bool {
+    next_look(fence, before) <= now
+}
+
+/// The first instant after `at` at which an hour of this session begins.
+fn next_look(fence: &Fence, at: Timestamp) -> Timestamp {
+    let every = i64::try_from(LOOK_EVERY.as_millis()).unwrap_or(i64::MAX);
+    let (_, bits) = fence.incarnation.0.as_u64_pair();
+    let phase = i64::try_from(bits % LOOK_EVERY.as_millis() as u64).unwrap_or_default();
+    let into_the_hour = (at.as_ms().saturating_add(phase)).rem_euclid(every);
+    Timestamp::from_ms(at.as_ms().saturating_add(every - into_the_hour))
+}
+
 impl ChildrenHandler<'_> {
-    /// Looks for the children that have not answered, if time alone woke the run. False: there is nothing to look for.
+    /// Looks for the children that have not answered, if the run is to look. False: there is nothing to look for.
     pub(crate) fn look(&mut self) -> bool {
         if self.cx.end.starts_nothing() || !std::mem::take(&mut self.cx.run.looks) {
             return false;
@@ -39,8 +57,8 @@ impl ChildrenHandler<'_> {
         let outcome = |item: &StoredItem| item.payload.parse::<ChildOutcome>().ok();
         let answered: BTreeSet<u32> =
             answers.iter().filter_map(outcome).map(|outcome| outcome.index).collect();
-        let rules = self.cx.run.agent.as_ref()?.sub_agent(&call.tool)?;
-        let tasks = Tasks::read(&self.cx.mind.arguments_of(&call.id), rules).ok();
+        let rules = self.cx.run.agent.as_ref().and_then(|agent| agent.sub_agent(&call.tool));
+        let tasks = rules.and_then(|rules| Tasks::read(&self.cx.mind.arguments_of(&call.id), rules).ok());
         Some(Unanswered {
             pending: pending.clone(),
             indexes: (0..*count).filter(|index| !answered.contains(index)).collect(),
@@ -65,7 +83,33 @@ impl ChildrenHandler<'_> {
         if self.cx.mind.machine.children().is_empty() {
             return own;
         }
-        let look = self.cx.run.now.after(LOOK_EVERY);
+        let look = next_look(&self.cx.run.fence, self.cx.run.now);
         Some(own.map_or(look, |own| own.min(look)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::ids::{Epoch, Incarnation, SessionId, SessionKey, TenantId};
+
+    #[test]
+    fn each_hour_of_a_session_has_one_first_run_and_begins_at_its_own_minute() {
+        let fence = |bits: u128| Fence {
+            key: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
+            incarnation: Incarnation(uuid::Uuid::from_u128(bits)),
+            epoch: Epoch(1),
+        };
+        let hour = LOOK_EVERY.as_millis() as i64;
+        for bits in [0, 1, 77_777_777] {
+            let fence = fence(bits);
+            let begins = next_look(&fence, Timestamp::from_ms(5 * hour));
+            assert!((1..=hour).contains(&(begins.as_ms() - 5 * hour)), "{begins}");
+            let at = |ms: i64| Timestamp::from_ms(begins.as_ms() + ms);
+            assert_eq!(next_look(&fence, begins), at(hour), "an hour after the last");
+            assert!(looks_again(&fence, at(-1), begins), "the first of an hour looks");
+            assert!(!looks_again(&fence, begins, at(hour - 1)), "the others do not");
+        }
+        assert_ne!(next_look(&fence(1), Timestamp::from_ms(0)), next_look(&fence(2), Timestamp::from_ms(0)));
     }
 }

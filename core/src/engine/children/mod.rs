@@ -22,7 +22,7 @@ use crate::words::message::ResultStatus;
 use crate::words::tool::ResourceProfile;
 use crate::words::usage::Usage;
 
-mod looking;
+pub(crate) mod looking;
 pub(crate) mod telling;
 
 /// The handler of the children of calls.

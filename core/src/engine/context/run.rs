@@ -30,7 +30,7 @@ pub(crate) struct Run {
     pub(crate) marks: Vec<CallId>,
     /// Whether the machine knows of the claim.
     pub(crate) begun: bool,
-    /// Whether the run looks for the children that its calls wait for: it is woken by time alone.
+    /// Whether the run looks for the children that its calls wait for.
     pub(crate) looks: bool,
     /// Whether the run ends the turn of another run, under the claim of that run.
     pub(crate) stands_in: bool,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::engine::children::looking::looks_again;
 use crate::engine::compaction::shortening::Shortening;
 use crate::engine::context::Context;
 use crate::engine::context::end::End;
@@ -97,8 +98,9 @@ impl StepIterator {
         let ended = read_staged(&claim)?;
         let more_inbox = claim.more_inbox_after();
         let inbox_seen = claim.inbox.last().map_or(claim.session.inbox_seen, |item| item.seq);
-        let nothing_new = claim.session.last_item <= claim.session.inbox_seen;
-        let looks = claim.found == SessionStatus::Suspended && nothing_new;
+        let now = facts.now.max(claim.now);
+        let looks =
+            claim.found == SessionStatus::Active || looks_again(&claim.fence, machine.turn.claimed_at, now);
         let mind = Mind {
             draft: Draft::default(),
             inbox: Inbox {
@@ -126,7 +128,7 @@ impl StepIterator {
             fence: claim.fence,
             found: claim.found,
             kind: RunKind::begun(claim.found, mind.machine.turn.open, by_name),
-            now: facts.now.max(claim.now),
+            now,
             usage_before: mind.machine.usage,
             claimed: mind.transcript.last,
             marks: claim.session.staged.starts,

@@ -165,7 +165,7 @@ impl CallState {
     }
 
     /// The children whose outcomes the call waits for.
-    pub(crate) fn children(&self) -> Option<Children> {
+    pub fn children(&self) -> Option<Children> {
         let Self::BlockedOnChild { pending, count, .. } = self else { return None };
         Some(Children { pending: pending.clone(), count: *count })
     }

@@ -94,7 +94,7 @@ impl Family {
     }
 }
 
-/// What became of the creation of a child.
+/// The result of creating a child.
 enum Created {
     There,
     Not(String),

@@ -10,11 +10,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Children, ReplyTo, Unanswered, item_key};
+use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Children, ReplyTo, Unanswered};
 use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT};
-use holdover_core::ids::{
-    Fence, Incarnation, InvalidId, ItemKey, PendingId, QueueLabel, SessionKey, TurnNumber,
-};
+use holdover_core::ids::{Fence, Incarnation, PendingId, QueueLabel, SessionKey};
 use holdover_core::payload::Payload;
 use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, StateStore, StoreError};
 use holdover_core::time::Timestamp;
@@ -110,17 +108,14 @@ struct Family {
 }
 
 impl Family {
-    /// Answers a pending call of this session for a child that cannot. The child's own answer, if it comes all the same,
-    /// is the same item.
+    /// Answers a pending call of this session for a child that cannot.
     pub(super) async fn answer_for(
         &self,
         pending: &PendingId,
         fail_fast: bool,
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
-        let Ok(names) = ChildNames::of(pending, outcome.index) else { return Ok(()) };
-        let key = item_key(names.incarnation, TurnNumber(1), outcome.index);
-        self.answer(&self.fence.key, self.fence.incarnation, pending, fail_fast, key, outcome).await
+        self.answer(&self.fence.key, self.fence.incarnation, pending, fail_fast, outcome).await
     }
 
     pub(super) fn session(
@@ -152,18 +147,17 @@ impl Family {
         [(Labels::PARENT, own), (Labels::ROOT, root)].into_iter().chain(program).collect()
     }
 
-    /// Answers a pending call. Whoever does not wait any more counts as told.
+    /// Answers a pending call, at most once for each child. Whoever does not wait any more counts as told.
     pub(super) async fn answer(
         &self,
         session: &SessionKey,
         incarnation: Incarnation,
         pending: &PendingId,
         fail_fast: bool,
-        key: Result<ItemKey, InvalidId>,
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
-        let payload = Payload::json(outcome);
-        let (Ok(key), Ok(payload)) = (key, payload) else {
+        let names = ChildNames::of(pending, outcome.index);
+        let (Ok(ChildNames { answer: key, .. }), Ok(payload)) = (names, Payload::json(outcome)) else {
             tracing::warn!(%session, %pending, "an outcome cannot be written");
             return Ok(());
         };
@@ -192,7 +186,7 @@ impl Family {
     }
 }
 
-/// Does all of it, some at once.
+/// Performs all requests, up to 32 at once.
 async fn all(each: Vec<BoxFuture<'_, Result<(), LeaseEnded>>>) -> Result<(), LeaseEnded> {
     let mut each = stream::iter(each).buffer_unordered(AT_ONCE);
     while let Some(done) = each.next().await {

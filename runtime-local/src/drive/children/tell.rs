@@ -1,7 +1,7 @@
 //! Tells those who wait for the outcome of a turn how it ended.
 
 use futures::FutureExt;
-use holdover_core::children::{ChildOutcome, ReplyTo, item_key};
+use holdover_core::children::{ChildOutcome, ReplyTo};
 use holdover_core::ending::Ending;
 use holdover_core::engine::Outcome;
 use holdover_core::ids::MessageSeq;
@@ -30,9 +30,8 @@ impl Family {
     async fn tell_one(&self, reply: &ReplyTo, outcome: &Outcome, words: &str) -> Result<(), LeaseEnded> {
         let own = self.fence.key.id.clone();
         let said = ChildOutcome::of(reply.index, own, &outcome.ending, words, outcome.usage);
-        let key = item_key(self.fence.incarnation, outcome.turn, reply.index);
         let (session, incarnation) = (&reply.session, reply.incarnation);
-        self.answer(session, incarnation, &reply.pending, reply.fail_fast, key, &said).await
+        self.answer(session, incarnation, &reply.pending, reply.fail_fast, &said).await
     }
 
     /// The value that the turn returned, or the last text of its model.

@@ -1,75 +1,114 @@
 //! The open members of a tree: the children whose outcomes a call of their parent still waits for.
 //!
-//! They are found from the root down, by the names that follow from each pending call. So nothing lists them, and
-//! what has ended long ago costs nothing.
+//! They are found from the root down, by the names that follow from each pending call, so no list of them is kept.
 
 use std::collections::HashSet;
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use holdover_core::children::ChildNames;
 use holdover_core::ids::{SessionId, SessionKey};
-use holdover_core::store::Session;
+use holdover_core::store::{Session, StoreErrorKind};
 
 use crate::drive::has_ended;
 use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
 /// The number of sessions that are read at once.
-pub(super) const AT_ONCE: usize = 32;
+pub(in crate::runtime) const AT_ONCE: usize = 32;
 
 /// The open members of a tree below its root, parents before their children.
 #[derive(Debug, Default)]
 pub(in crate::runtime) struct Members {
     /// The members that have not ended.
     pub(in crate::runtime) open: Vec<Session>,
-    /// Whether a member has ended that had not when the tree was read before.
+    /// Whether a member has ended or vanished since the last read.
     pub(in crate::runtime) some_ended: bool,
+    /// Whether a member cannot be read here. Others may go on with it.
+    pub(in crate::runtime) some_unreadable: bool,
+}
+
+/// A child that a call waits for.
+#[derive(Debug, Clone)]
+struct Child {
+    key: SessionKey,
+    names: ChildNames,
+    /// Whether all children of the call have been created.
+    is_created: bool,
 }
 
 impl Runtime {
-    /// Reads the open members of the tree below `root`. Those that have ended are added to `ended`, and are not read
-    /// again.
+    /// Reads the open members of the tree below `root`. The ids of those that have ended or vanished are added to
+    /// `ended`; members with these ids are not read.
     pub(in crate::runtime) async fn members(
         &self,
         root: &Session,
         ended: &mut HashSet<SessionId>,
     ) -> Result<Members, RuntimeError> {
         let mut members = Members::default();
-        let mut children = children_of(root).unwrap_or_default();
+        let mut children = children_of(root);
         while !children.is_empty() {
-            children.retain(|(key, _)| !ended.contains(&key.id));
+            children.retain(|child| !ended.contains(&child.key.id));
             let store = self.host.store();
-            let read = stream::iter(children).map(|(key, names)| async move {
-                Ok::<_, RuntimeError>((store.load_session(&key).await?, names))
+            let read = stream::iter(children).map(|child| async move {
+                let read = store.load_session(&child.key).await;
+                (child, read)
             });
-            let read: Vec<_> = read.buffered(AT_ONCE).try_collect().await?;
+            // All of them before the next level: a read that is not polled keeps its turn from others.
+            let read: Vec<_> = read.buffered(AT_ONCE).collect().await;
             let mut below = Vec::new();
-            for (child, names) in read {
-                // One that is not there is being created, or was deleted.
-                let Some(child) = child.filter(|child| child.incarnation == names.incarnation) else {
-                    continue;
+            for (child, read) in read {
+                let session = match read {
+                    Ok(session) => session.filter(|session| session.incarnation == child.names.incarnation),
+                    Err(error)
+                        if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing) =>
+                    {
+                        tracing::debug!(session = %child.key, %error, "a child cannot be read here");
+                        members.some_unreadable = true;
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
                 };
-                if has_ended(&child) {
-                    ended.insert(child.key.id.clone());
-                    members.some_ended = true;
-                    continue;
+                match session {
+                    Some(session) if !has_ended(&session) => {
+                        below.extend(children_of(&session));
+                        members.open.push(session);
+                    }
+                    // It is being created.
+                    None if !child.is_created => {}
+                    Some(_) | None => {
+                        ended.insert(child.key.id);
+                        members.some_ended = true;
+                    }
                 }
-                // Of one that this version cannot read, the children are not known here.
-                below.extend(children_of(&child).unwrap_or_default());
-                members.open.push(child);
             }
             children = below;
         }
         Ok(members)
     }
+
+    /// The keys of the children that the calls of a session wait for.
+    pub(in crate::runtime) fn keys_of_children(session: &Session) -> Vec<SessionKey> {
+        children_of(session).into_iter().map(|child| child.key).collect()
+    }
 }
 
-/// The names of the children that the calls of a session wait for.
-fn children_of(session: &Session) -> Result<Vec<(SessionKey, ChildNames)>, RuntimeError> {
-    let Some(machine) = machine_of(session)? else { return Ok(Vec::new()) };
-    let each = machine.children().into_iter().flat_map(|children| {
+/// The children that the calls of a session wait for. None if this version cannot read the session.
+fn children_of(session: &Session) -> Vec<Child> {
+    let Ok(Some(machine)) = machine_of(session) else { return Vec::new() };
+    let batch = machine.state.batch();
+    let each = batch
+        .into_iter()
+        .flat_map(|batch| &batch.calls)
+        .filter_map(|call| Some((call.state.children()?, call.state.is_parked())));
+    let named = each.flat_map(|(children, is_created)| {
         // Names that cannot be made were never given to a session.
-        (0..children.count).filter_map(move |index| ChildNames::of(&children.pending, index).ok())
+        let names =
+            (0..children.count).filter_map(move |index| ChildNames::of(&children.pending, index).ok());
+        names.map(move |names| (names, is_created))
     });
-    Ok(each.map(|names| (SessionKey::new(session.key.tenant.clone(), names.id.clone()), names)).collect())
+    let child = |(names, is_created): (ChildNames, bool)| {
+        let key = SessionKey::new(session.key.tenant.clone(), names.id.clone());
+        Child { key, names, is_created }
+    };
+    named.map(child).collect()
 }

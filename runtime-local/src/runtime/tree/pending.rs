@@ -2,12 +2,14 @@
 
 use std::collections::HashSet;
 
+use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::ids::{PendingId, SessionId, SessionKey};
 use holdover_core::machine::CallState;
 use holdover_core::store::{
     Labels, PageRequest, PendingCall, PendingKind, PendingQuery, Session, SessionQuery, StoreErrorKind,
 };
 
+use super::members::AT_ONCE;
 use crate::agent::SUB_AGENT_DEPTH_MAX;
 use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
@@ -32,12 +34,11 @@ impl Runtime {
             Err(error) => return Err(error),
         };
         let Some(root) = root else { return Ok(calls) };
-        for member in self.members(&root, &mut HashSet::new()).await?.open {
-            if may_owe(&member) {
-                let own = self.own_calls(&member.key).await?;
-                calls.extend(own.into_iter().filter(|call| call.kind != PendingKind::Child));
-            }
-        }
+        let members = self.members(&root, &mut HashSet::new()).await?.open.into_iter();
+        let keys = members.filter(may_owe).map(|member| member.key);
+        let read = stream::iter(keys).map(|key| async move { self.own_calls(&key).await });
+        let below: Vec<_> = read.buffered(AT_ONCE).try_collect().await?;
+        calls.extend(below.into_iter().flatten().filter(|call| call.kind != PendingKind::Child));
         calls.sort_by_key(|call| (call.deadline.is_none(), call.deadline, call.opened_at));
         Ok(calls)
     }
@@ -74,7 +75,7 @@ impl Runtime {
         loop {
             let page = self.host.store().list_sessions(&query).await?;
             if let Some(found) = page.items.into_iter().next() {
-                let below = self.lies_below(found.labels, root).await?;
+                let below = self.lies_below(&found.key, root).await?;
                 return Ok(if below { found.key } else { root.clone() });
             }
             match page.next {
@@ -84,17 +85,25 @@ impl Runtime {
         }
     }
 
-    /// Whether the session with these labels is a child of `root`, or a child of its children.
-    async fn lies_below(&self, mut labels: Labels, root: &SessionKey) -> Result<bool, RuntimeError> {
+    /// Whether a session is a child of `root`, or a child of its children. The labels say whose child it is. Of one
+    /// that is not at rest, so that an answer would have an effect, its turn must say the same: it alone
+    /// names the parent that waits for it.
+    async fn lies_below(&self, key: &SessionKey, root: &SessionKey) -> Result<bool, RuntimeError> {
+        let mut key = key.clone();
         for _ in 0..SUB_AGENT_DEPTH_MAX {
-            let parent = labels.0.get(Labels::PARENT).and_then(|id| SessionId::new(id).ok());
-            let Some(parent) = parent else { return Ok(false) };
-            if parent == root.id {
+            let Some(session) = self.host.store().load_session(&key).await? else { return Ok(false) };
+            let parent = session.labels.0.get(Labels::PARENT).and_then(|id| SessionId::new(id).ok());
+            let Some(parent) = parent.map(|id| SessionKey::new(root.tenant.clone(), id)) else {
+                return Ok(false);
+            };
+            let replies = machine_of(&session)?.map(|machine| machine.turn.replies).unwrap_or_default();
+            if !session.status.at_rest() && replies.iter().all(|reply| reply.session != parent) {
+                return Ok(false);
+            }
+            if parent == *root {
                 return Ok(true);
             }
-            let parent = SessionKey::new(root.tenant.clone(), parent);
-            let Some(session) = self.host.store().load_session(&parent).await? else { return Ok(false) };
-            labels = session.labels;
+            key = parent;
         }
         Ok(false)
     }

@@ -1,4 +1,4 @@
-//! The runs of a tree in this process: what is due in it and held by nobody is run here, some at once.
+//! The runs of a tree in this process: sessions that are due and that nobody holds are run here, some at once.
 
 use std::collections::{HashSet, VecDeque};
 use std::future::pending;
@@ -14,48 +14,53 @@ use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
 use crate::error::RuntimeError;
+use crate::guard::guarded;
 use crate::host::Backoff;
 use crate::runtime::Runtime;
+use crate::runtime::handle::unless_panicked;
 use crate::runtime::wait::{Look, look};
 
-/// The number of sessions of a tree that run here at once.
+/// The number of sessions of a tree that run here at once, the root among them.
 const AT_ONCE: usize = 16;
 
-/// Where nothing new is found below the root, it is looked for ever more rarely, down to this.
+/// The pause between two scans that find nothing new doubles from this.
 const SCAN: Duration = Duration::from_millis(20);
+/// The longest pause between two scans, unless a scan takes longer than an eighth of it.
 const SCAN_MAX: Duration = Duration::from_secs(1);
+/// A pause is at least this many times as long as the scan before it.
+const PAUSE_PER_SCAN: u32 = 8;
 
-/// Looking takes at most one part in this many of the time.
-const SCAN_SHARE: u32 = 8;
-
-/// The end of a run: none if somebody else has the session, or its agent is not found here.
+/// The end of a run. None: somebody else has the session, or its agent is not found here.
 pub(in crate::runtime) type Ended = Result<Option<RunOutcome>, RuntimeError>;
 
-/// What goes on below the root.
+/// The state of the sessions below the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::runtime) enum Below {
-    /// Nothing, unless somebody outside answers.
+    /// None of them goes on, unless somebody outside answers.
     Rests,
-    /// Something runs, or is due, here or elsewhere, or time must pass.
+    /// One of them runs or is due, here or elsewhere, or waits for an instant.
     GoesOn,
 }
 
-/// The runs of a tree in this process, and what is known of its members.
+/// The runs of a tree in this process, and the members of the tree as far as they are known.
 pub(in crate::runtime) struct TreeRuns<'a> {
     runtime: &'a Runtime,
     root: &'a SessionKey,
-    /// False: what is due is left to others.
     runs_here: bool,
     running: FuturesUnordered<BoxFuture<'a, (SessionKey, Ended)>>,
     busy: HashSet<SessionId>,
     due: VecDeque<Session>,
     ended: HashSet<SessionId>,
+    root_ended: Option<Ended>,
     next_scan: Instant,
+    earliest_scan: Instant,
     pause: Backoff,
 }
 
 impl<'a> TreeRuns<'a> {
+    /// Runs of the tree of `root`. Unless `runs_here`, sessions that are due are left to others.
     pub(in crate::runtime) fn new(runtime: &'a Runtime, root: &'a SessionKey, runs_here: bool) -> Self {
+        let now = Instant::now();
         Self {
             runtime,
             root,
@@ -64,25 +69,28 @@ impl<'a> TreeRuns<'a> {
             busy: HashSet::new(),
             due: VecDeque::new(),
             ended: HashSet::new(),
-            next_scan: Instant::now(),
+            root_ended: None,
+            next_scan: now,
+            earliest_scan: now,
             pause: Backoff::new(SCAN, SCAN_MAX),
         }
     }
 
-    /// Counts a run that has begun as one of these.
-    pub(in crate::runtime) fn take(&mut self, key: SessionKey, run: BoxFuture<'a, Ended>) {
+    /// Adds a run that was started before.
+    pub(in crate::runtime) fn add(&mut self, key: SessionKey, run: BoxFuture<'a, Ended>) {
         self.busy.insert(key.id.clone());
         self.running.push(Box::pin(async move { (key, run.await) }));
     }
 
-    /// Runs a session that is due.
+    /// Runs a session that is due, in a task of its own.
     pub(in crate::runtime) fn start(&mut self, session: Session) {
-        let runtime = self.runtime;
-        let key = session.key.clone();
-        self.take(key, Box::pin(async move { runtime.run_due(&session.key, &session).await }));
+        let (runtime, key) = (self.runtime.clone(), session.key.clone());
+        let run = guarded(async move { runtime.run_due(&session.key, &session).await });
+        let named = key.clone();
+        self.add(key, Box::pin(async move { unless_panicked(&named, run.await) }));
     }
 
-    /// Whether what is due is run here.
+    /// Whether sessions that are due are run here.
     pub(in crate::runtime) fn runs_here(&self) -> bool {
         self.runs_here
     }
@@ -92,35 +100,41 @@ impl<'a> TreeRuns<'a> {
         self.busy.contains(&self.root.id)
     }
 
-    /// Waits for the end of a run; for ever, if none runs here. None: a run below the root has ended. How one of those
-    /// ended is its own affair.
-    pub(in crate::runtime) async fn ended(&mut self) -> Option<Ended> {
+    /// Whether any session of the tree runs here.
+    pub(in crate::runtime) fn is_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Takes the end of the root's run, if it has ended here since this was last asked.
+    pub(in crate::runtime) fn take_root_end(&mut self) -> Option<Ended> {
+        self.root_ended.take()
+    }
+
+    /// Waits until one of the runs here ends; for ever, if there is none. May be dropped and called again.
+    pub(in crate::runtime) async fn ended(&mut self) {
         let Some((key, ended)) = self.running.next().await else { return pending().await };
         self.busy.remove(&key.id);
         if key == *self.root {
-            return Some(ended);
+            self.root_ended = Some(ended);
+            return;
         }
         match ended {
             Ok(Some(RunOutcome::Ended(_) | RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. })) => {
-                self.pause = Backoff::new(SCAN, SCAN_MAX);
-                self.next_scan = Instant::now();
+                self.scan_soon();
             }
             Ok(Some(RunOutcome::Released | RunOutcome::Lost) | None) => {}
             Err(error) => tracing::warn!(session = %key, %error, "the run of a child broke down"),
         }
-        None
     }
 
     /// Waits until nothing runs here any more.
-    pub(in crate::runtime) async fn settle(&mut self) -> Option<Ended> {
-        let mut root = None;
-        while !self.running.is_empty() {
-            root = self.ended().await.or(root);
+    pub(in crate::runtime) async fn settle(&mut self) {
+        while self.is_running() {
+            self.ended().await;
         }
-        root
     }
 
-    /// Starts what is due below `root`, as it stands now, and says whether anything goes on there.
+    /// Starts members that are due, given the root as it stands now, and returns whether any member goes on.
     pub(in crate::runtime) async fn work(&mut self, root: &Session) -> Result<Below, RuntimeError> {
         let mut below = Below::GoesOn;
         if self.due.is_empty() && self.next_scan <= Instant::now() {
@@ -133,12 +147,17 @@ impl<'a> TreeRuns<'a> {
                 self.start(session);
             }
         }
-        Ok(if self.running.is_empty() { below } else { Below::GoesOn })
+        Ok(if self.is_running() { Below::GoesOn } else { below })
     }
 
-    /// The time until what lies below the root is looked at again.
+    /// The time after which [`work`](Self::work) may find something new, if no run ends before.
     pub(in crate::runtime) fn until_next_scan(&self) -> Duration {
-        self.next_scan.saturating_duration_since(Instant::now())
+        if self.due.is_empty() { self.next_scan.saturating_duration_since(Instant::now()) } else { SCAN_MAX }
+    }
+
+    fn scan_soon(&mut self) {
+        self.pause = Backoff::new(SCAN, SCAN_MAX);
+        self.next_scan = self.earliest_scan.max(Instant::now());
     }
 
     async fn scan(&mut self, root: &Session) -> Result<Below, RuntimeError> {
@@ -146,7 +165,7 @@ impl<'a> TreeRuns<'a> {
         let members = self.runtime.members(root, &mut self.ended).await?;
         let now = self.runtime.now();
         let mut first: Option<Timestamp> = None;
-        let mut goes_on = members.some_ended;
+        let mut goes_on = members.some_ended || members.some_unreadable;
         for session in members.open {
             match look(&session, now) {
                 Ok(Look::Over(_)) => continue,
@@ -162,10 +181,12 @@ impl<'a> TreeRuns<'a> {
         if members.some_ended {
             self.pause = Backoff::new(SCAN, SCAN_MAX);
         }
-        let spent = began.elapsed().saturating_mul(SCAN_SHARE);
-        let pause = self.pause.take().max(spent);
+        let least = began.elapsed().saturating_mul(PAUSE_PER_SCAN);
+        let pause = self.pause.take();
         let pause = first.map_or(pause, |at| pause.min(now.until(at).max(SCAN)));
-        self.next_scan = Instant::now() + pause;
+        let ended = Instant::now();
+        self.earliest_scan = ended + least;
+        self.next_scan = ended + pause.max(least);
         Ok(if goes_on { Below::GoesOn } else { Below::Rests })
     }
 }

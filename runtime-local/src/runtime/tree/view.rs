@@ -25,7 +25,8 @@ pub struct ChildPlace {
     pub call: CallId,
     /// The place of the child among the children of the call, from 0.
     pub index: u32,
-    /// Whether the call still waits. If not, the parent's usage holds that of the child.
+    /// Whether the call still waits. If not, the parent's usage holds that of the child, unless the child was
+    /// stopped before it had answered.
     pub waits: bool,
 }
 
@@ -51,7 +52,9 @@ pub struct TreeEntry {
 pub struct Tree {
     /// The sessions: each before its children, and children in the order of their calls and tasks.
     pub entries: Vec<TreeEntry>,
-    /// What all of them have used up to their newest commits. Each use counts once.
+    /// What they have used up to their newest commits: the root with the outcomes that it has, and the children
+    /// that are still waited for. Each use counts once. Children that were stopped before they had answered are
+    /// not in it.
     pub usage: Usage,
 }
 
@@ -131,6 +134,10 @@ impl Runtime {
             for row in rows {
                 if let Input::Call { input: CallInput::NeedsChildren { pending, count, .. }, .. } = row.input
                 {
+                    // A fork has the history of its source, and none of its children.
+                    if pending.parts().is_none_or(|(life, _)| life != session.incarnation) {
+                        continue;
+                    }
                     let children = Children { pending, count };
                     let waits = open.contains(&children);
                     all.push((children, waits));
