@@ -141,7 +141,7 @@ pub(crate) struct Show {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A child is a session that answers a call of another session: the call of a sub-agent. The usage of a session holds that of the children whose outcomes it has; the last line counts each use once. With --json each session is a line, and the last line is {\"usage\": ...}.
+A child is a session that answers a call of another session: the call of a sub-agent. The usage of a session holds that of the children whose outcomes it has. The last line adds the children that are still waited for. With --json each session is a line, and the last line is {\"usage\": ...}.
 
 Examples:
   holdover sessions tree notes

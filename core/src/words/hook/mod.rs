@@ -92,8 +92,9 @@ pub trait Hook: Send + Sync + 'static {
         Ok(BeforeTool::Allow)
     }
 
-    /// Children of a sub-agent are about to be begun: their call has passed [`before_tool`](Self::before_tool), and is yet to
-    /// pass the gate. After a person's approval the hook is asked again. A closed failure denies the call.
+    /// A call is about to begin children of a sub-agent. It has passed [`before_tool`](Self::before_tool), and is yet
+    /// to pass the gate. Also asked if another hook has answered the call, as long as the gate may still let it
+    /// through. After a person's approval the hook is asked again. A closed failure denies the call.
     async fn before_sub_agent(&self, _asked: &SubAgentAsked) -> Result<BeforeSubAgent, HookError> {
         Ok(BeforeSubAgent::Allow)
     }
