@@ -12,13 +12,13 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// The version of what is asked: a field is only ever added under it.
+/// The version of the question's format. Within one version, fields are only ever added.
 pub const ASKED_FORMAT: u32 = 1;
 
 /// The longest answer, in bytes. A longer one is no answer.
 pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// Asks a server of yours whether a call may run: one `POST` for each call, with
+/// Asks a server of yours whether a call may run. Each question is one `POST`:
 ///
 /// ```json
 /// { "format": 1, "tenant": "acme", "session": "desk-1", "call": "c1-0", "tool": "refund",
@@ -26,12 +26,13 @@ pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 ///   "approved": false }
 /// ```
 ///
-/// where `approved` says that a person has approved these very bytes already. The server answers 200 with
+/// `approved` says whether people have approved these very bytes already. The server answers 200 with
 /// `{ "verdict": "allow" }`, `{ "verdict": "deny", "reason": "…", "rule": "…" }` or
-/// `{ "verdict": "needs_approval", "prompt": "…" }`; all but the verdict may be left out, and what else is there is
-/// ignored.
+/// `{ "verdict": "needs_approval", "prompt": "…" }`. Every field but the verdict may be left out, and other
+/// fields are ignored.
 ///
-/// What asks a person may say whose approval it takes ([`ApprovalTerms`]); left out, one of anyone:
+/// An answer `needs_approval` may contain the terms of the approval ([`ApprovalTerms`]). Left out: one
+/// approval, from anyone.
 ///
 /// ```json
 /// { "verdict": "needs_approval", "prompt": "…", "terms": {
@@ -40,11 +41,13 @@ pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 ///   "expires_after_ms": 3600000, "at_expiry": "deny" } }
 /// ```
 ///
-/// Terms that cannot be read, one unknown field among them, are no answer. When enough have approved, the server is asked again,
-/// with `approved`; the same verdict with the same terms lets the call run then.
+/// Terms that cannot be read, or that have an unknown field, make the answer unreadable. When enough people
+/// have approved, the server is asked again, with `approved` set. If it then gives the same verdict with the
+/// same terms, the call runs.
 ///
-/// It fails closed: no connection, silence for longer than [`GATE_TIMEOUT`], another status, a redirect, an answer
-/// that is too long or cannot be read are all [`GateError`]s, which are denials. Nothing is asked twice.
+/// It fails closed. These are all [`GateError`]s, which are denials: no connection, no whole answer in time
+/// ([`within`](Self::within)), a status other than 200, a redirect, and an answer that is too long or cannot
+/// be read. A request is never retried.
 #[derive(Debug, Clone)]
 pub struct HttpGate {
     client: Client,
@@ -53,11 +56,11 @@ pub struct HttpGate {
     within: Duration,
 }
 
-/// Why there is no such gate.
+/// The reason why a gate cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpGateError {
-    /// The address is none of HTTP.
+    /// The address is not a valid `http://` or `https://` address.
     #[error("gate: url: {0}")]
     Url(String),
     /// The token cannot be sent in a header.
@@ -69,7 +72,7 @@ pub enum HttpGateError {
 }
 
 impl HttpGate {
-    /// A gate at this `http://` or `https://` address.
+    /// A gate at this `http://` or `https://` address. Connects to nothing yet.
     pub fn new(url: &str) -> Result<Self, HttpGateError> {
         let url: Url = url.parse().map_err(|error| HttpGateError::Url(format!("{error}")))?;
         if !["http", "https"].contains(&url.scheme()) {
@@ -78,7 +81,7 @@ impl HttpGate {
         choose_cryptography();
         let client = Client::builder()
             .connect_timeout(GATE_TIMEOUT)
-            // Whoever is asked decides, and nobody to whom it points.
+            // Only the server that is asked decides, not one to which it redirects.
             .redirect(Policy::none())
             .retry(reqwest::retry::never())
             .build()
@@ -89,7 +92,7 @@ impl HttpGate {
         Ok(Self { client, url, headers, within: GATE_TIMEOUT })
     }
 
-    /// With this token: `Authorization: Bearer …`. It is shown nowhere.
+    /// Sends this token: `Authorization: Bearer …`. The token is shown nowhere.
     pub fn bearer(mut self, token: &str) -> Result<Self, HttpGateError> {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut value = value.map_err(|_| HttpGateError::Bearer)?;
@@ -98,7 +101,8 @@ impl HttpGate {
         Ok(self)
     }
 
-    /// Silence for longer is a denial: [`GATE_TIMEOUT`] at most.
+    /// Sets the time within which the whole answer must arrive. The default and the maximum are
+    /// [`GATE_TIMEOUT`].
     pub fn within(self, within: Duration) -> Self {
         Self { within: within.min(GATE_TIMEOUT), ..self }
     }
@@ -110,7 +114,7 @@ impl HttpGate {
             return Err(format!("it answered with status {}", response.status().as_u16()));
         }
         let answer = whole(response).await?;
-        // Fields by their places would be taken, too.
+        // Otherwise an array would be read, too, with the fields by position.
         if answer.trim_ascii_start().first() != Some(&b'{') {
             return Err("its answer is no object".to_owned());
         }
@@ -129,7 +133,7 @@ impl PolicyGate for HttpGate {
     }
 }
 
-/// What is asked.
+/// The question.
 #[derive(Serialize)]
 struct Asked<'a> {
     format: u32,
@@ -137,7 +141,7 @@ struct Asked<'a> {
     session: &'a str,
     call: &'a str,
     tool: &'a str,
-    /// As they would run, byte for byte.
+    /// The arguments as they would run, byte for byte.
     arguments: &'a RawValue,
     digest: String,
     effect: &'a str,
@@ -162,7 +166,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What is answered.
+/// The answer.
 #[derive(Deserialize)]
 struct Answer {
     verdict: Word,
@@ -173,7 +177,8 @@ struct Answer {
     terms: ApprovalTerms,
 }
 
-/// Terms by their names: by their places they would be taken, too, and none of them as one approval of anyone.
+/// Reads terms from an object only. Otherwise an array would be read, too, with the fields by position, and
+/// an empty one as one approval from anyone.
 fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ApprovalTerms, D::Error> {
     let terms = Box::<RawValue>::deserialize(deserializer)?;
     if !terms.get().starts_with('{') {
@@ -205,7 +210,7 @@ impl From<Answer> for Verdict {
     }
 }
 
-/// A whole body, if it is not too long.
+/// Reads a whole body. Fails if it is too long.
 async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| why(&error))? {
@@ -217,7 +222,8 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// Chooses the cryptography of TLS for this process, unless it has chosen. The HTTP client brings none.
+/// Chooses the cryptography of TLS for this process, unless it was chosen already. The HTTP client brings
+/// none.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
         // Somebody else may choose at the same moment; either will do.
@@ -225,7 +231,7 @@ fn choose_cryptography() {
     }
 }
 
-/// What went wrong, without the address: it may hold a password.
+/// Describes an error without the address, which may hold a password.
 fn why(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         "it was silent".to_owned()

@@ -1,4 +1,4 @@
-//! The client of one server. It connects when needed, and again when the connection was lost.
+//! The client of one server. It connects when needed, and again after the connection was lost.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::results;
 use crate::server::{InvalidServer, McpServer};
 use crate::tool::McpTool;
 
-/// Under which key of a request's `_meta` a server finds the call's idempotency key.
+/// The key in a request's `_meta` under which a server finds the call's idempotency key.
 pub const IDEMPOTENCY_KEY: &str = "holdover/idempotencyKey";
 
-/// A client of one server, for any number of tools and calls at once. Its connection, and the program behind it, live as
-/// long as it does, or until the server ends it.
+/// A client of one server, for any number of tools and calls at once. The connection, and the program behind
+/// it, live as long as the client, or until the server ends the connection.
 pub struct McpClient {
     server: McpServer,
     open: Mutex<Option<Arc<Connection>>>,
@@ -39,17 +39,19 @@ impl McpClient {
         &self.server
     }
 
-    /// Asks the server for its tools, within 30 s.
+    /// Returns the tools of the server. Without an open connection it connects and asks the server for them,
+    /// within 30 s. Over an open connection it returns the list that came with the connection.
     ///
     /// # Errors
-    /// It cannot be started or reached, or it has tools that an agent cannot have: more than 512, names that are too
-    /// long, or two that would be called alike.
+    /// The server cannot be started or reached, or lacks a tool that [`McpServer::tools`] names. Or it has
+    /// tools that an agent cannot have: more than 512, a name that is too long, or two that would have the
+    /// same name.
     pub async fn discover(&self) -> Result<Vec<ToolSpec>, McpError> {
         let connection = self.connection().await?;
         Ok(connection.tools().iter().map(|(name, tool)| self.spec(name.clone(), tool)).collect())
     }
 
-    /// The tool of this spec, as [`discover`](Self::discover) gave it, now or in another process.
+    /// Returns the tool of a spec that [`discover`](Self::discover) returned, in this process or in another.
     pub fn tool(self: &Arc<Self>, spec: ToolSpec) -> Arc<dyn Tool> {
         Arc::new(McpTool::new(Arc::clone(self), spec))
     }
@@ -81,7 +83,7 @@ impl McpClient {
         }
     }
 
-    /// Performs `call` of the tool that a model knows by the name of `spec`.
+    /// Performs `call` of the tool that a model knows by the name in `spec`.
     pub(crate) async fn call(&self, spec: &ToolSpec, call: ToolCall) -> Result<ToolReturn, ToolError> {
         let connection = self.connection().await.map_err(|error| ToolError::NotRun(error.to_string()))?;
         let Some(tool) = connection.tools().get(&spec.name) else {
@@ -95,9 +97,9 @@ impl McpClient {
         request.arguments = call.arguments.as_object().cloned();
         match connection.peer().call_tool_once(request).await {
             Ok(response) => results::read(response),
-            // An answer, though not a result: an observation.
+            // An answer, although not a result: the model is told.
             Err(ServiceError::McpError(error)) => Err(ToolError::Failed(one_line(&error.message))),
-            // Whatever else went wrong: the request may have arrived.
+            // After any other error, the request may have arrived.
             Err(error) => {
                 let (place, why) = (failure::place(&self.server), failure::of_request(&self.server, &error));
                 let lost = format!("{place}: its tool {} was called: {why}", tool.name);
@@ -113,8 +115,8 @@ impl std::fmt::Debug for McpClient {
     }
 }
 
-/// What the hints of a trusted server come to: the class, and whether it is dangerous. The protocol's defaults are those
-/// of a tool that destroys.
+/// Returns the effect class that the hints of a trusted server give, and whether the tool is dangerous. By
+/// the protocol's defaults, a tool is destructive.
 fn believed(hints: &ToolAnnotations) -> (EffectClass, bool) {
     if hints.read_only_hint == Some(true) {
         return (EffectClass::ReadOnly, false);

@@ -1,4 +1,4 @@
-//! One connection to a server: how it begins, and what the server said of its tools.
+//! One connection to a server: how it is opened, and the tools that the server has.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -23,30 +23,30 @@ use crate::failure;
 use crate::server::McpServer;
 use crate::told::told;
 
-/// How long a server may take to start and to list its tools.
+/// The time limit for a server to start and to list its tools.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
 /// The most tools of one server.
 const TOOLS_MAX: usize = 512;
 
-/// How much of what a program said on its standard error is kept for an error message, in bytes.
+/// The most bytes of a program's standard error that are kept for an error message.
 const STDERR_BYTES_MAX: usize = 2_048;
 
-/// How long to wait for a server program that has failed to close its standard error. After that, the error shows
+/// The longest wait until a server program that failed closes its standard error. After that, the error shows
 /// what was read so far.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// What a program sees of the environment unless more is named.
+/// The environment variables that a program sees, unless more are named.
 const ENVIRONMENT: [&str; 5] = ["PATH", "HOME", "LANG", "USER", "TMPDIR"];
 
-/// Why a server could not be asked. Nothing was asked of it but to say what tools it has.
+/// The reason why a server's tools could not be listed. No call was sent to it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("mcp server {server:?}: {detail}")]
 #[non_exhaustive]
 pub struct McpError {
-    /// Which server.
+    /// The server.
     pub server: String,
-    /// What went wrong, in one line.
+    /// The reason, in one line.
     pub detail: String,
 }
 
@@ -56,19 +56,19 @@ impl McpError {
     }
 }
 
-/// `text` in one line.
+/// Returns `text` in one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A server that answers.
+/// A connection to a server that answers.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     tools: BTreeMap<ToolName, ServerTool>,
 }
 
 impl Connection {
-    /// Starts or calls the server, and asks what tools it has.
+    /// Starts the server or connects to it, and asks for its tools.
     pub(crate) async fn open(server: &McpServer) -> Result<Self, McpError> {
         let mut said = Said::default();
         let opened = tokio::time::timeout(CONNECT_LIMIT, Self::opened(server, &mut said)).await;
@@ -83,7 +83,7 @@ impl Connection {
         Err(McpError::new(server, if said.is_empty() { why } else { format!("{why}; it said: {said}") }))
     }
 
-    /// The same, or why not.
+    /// Does the same without a time limit. An error is the reason, without what the program said.
     async fn opened(server: &McpServer, said: &mut Said) -> Result<Self, String> {
         let refuse = |why: String| format!("{}: {why}", failure::place(server));
         let client = ClientConfig::new(
@@ -111,23 +111,23 @@ impl Connection {
         Ok(Self { service, tools })
     }
 
-    /// Its tools, by the names that a model knows.
+    /// Returns the server's tools, by the names that a model knows.
     pub(crate) fn tools(&self) -> &BTreeMap<ToolName, ServerTool> {
         &self.tools
     }
 
-    /// What requests go through.
+    /// Returns the peer that requests go through.
     pub(crate) fn peer(&self) -> &rmcp::Peer<RoleClient> {
         self.service.peer()
     }
 
-    /// Whether nothing can be asked over it any more.
+    /// Whether the connection takes no more requests.
     pub(crate) fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 }
 
-/// The tools that the agent may have, by the names that a model knows.
+/// Returns the tools that the agent may have, by the names that a model knows.
 fn named(server: &McpServer, listed: Vec<ServerTool>) -> Result<BTreeMap<ToolName, ServerTool>, String> {
     if listed.len() > TOOLS_MAX {
         return Err(format!("it has {} tools, more than {TOOLS_MAX}", listed.len()));
@@ -160,7 +160,8 @@ fn program(server: &McpServer) -> CommandWrap {
     wrapped
 }
 
-/// Chooses the cryptography of TLS for this process, unless it has chosen. The HTTP client brings none.
+/// Chooses the cryptography of TLS for this process, unless it was chosen already. The HTTP client brings
+/// none.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
         // Somebody else may choose at the same moment; either will do.
@@ -179,7 +180,7 @@ fn http(server: &McpServer, url: &str) -> Result<StreamableHttpClientTransport<r
     Ok(StreamableHttpClientTransport::from_config(config))
 }
 
-/// What a program says on its standard error.
+/// The end of what a program says on its standard error.
 #[derive(Default)]
 struct Said {
     text: Arc<Mutex<String>>,
@@ -187,7 +188,8 @@ struct Said {
 }
 
 impl Said {
-    /// All of it, in one line, once the program is gone; or what it has said when it takes its time to go.
+    /// Returns the text in one line. Waits for the program to close its standard error, for [`LAST_WORDS`] at
+    /// most.
     async fn all(self) -> String {
         if let Some(reader) = self.reader {
             let _ = tokio::time::timeout(LAST_WORDS, reader).await;
@@ -196,7 +198,8 @@ impl Said {
     }
 }
 
-/// Reads what a program says on its standard error, so that it never blocks, and keeps the end of it.
+/// Reads what a program says on its standard error, so that the program never blocks, and keeps the end of
+/// it.
 async fn keep_end(mut stderr: ChildStderr, said: Arc<Mutex<String>>) {
     let mut bytes = [0; 1_024];
     while let Ok(read @ 1..) = stderr.read(&mut bytes).await {

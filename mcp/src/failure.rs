@@ -10,13 +10,13 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use crate::connection::one_line;
 use crate::server::McpServer;
 
-/// What is said of an answer that is none of the protocol's.
+/// The text for an answer that does not follow the protocol.
 const NO_SERVER: &str = "it answers, but not as an MCP server does";
 
-/// The most characters of what a server said that are shown.
+/// The most characters of a server's words that are shown.
 const SAID_MAX: usize = 200;
 
-/// Where the server was looked for: its program, or its address without what may hold a secret.
+/// Names the server's program, or its address without the parts that may hold a secret.
 pub(crate) fn place(server: &McpServer) -> String {
     let Some(url) = &server.url else {
         return format!("program {:?}", server.command.first().map(String::as_str).unwrap_or_default());
@@ -24,7 +24,7 @@ pub(crate) fn place(server: &McpServer) -> String {
     url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
-/// Why a server could not be spoken to at all.
+/// Describes why a connection to a server could not be opened.
 pub(crate) fn of_beginning(server: &McpServer, error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => of_transport(server, error),
@@ -45,7 +45,7 @@ pub(crate) fn of_beginning(server: &McpServer, error: &ClientInitializeError) ->
     }
 }
 
-/// Why a request got no result.
+/// Describes why a request got no result.
 pub(crate) fn of_request(server: &McpServer, error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(refusal) => refuses(&refusal.message),
@@ -127,12 +127,12 @@ fn of_http(server: &McpServer, error: &StreamableHttpError<reqwest::Error>) -> S
     }
 }
 
-/// An error, what it comes from, what that comes from, and so on.
+/// Iterates over an error and its causes, the error first.
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |cause| (**cause).source())
 }
 
-/// What an error comes from in the end.
+/// Describes the innermost cause of an error.
 fn root(error: &(dyn Error + 'static)) -> String {
     let last = causes(error).last().unwrap_or(error);
     match last.downcast_ref::<io::Error>() {
@@ -141,13 +141,13 @@ fn root(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// An error of the operating system without its number.
+/// Describes an error of the operating system, without its number.
 pub(crate) fn of_io(error: &io::Error) -> String {
     let said = error.to_string();
     said.split(" (os error ").next().unwrap_or_default().to_owned()
 }
 
-/// The beginning of what others wrote, in one line.
+/// Returns the beginning of what others wrote, in one line.
 fn cut(text: &str) -> String {
     let line = one_line(text);
     match line.char_indices().nth(SAID_MAX) {

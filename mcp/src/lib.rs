@@ -1,10 +1,10 @@
 //! Tools of [MCP](https://modelcontextprotocol.io) servers for Holdover agents.
 //!
 //! An [`McpServer`] says where a server is: a program that is reached over its standard input and output, or
-//! an address that speaks streamable HTTP. [`McpClient::discover`] asks it once for its tools. Their
+//! an address that speaks streamable HTTP. [`McpClient::discover`] lists its tools. Their
 //! [`ToolSpec`](holdover_core::tool::ToolSpec)s are stored with the sessions of the agent, so another process
-//! continues a session without asking again. [`McpClient::tool`] makes an ordinary tool of a spec. The tool
-//! connects at its first call, and again when the connection was lost.
+//! continues a session without listing them again. [`McpClient::tool`] makes an ordinary tool of a spec. The
+//! tool connects at its first call, and again when the connection was lost.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -22,11 +22,11 @@
 //! ```
 //!
 //! **Crashes and trust.** A server says what its tools do. An agent believes it only if the agent's author
-//! set `trusted`. Then a tool with `readOnlyHint` is read only, one with `idempotentHint` is idempotent, and
-//! one with `destructiveHint: false` is not dangerous. All others, and every tool of a server that is not
-//! trusted, are at most once and dangerous: a person is asked unless a rule says otherwise, and a crash never
-//! starts or repeats a call. Each request carries the call's idempotency key in its `_meta`, as
-//! [`IDEMPOTENCY_KEY`].
+//! set `trusted`. Then `readOnlyHint` makes a tool read only and not dangerous, `idempotentHint` makes it
+//! idempotent, and `destructiveHint: false` makes it not dangerous. By default, and always on a server that
+//! is not trusted, a tool is at most once and dangerous: a person is asked unless a rule says otherwise, and
+//! recovery after a crash neither starts nor repeats a call. Each request carries the call's idempotency key
+//! in its `_meta`, as [`IDEMPOTENCY_KEY`].
 //!
 //! **Not supported.** The client asks nothing of people or models on behalf of a server: it offers no
 //! sampling, elicitation or roots. It does not support tasks either: a call is answered while its connection

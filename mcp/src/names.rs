@@ -1,11 +1,11 @@
-//! Names of tools, by which they are known as those of a server.
+//! Names of tools, which show the server of a tool.
 
 use holdover_core::ids;
 
-/// What the names of all tools of MCP servers begin with: `mcp__SERVER__TOOL`.
+/// The prefix of the names of all tools of MCP servers: `mcp__SERVER__TOOL`.
 pub const PREFIX: &str = "mcp__";
 
-/// Whether `name` may be a part of a tool's name at every provider.
+/// Whether every provider accepts `name` as a part of a tool's name.
 pub(crate) fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(ids::is_plain)
 }

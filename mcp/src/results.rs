@@ -4,7 +4,7 @@ use holdover_core::image::{Image, Images};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
 use rmcp::model::{CallToolResponse, CallToolResult, ContentBlock, ResourceContents};
 
-/// The result, or the error that the tool told of.
+/// Returns the result, or the error that the tool reported.
 pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> {
     let result = match response {
         CallToolResponse::Complete(result) => result,
@@ -13,7 +13,7 @@ pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> 
                 "the server asks for more input, which nobody gives here".to_owned(),
             ));
         }
-        // It works on it, and nobody will ask it how that went.
+        // The server goes on working, and nobody will ask it for the outcome.
         CallToolResponse::Task(_) => {
             return Err(ToolError::Lost("the server made a task of it, which is not followed".to_owned()));
         }
@@ -29,13 +29,13 @@ pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> 
     Ok(ToolOutput::text(told).showing(images).into())
 }
 
-/// Its pictures, as far as a model can be shown them: the first of those, as many as a message may have.
+/// Returns the pictures that a model can be shown: the first ones, as many as a message may have.
 fn images(result: &CallToolResult) -> Images {
     let images = result.content.iter().filter_map(ContentBlock::as_image);
     Images::first_of(images.filter_map(|image| Image::from_base64(&image.data).ok()))
 }
 
-/// Its parts, a paragraph each; its structured content where it has no parts.
+/// Returns the parts of the result, a paragraph each. Without parts, returns its structured content.
 fn text(result: CallToolResult, shown: &Images) -> String {
     let parts: Vec<String> = result.content.iter().map(|block| part(block, shown)).collect();
     match result.structured_content {
@@ -64,7 +64,7 @@ fn part(block: &ContentBlock, shown: &Images) -> String {
     }
 }
 
-/// Names what a model is not shown, with its size as it came, in base 64.
+/// Names a part that a model is not shown, with its size in base 64.
 fn not_shown(what: &str, kind: &str, data: &str) -> String {
     format!("[{what}, {kind}, {} bytes in base 64: not shown]", data.len())
 }
@@ -110,7 +110,7 @@ mod tests {
     fn a51_the_first_pictures_are_shown_as_many_as_fit_and_the_others_are_named() {
         let one = r#"{ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" }"#;
         let many = vec![one; IMAGES_MAX + 2].join(",");
-        // They are alike: what is shown is told by its bytes.
+        // The pictures are equal, and each is recognised by its bytes.
         let result = read_json(&format!(r#"{{ "content": [{many}] }}"#)).unwrap();
         let ToolReturn::Output(output) = result else { panic!("it is done") };
         assert_eq!(output.images.iter().count(), IMAGES_MAX);

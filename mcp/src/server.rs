@@ -5,58 +5,60 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::{PREFIX, is_of, is_plain};
 
-/// The longest name of a server, in bytes: it is a part of the names of its tools.
+/// The longest name of a server, in bytes. The name is a part of the names of its tools.
 const NAME_BYTES_MAX: usize = 24;
 
 /// An MCP server: a program, or an address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServer {
-    /// Its name, a part of the names of its tools: letters, digits, `-` and single `_`, at most 24.
+    /// The name of the server, which is a part of the names of its tools: letters, digits, `-` and single
+    /// `_`, at most 24.
     pub name: String,
-    /// The program that is the server, and its arguments, spoken to over its standard input and output. A name
-    /// without `/` is looked for in `PATH`.
+    /// The program that is the server, and its arguments. Requests go over its standard input and output. A
+    /// name without `/` is looked up in `PATH`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Its address, if it speaks streamable HTTP.
+    /// The address of the server, if it speaks streamable HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The environment variable that holds its token.
+    /// The environment variable that holds the token for the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bearer_env: Option<String>,
     /// Environment variables that the program sees, besides `PATH`, `HOME`, `LANG`, `USER` and `TMPDIR`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_environment: Vec<String>,
-    /// Whether what it says of its tools is believed. If not, each is dangerous and at most once.
+    /// Whether to believe what the server says of its tools. If not, each tool is dangerous and at most once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
-    /// Which of its tools, by its own names. Left out: all.
+    /// The tools to use, by the server's own names. Left out: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// How long one call may take; `"none"`: for ever. Left out: the agent's limit.
+    /// The time limit of one call, in seconds; `"none"`: for ever. Left out: the agent's limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<Bound>,
 }
 
-/// Why a server cannot be.
+/// The reason why a server is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("mcp server {server:?}: {field}: {detail}")]
 #[non_exhaustive]
 pub struct InvalidServer {
-    /// Which server.
+    /// The server.
     pub server: String,
-    /// Which field.
+    /// The field.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The reason.
     pub detail: String,
 }
 
 impl McpServer {
-    /// What is wrong with it, whatever the environment.
+    /// Checks the fields. Reads no environment variable.
     ///
     /// # Errors
-    /// A name that cannot be a part of a tool's name; neither a program nor an address, or both; an address that is
-    /// not `http` or `https`, or that holds a password; a time of 0.
+    /// A name that cannot be a part of a tool's name; neither a program nor an address, or both; a program
+    /// without a name; an address that is not `http` or `https`, or that holds a user name or password;
+    /// `bearer_env` with a program; a time limit of 0.
     pub fn check(&self) -> Result<(), InvalidServer> {
         let refuse = |field, detail: &str| {
             Err(InvalidServer { server: self.name.clone(), field, detail: detail.to_owned() })
@@ -94,12 +96,12 @@ impl McpServer {
         Ok(())
     }
 
-    /// Whether a tool of this name is one of this server's.
+    /// Whether a tool of this name belongs to this server.
     pub fn has(&self, tool: &str) -> bool {
         is_of(&self.name, tool)
     }
 
-    /// What the names of its tools begin with.
+    /// Returns the prefix of the names of its tools.
     pub fn prefix(&self) -> String {
         format!("{PREFIX}{}__", self.name)
     }

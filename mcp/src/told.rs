@@ -4,8 +4,8 @@ use holdover_core::ids::{self, TOOL_NAME_BYTES_MAX, ToolName};
 
 use crate::names::PREFIX;
 
-/// The name by which a model asks for the tool that `server` calls `tool`: what no provider takes in a name
-/// becomes `_`. Why there is none, else.
+/// Returns the name by which a model calls the tool that `server` names `tool`, or why there is none. A
+/// character that some provider refuses becomes `_`.
 pub(crate) fn told(server: &str, tool: &str) -> Result<ToolName, String> {
     let plain = |letter: char| if ids::is_plain(letter) { letter } else { '_' };
     let name = format!("{PREFIX}{server}__{}", tool.chars().map(plain).collect::<String>());

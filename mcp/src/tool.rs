@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::client::McpClient;
 
-/// An ordinary tool. Calls that only read run side by side; of one server, no other runs beside one that does more.
+/// An ordinary tool. Calls that only read run side by side. Any other call runs beside no other call of the
+/// same server.
 pub(crate) struct McpTool {
     client: Arc<McpClient>,
     spec: ToolSpec,

@@ -6,7 +6,9 @@
 //!
 //! [`ModelRef`] names one of them as `PROVIDER:NAME`, and [`connect`] makes it.
 //!
-//! An adapter never retries by itself. Types and errors of a provider's library stay inside this crate.
+//! An adapter does not retry a failed request. One exception: if the server has closed the kept connection
+//! that a request goes over, the adapter sends the request once more, over a new connection. Types and errors
+//! of a provider's library stay inside this crate.
 
 mod anthropic;
 mod openai;

@@ -14,12 +14,12 @@ use crate::openai::OpenAi;
 use crate::scripted::ScriptedModel;
 use crate::wire::{ApiKey, ServerSettings, TIMEOUT_MS_MAX, shown};
 
-/// Where the key of OpenAI's own service is looked for.
+/// The environment variable with the key of OpenAI's own service.
 const OPENAI_KEY_ENV: &str = "OPENAI_API_KEY";
-/// Where the key of Anthropic's own service is looked for.
+/// The environment variable with the key of Anthropic's own service.
 const ANTHROPIC_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 
-/// Which adapter speaks to a model.
+/// The adapter that speaks to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
@@ -33,7 +33,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Scripted];
 
     /// The wire name.
@@ -61,21 +61,22 @@ impl Provider {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRef {
-    /// Which adapter.
+    /// The adapter.
     pub provider: Provider,
-    /// The model's name; the script's path.
+    /// The name of the model, or the path of the script.
     pub name: String,
-    /// Where the server is: `http://127.0.0.1:8080/v1`. Left out: the provider's own service.
+    /// The address of the server, for example `http://127.0.0.1:8080/v1`. Left out: the provider's own
+    /// service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The environment variable that holds the key. Left out: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` for the
     /// provider's own service; with a base URL, no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// How long it may take to connect, in milliseconds: 1 to 3 600 000. Left out: 20 000.
+    /// The time limit to connect, in milliseconds: 1 to 3 600 000. Left out: 20 000.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timeout_ms")]
     pub connect_timeout_ms: Option<u64>,
-    /// How long the server may say nothing, in milliseconds: 1 to 3 600 000. Left out: 120 000.
+    /// The longest silence of the server, in milliseconds: 1 to 3 600 000. Left out: 120 000.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timeout_ms")]
     pub stall_timeout_ms: Option<u64>,
 }
@@ -93,15 +94,15 @@ fn timeout_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>,
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidModelRef {
-    /// It has not the form `PROVIDER:NAME`.
+    /// It does not have the form `PROVIDER:NAME`.
     #[error("model {0:?}: write PROVIDER:NAME, for example openai:gpt-5")]
     NoProvider(String),
-    /// No such adapter.
+    /// There is no adapter of this name.
     #[error("model {model:?}: unknown provider {provider:?}; known are {}", known())]
     UnknownProvider {
         /// The whole text.
         model: String,
-        /// What stands before the colon.
+        /// The part before the colon.
         provider: String,
     },
 }
@@ -133,7 +134,7 @@ impl FromStr for ModelRef {
     }
 }
 
-/// Without the query of the base URL, which may be secret.
+/// Leaves out the query of the base URL, which may be secret.
 impl fmt::Debug for ModelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ModelRef")
@@ -153,10 +154,10 @@ impl fmt::Display for ModelRef {
     }
 }
 
-/// The model that `reference` names. Reads the key or the script; asks no server.
+/// Returns the model that `reference` names. Reads the key or the script, and asks no server.
 ///
-/// Errors are of kind `Configuration`: a key that is not set, a script that cannot be read, a field that
-/// the provider does not know, a time-out out of bounds.
+/// Errors are of kind `Configuration`: a key is not set, a script cannot be read, a setting is not valid for
+/// the provider, or a time-out is out of bounds.
 pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
     let name = reference.name.as_str();
     match reference.provider {
@@ -187,7 +188,7 @@ pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
     }
 }
 
-/// `service`, the provider's own, with what `reference` says instead.
+/// Returns the settings of `service`, the provider's own, changed as `reference` says.
 fn settings(
     reference: &ModelRef,
     service: ServerSettings,

@@ -19,8 +19,8 @@ pub(crate) struct AskUser {
     choices: Option<Vec<String>>,
 }
 
-/// Asks whoever follows the session and waits durably for the answer. Asking changes nothing outside, so
-/// it is `read_only`: a question that was out when the turn was stopped is not in doubt.
+/// Asks whoever follows the session, and waits durably for the answer. It is `read_only`, because asking
+/// changes nothing outside: a question that is open when the turn is stopped is not in doubt.
 pub(crate) fn ask_user(name: ToolName) -> FunctionTool<AskUser> {
     FunctionTool::on_client(
         name,

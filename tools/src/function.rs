@@ -17,10 +17,10 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A tool made of an async function; its arguments' schema comes from their type.
+/// A tool made from an async function. The schema of its arguments comes from their type.
 ///
-/// Without more words it is `at_most_once`, runs beside no other call, and runs here. Put
-/// `#[serde(deny_unknown_fields)]` on the arguments: then a model that invents a field is told so.
+/// By default it is `at_most_once`, runs beside no other call, and runs in this engine. Put
+/// `#[serde(deny_unknown_fields)]` on the arguments, so that a model that invents a field is told.
 ///
 /// ```
 /// use holdover_core::ids::ToolName;
@@ -61,8 +61,8 @@ type Asks<A> = dyn Fn(&A) -> Option<String> + Send + Sync;
 type Run<A> = dyn Fn(A, ToolCall) -> BoxFuture<'static, Result<ToolReturn, ToolError>> + Send + Sync;
 
 impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
-    /// A tool that runs `run` with the parsed arguments and the call they came with (whose own
-    /// `arguments` are taken out). Arguments that do not fit the type fail the call with one clear line.
+    /// A tool that runs `run` with the parsed arguments and their call, whose own `arguments` are taken out.
+    /// Arguments that do not fit the type fail the call with one clear line.
     pub fn new<F, Fut, R>(name: ToolName, description: impl Into<String>, run: F) -> Self
     where
         F: Fn(A, ToolCall) -> Fut + Send + Sync + 'static,
@@ -86,8 +86,8 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         }
     }
 
-    /// A tool that runs `run` with this state, the parsed arguments and the call: a client, a pool, a folder. Each call
-    /// gets a clone of it.
+    /// A tool that runs `run` with this state, the parsed arguments and the call. The state is, for example,
+    /// a client, a pool or a folder. Each call gets a clone of it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -118,7 +118,7 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         Self::new(name, description, move |arguments, call| run(state.clone(), arguments, call))
     }
 
-    /// A tool that whoever follows the session runs.
+    /// A tool that a client of the session runs.
     pub fn on_client(name: ToolName, description: impl Into<String>) -> Self {
         let mut tool = Self::new(name, description, |_, _| async {
             Err::<ToolReturn, _>(ToolError::NotRun("this tool runs on the client".to_owned()))
@@ -127,24 +127,26 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         tool
     }
 
-    /// What a crash in the middle of a call means.
+    /// Sets the consequence of a crash in the middle of a call.
     #[must_use]
     pub fn effect(mut self, effect: EffectClass) -> Self {
         self.spec.effect = effect;
         self
     }
 
-    /// Marks the tool as dangerous: without a rule a person is asked, and a crash never starts it.
+    /// Marks the tool as dangerous. By default, a person must approve its calls, and recovery after a crash
+    /// starts none of them.
     #[must_use]
     pub fn dangerous(mut self) -> Self {
         self.spec.dangerous = true;
         self
     }
 
-    /// A person must approve calls for which `condition` gives a reason, and is told it. The gate of the agent is asked all
-    /// the same, and the stricter counts: a denial denies, more approvals are more. A gate cannot lift the condition, also
-    /// not in [`PermissionMode::Full`](holdover_core::gate::PermissionMode::Full). After an edit the condition is asked
-    /// about the new arguments.
+    /// Requires a person's approval of calls for which `condition` returns a reason. The person is told the
+    /// reason. The agent's gate is asked all the same, and the stricter of the two counts: its denial denies,
+    /// and it may require more approvals. A gate cannot lift the condition, not even in
+    /// [`PermissionMode::Full`](holdover_core::gate::PermissionMode::Full). After an edit, the condition is
+    /// asked about the new arguments.
     ///
     /// ```
     /// use holdover_core::ids::ToolName;
@@ -167,8 +169,8 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
     /// # Ok::<(), holdover_core::ids::InvalidId>(())
     /// ```
     ///
-    /// It must have no effect, and say the same each time. A tool that a client runs cannot ask: calls with a reason are
-    /// denied.
+    /// The condition must have no effect, and give the same answer each time. It cannot ask for a tool that a
+    /// client runs: calls with a reason are denied.
     #[must_use]
     pub fn ask_if<R: Into<String>>(
         mut self,
@@ -178,28 +180,30 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         self
     }
 
-    /// The JSON Schema of the arguments, instead of the one of their type. What fits it must fit the type.
+    /// Sets the JSON Schema of the arguments, instead of the one of their type. Arguments that fit the schema
+    /// must fit the type.
     #[must_use]
     pub(crate) fn parameters(mut self, schema: Value) -> Self {
         self.spec.parameters = schema;
         self
     }
 
-    /// How long one call may take.
+    /// Sets the time limit of one call.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.spec.timeout_ms = Some(Bound::At(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)));
         self
     }
 
-    /// A call may take as long as it takes, whatever the agent's limits say. A stop still stops it.
+    /// Removes the time limit of calls, whatever the agent's limits say. A stop still stops a call.
     #[must_use]
     pub fn no_timeout(mut self) -> Self {
         self.spec.timeout_ms = Some(Bound::Never);
         self
     }
 
-    /// Which resources a call touches, by its arguments. By these, calls of one step run side by side.
+    /// Sets the resources that a call touches, from its arguments. They decide which calls of one step run
+    /// side by side.
     #[must_use]
     pub fn resources(mut self, resources: impl Fn(&A) -> ResourceProfile + Send + Sync + 'static) -> Self {
         self.profile = Box::new(resources);
@@ -238,7 +242,7 @@ impl<A> fmt::Debug for FunctionTool<A> {
     }
 }
 
-/// The schema of `A` as model providers take it: one object, no references, no title.
+/// Returns the schema of `A` as model providers take it: one object, no references, no title.
 fn parameters_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

@@ -8,7 +8,7 @@
 //! | name | does | class |
 //! |---|---|---|
 //! | `list_files` | lists a folder | read_only |
-//! | `read_file` | reads a text file, or some of its lines | read_only |
+//! | `read_file` | reads a text file, or some of its lines, or a picture | read_only |
 //! | `search_files` | finds text or a regular expression | read_only |
 //! | `write_file` | creates or replaces a file, atomically | idempotent |
 //! | `edit_file` | replaces an exact text in a file | at_most_once |

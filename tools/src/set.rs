@@ -9,7 +9,7 @@ use crate::command::{self, CommandTool, InvalidCommandTool, run_command};
 use crate::files::{Root, edit_file, list_files, read_file, search_files, write_file};
 use crate::{ask, sleep};
 
-/// The names of all built-in tools, in the order a model is best told of them.
+/// The names of all built-in tools, in the order in which a model should see them.
 pub const BUILT_IN: [&str; 8] = [
     "list_files",
     "read_file",
@@ -21,7 +21,7 @@ pub const BUILT_IN: [&str; 8] = [
     "sleep",
 ];
 
-/// The built-in tool `name` on `root`, with nothing but the usual environment for commands. None: there
+/// Returns the built-in tool `name` on `root`. Commands get only the usual environment variables. None: there
 /// is no such tool.
 pub fn built_in(name: &str, root: &Root) -> Option<Arc<dyn Tool>> {
     ToolSet::new(root.clone()).tool(name)
@@ -40,16 +40,16 @@ impl ToolSet {
         Self { root, environment: Vec::new() }
     }
 
-    /// Lets `run_command` and declared tools hand these environment variables on to what they run, besides the usual few
-    /// (`PATH`, `HOME`, locale, time zone, temporary folder). Name no secrets: a model reads what a
-    /// command prints.
+    /// Hands these environment variables on to the programs of `run_command` and of declared tools, besides
+    /// the usual few: `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, locale, time zone and temporary folder.
+    /// Name no secrets: a model reads what a command prints.
     #[must_use]
     pub fn pass_environment(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.environment.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// The tool `name`. None: there is no such tool.
+    /// Returns the tool `name`. None: there is no such tool.
     pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let root = self.root.clone();
         let tool_name = ToolName::new(name).ok()?;
@@ -66,7 +66,7 @@ impl ToolSet {
         })
     }
 
-    /// The tool that `declared` describes, or why it cannot be one.
+    /// Returns the tool that `declared` describes, or why it is not valid.
     pub fn command(&self, declared: &CommandTool) -> Result<Arc<dyn Tool>, InvalidCommandTool> {
         command::tool(declared, self.root.clone(), self.environment.clone())
     }

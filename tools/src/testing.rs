@@ -45,7 +45,7 @@ impl Fixture {
         built_in(name, &self.root).unwrap()
     }
 
-    /// What the tool says: its text, or its failure.
+    /// Returns the text of the tool's result, or of its failure.
     pub(crate) async fn run(&self, name: &str, arguments: Value) -> Result<String, String> {
         let tool = self.tool(name);
         assert!(

@@ -17,7 +17,7 @@ pub(crate) struct Fault {
     pub(crate) what: What,
 }
 
-/// What happens at the write.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     /// The process dies, and the write is lost.
@@ -93,8 +93,8 @@ impl Dying {
     }
 }
 
-/// Whether a request is a step of the story. Looking for work and renewing are not: how often they come is a matter of
-/// timing.
+/// Whether a request is a step of the story. Claims of due sessions and renewals are not, because their number depends on
+/// timing alone.
 fn counts(request: &Request) -> bool {
     request.writes()
         && !matches!(request, Request::ClaimDue(_) | Request::Renew(..) | Request::TakeInterrupt(_))

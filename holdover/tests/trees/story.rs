@@ -32,7 +32,7 @@ pub(crate) struct Story {
     dying: Dying,
 }
 
-/// What is left when a story is over.
+/// The state of the world and of the store when a story is over.
 pub(crate) struct Told {
     pub(crate) fault: Option<Fault>,
     pub(crate) fired: bool,

@@ -10,12 +10,12 @@ pub(super) const REDACTED: &str = "redacted:";
 /// The most blocks of one answer.
 const BLOCKS_MAX: usize = 1024;
 
-/// What has come of an answer.
+/// The answer so far.
 #[derive(Default)]
 pub(super) struct Blocks {
     blocks: Vec<(u64, Block)>,
     calls: usize,
-    /// How many of them were told of as written.
+    /// The number of calls that were reported as written.
     written: usize,
     /// Whether the newest block is a call that is still being written.
     writing: bool,
@@ -37,10 +37,10 @@ enum Block {
         tool: String,
         arguments: String,
         given: Option<String>,
-        /// Once nothing more of it comes: whether it can be read whole.
+        /// None: more may come. Otherwise: whether the arguments can be read whole.
         stopped: Option<bool>,
     },
-    /// Of a kind that was not asked for.
+    /// A block of a kind that was not asked for.
     Unknown,
 }
 
@@ -62,9 +62,9 @@ impl Answer for Blocks {
             return Ok(Heard::Connection);
         }
         let mut events: Vec<ModelEvent> = self.hear(event)?.into_iter().collect();
-        // The whole answer stands for all that came before it.
+        // The whole answer replaces all that came before it.
         if !matches!(events.last(), Some(ModelEvent::Finished(_))) {
-            // A call is written before the next block begins.
+            // A call is complete before the next block begins, so its event comes first.
             events.splice(0..0, self.newly_written());
         }
         Ok(Heard::Part(events))
@@ -72,7 +72,8 @@ impl Answer for Blocks {
 }
 
 impl Blocks {
-    /// What an event says, if it says something to whoever listens; the answer at its end.
+    /// Takes an event of the wire. Returns the model event that follows from it, if any; at the end, the
+    /// answer.
     fn hear(&mut self, event: Event) -> Result<Option<ModelEvent>, ModelError> {
         match event {
             Event::MessageStart { message } => Ok(self.count(message.usage)),
@@ -179,8 +180,9 @@ impl Blocks {
         }
     }
 
-    /// Word of the calls that were written to their end since the last time, in order. The last block also ends where the
-    /// answer is cut off: a call there is whole if it can be read so, or once it is said why the model stopped.
+    /// Returns events for the calls that were completed since the last time, in order. The last block also
+    /// ends where the answer is cut off. A call in the last block therefore counts only if its arguments can
+    /// be read, or once the reason to stop shows that the answer is whole.
     fn newly_written(&mut self) -> Vec<ModelEvent> {
         if self.written == self.calls {
             return Vec::new();
@@ -223,7 +225,8 @@ impl Blocks {
 }
 
 impl Block {
-    /// `cut`: whether the answer ended at its cap on tokens, maybe in the middle of this block.
+    /// Returns the part of the answer that this block is. `cut`: whether the answer ended at its limit on
+    /// tokens, maybe in the middle of this block.
     fn into_part(self, cut: bool) -> Option<AnswerPart> {
         match self {
             Self::Text(text) => (!text.is_empty()).then_some(AnswerPart::Text(text)),
@@ -243,12 +246,12 @@ impl Block {
     }
 }
 
-/// The arguments of a call: those that were written, else those that it began with.
+/// Returns the arguments of a call: those that were written, else those that it began with.
 fn in_full(arguments: String, given: Option<String>, cut: bool) -> String {
     let written = !arguments.trim().is_empty();
     match given {
         Some(given) if !written => given,
-        // Nothing is written for a tool without arguments; nor for one that was cut off.
+        // Nothing is written for a tool without arguments, nor for a call that was cut off.
         None if !written && !cut => "{}".to_owned(),
         Some(_) | None => arguments,
     }
@@ -275,7 +278,7 @@ impl Counts {
             .raise(report.output_tokens_details.map(|details| details.thinking_tokens).unwrap_or_default());
     }
 
-    /// In core's words: the service counts what went through its cache apart, core counts it as input.
+    /// Returns the usage in core's terms: the service counts cached tokens apart, core counts them as input.
     fn total(&self) -> TokenUsage {
         TokenUsage {
             input: self.input.get() + self.written_to_cache.get() + self.read_from_cache.get(),

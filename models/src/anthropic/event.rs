@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::wire::{Tokens, malformed};
 
-/// One event. What is not known is skipped: the service may add to its events.
+/// One event. Unknown events and fields are skipped, because the service may add some.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Event {
@@ -61,7 +61,7 @@ pub(super) enum BlockStart {
     },
     ToolUse {
         name: String,
-        /// Empty, but for servers that send the arguments at once.
+        /// Empty, except from servers that send the arguments at once.
         #[serde(default)]
         input: Value,
     },
@@ -93,7 +93,7 @@ pub(super) struct Ended {
     pub(super) stop_reason: Option<String>,
 }
 
-/// Counts so far; each report repeats or raises those before it.
+/// The counts so far. Each report repeats or raises those before it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UsageReport {
@@ -111,7 +111,8 @@ pub(super) struct OutputDetails {
 }
 
 impl Event {
-    /// The kind is read from the data, which names it too: some servers leave the event's name out.
+    /// Reads an event. The kind is read from the data, which names it too, because some servers leave out the
+    /// event's name.
     pub(super) fn read(data: &str) -> Result<Self, ModelError> {
         serde_json::from_str(data).map_err(|error| malformed(format!("an event cannot be read: {error}")))
     }

@@ -17,23 +17,23 @@ use reqwest::header::{HeaderName, HeaderValue};
 use self::answer::Blocks;
 use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown, with_version};
 
-/// The version of the wire that is spoken here.
+/// The version of the wire that this adapter speaks.
 const VERSION: &str = "2023-06-01";
-/// The version in the path of its addresses.
+/// The version in the path of the server's addresses.
 const PATH_VERSION: &str = "v1";
 
 /// A model behind a server that speaks Anthropic's messages, streamed.
 ///
-/// A stream that ends without `message_stop` or without a reason to stop was cut and is an error, never an
-/// answer. Signed and redacted reasoning is sent back within the turn it belongs to, as the service demands. The
-/// service is asked to cache what a step shares with the step before it.
+/// A stream that ends without `message_stop` or without a reason to stop was cut: it is an error, never an
+/// answer. Signed and redacted reasoning is sent back within the turn it belongs to, as the service demands.
+/// The service is asked to cache what a step shares with the step before it.
 ///
-/// Arguments of a call that are no JSON object go back as the field `unreadable_arguments` of one, for the wire takes nothing
-/// else.
+/// Arguments of a call that are not a JSON object are sent back in one, as its field `unreadable_arguments`,
+/// because the wire takes nothing else.
 ///
-/// A `ping` is no sign of life: it comes from the connection, also while the model is stuck. Only while the model
-/// writes the arguments of a call it is one: the service holds them back until they are valid, and says nothing
-/// else meanwhile.
+/// A `ping` is no sign of life: it comes from the connection, even while the model is stuck. It is one only
+/// while the model writes the arguments of a call: the service holds the arguments back until they are valid,
+/// and sends nothing else meanwhile.
 pub struct Anthropic {
     name: String,
     circuit: String,

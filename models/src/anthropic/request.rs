@@ -74,7 +74,7 @@ enum Source<'a> {
     Base64 { media_type: ImageType, data: &'a str },
 }
 
-/// What a result says, and shows.
+/// The content of a result: text, or text and pictures.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Told<'a> {
@@ -82,15 +82,15 @@ enum Told<'a> {
     Blocks(Vec<Block<'a>>),
 }
 
-/// Up to here the service keeps what it has read, and reads it again for a fraction of the price: each step
-/// repeats all that was before it. What is too short to be kept is read as if nothing were said.
+/// Marks the end of what the service keeps in its cache, and reads again for a fraction of the price: each
+/// step repeats all that was before it. On a part that is too short for the cache, the mark has no effect.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum CacheControl {
     Ephemeral,
 }
 
-/// The request. Decisions and notices are left out.
+/// Returns the body of the request. Decisions, notices and summaries are left out.
 pub(super) fn to_body(model: &str, request: &ModelRequest) -> Result<String, ModelError> {
     let system = (!request.system.trim().is_empty())
         .then(|| [Block::Text { text: &request.system, cache_control: Some(CacheControl::Ephemeral) }]);
@@ -122,8 +122,8 @@ fn offered_as(tool: &ModelTool, cache_control: Option<CacheControl>) -> Offered<
     }
 }
 
-/// The transcript as the service takes it: roles alternate, the first and the last are `user`, and the results
-/// of an assistant's calls stand at the beginning of the very next message, in call order.
+/// Returns the transcript as the service takes it: roles alternate, the first and the last are `user`, and
+/// the results of an assistant's calls stand at the beginning of the very next message, in call order.
 fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> {
     let results = Results::in_transcript(&request.messages);
     let turn = beginning_of_turn(request);
@@ -132,7 +132,7 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
     for (at, message) in request.messages.iter().enumerate() {
         match &**message {
             Message::User(said) => {
-                // Models read what is asked about a picture best behind it.
+                // Models read a question about a picture best if it comes after the picture.
                 said.images.iter().for_each(|image| spoken.push(Role::User, picture(image)));
                 let said = if said.text.trim().is_empty() { "[empty message]" } else { &said.text };
                 spoken.push(Role::User, text(said));
@@ -146,7 +146,7 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
                     spoken.push(Role::User, result_block(results.of(&call.id)?, id));
                 }
             }
-            // Results stand with their calls; the service refuses a message in which nothing is said.
+            // Results are sent with their calls. The service refuses an empty message.
             Message::Assistant(_)
             | Message::Tool(_)
             | Message::Decision(_)
@@ -170,8 +170,8 @@ fn text(text: &str) -> Block<'_> {
     Block::Text { text, cache_control: None }
 }
 
-/// Where the turn begins as the service sees it: with the last user message that carries no results. What
-/// was said to the agent in between goes with the results before it and begins nothing.
+/// Returns where the turn begins as the service sees it: with the last user message that carries no results.
+/// A user message after calls goes into the message of their results, and begins nothing.
 fn beginning_of_turn(request: &ModelRequest) -> usize {
     let mut beginning = 0;
     let mut after_calls = false;
@@ -208,8 +208,8 @@ fn wire_ids(said: &AssistantMessage, calls_before: &mut usize) -> Vec<String> {
         .collect()
 }
 
-/// What was said, in its order. Reasoning goes back while its turn lasts, if it is signed: the service checks
-/// the signature and what it signs.
+/// Returns the blocks of a message, in order. Signed reasoning is sent back while its turn lasts; the service
+/// checks the signature and what it signs.
 fn assistant_blocks<'a>(
     said: &'a AssistantMessage,
     ids: &[String],
@@ -255,10 +255,10 @@ fn result_block(result: &ToolResult, id: String) -> Block<'_> {
     Block::ToolResult { tool_use_id: id, content, is_error, cache_control: None }
 }
 
-/// The arguments as the model wrote them, if they are an object, since the service takes nothing else: what is
-/// none stands in one.
+/// Returns the arguments as the model wrote them if they are a JSON object. Other arguments are put into one,
+/// because the service takes nothing else.
 fn input(arguments: &str) -> Result<Cow<'_, RawValue>, ModelError> {
-    // Parsed too, as that bounds how deep it is nested.
+    // They are also parsed, because that bounds how deep they are nested.
     if let (Ok(Value::Object(_)), Ok(raw)) =
         (serde_json::from_str(arguments), serde_json::from_str(arguments))
     {

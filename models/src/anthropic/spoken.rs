@@ -1,4 +1,4 @@
-//! Groups what was said into alternating turns, as the service requires.
+//! Groups blocks into messages of alternating roles, as the service requires.
 
 use serde::Serialize;
 
@@ -16,14 +16,14 @@ pub(super) struct Said<B> {
     pub(super) content: Vec<B>,
 }
 
-/// What was said, by turns: blocks of the same role that follow each other are one message.
+/// The messages so far. Blocks of the same role that follow each other are one message.
 pub(super) struct Spoken<B> {
     said: Vec<Said<B>>,
     text: fn(&'static str) -> B,
 }
 
 impl<B> Spoken<B> {
-    /// `text`: a block of this text.
+    /// `text` makes a block of a text.
     pub(super) fn new(text: fn(&'static str) -> B) -> Self {
         Self { said: Vec::new(), text }
     }
@@ -42,7 +42,7 @@ impl<B> Spoken<B> {
     }
 
     pub(super) fn into_messages(mut self) -> Vec<Said<B>> {
-        // What ends with the assistant is taken for the beginning of its answer, or refused.
+        // A transcript that ends with the assistant is taken for the beginning of its answer, or refused.
         if self.said.last().is_none_or(|last| last.role == Role::Assistant) {
             self.push(Role::User, (self.text)("[go on]"));
         }

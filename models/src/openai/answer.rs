@@ -8,7 +8,7 @@ use super::calls::Calls;
 use super::chunk::{Choice, Chunk, Delta, UsageReport};
 use crate::wire::{Answer, Heard, Taken, Tokens, in_stream, incomplete, malformed};
 
-/// What has come of an answer.
+/// The answer so far.
 #[derive(Default)]
 pub(super) struct Chunks {
     text: String,
@@ -46,7 +46,7 @@ impl Answer for Chunks {
             self.usage.take(report);
             events.push(ModelEvent::Counted(self.usage.total()));
         }
-        // No more than one answer is asked for.
+        // Only one answer is asked for.
         if let Some(Choice { delta, finish_reason }) = chunk.choices.and_then(|all| all.into_iter().next()) {
             self.hear(delta.unwrap_or_default(), &mut events)?;
             self.stop = finish_reason.filter(|reason| !reason.trim().is_empty()).or(self.stop.take());
@@ -64,7 +64,7 @@ impl Chunks {
             self.reasoning.push_str(&thought);
             events.push(ModelEvent::Reasoning(thought));
         }
-        // A refusal is said in a field of its own, instead of the answer.
+        // A refusal comes in a field of its own, instead of the answer.
         let refusal = delta.refusal.as_deref().unwrap_or_default();
         self.refused |= !refusal.is_empty();
         for piece in [&delta.text(), refusal] {
@@ -120,7 +120,7 @@ fn stop_reason(stop: &str, calls: bool) -> Result<StopReason, ModelError> {
         "tool_calls" | "tool_use" | "function_call" if !calls => {
             Err(malformed("it stopped for tool calls but made none"))
         }
-        // Some servers name another reason although they made calls.
+        // Some servers give another reason although the model made calls.
         _ => Ok(if calls { StopReason::ToolUse } else { StopReason::EndTurn }),
     }
 }

@@ -10,9 +10,9 @@ use crate::wire::{Taken, is_json};
 #[derive(Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// How many were told of as begun.
+    /// The number of calls that were reported as begun.
     told: usize,
-    /// How many were told of as written.
+    /// The number of calls that were reported as written.
     written: usize,
 }
 
@@ -22,7 +22,7 @@ struct Call {
     id: String,
     tool: String,
     arguments: String,
-    /// Another one began after it when it could be read whole.
+    /// Whether the arguments could be read whole when the next call began.
     whole: bool,
 }
 
@@ -31,7 +31,7 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// Takes a piece of a call, and says how many bytes of arguments are in it.
+    /// Takes a piece of a call, and returns how many bytes of arguments are in it.
     pub(super) fn add(&mut self, delta: CallDelta, taken: &mut Taken) -> Result<usize, ModelError> {
         let id = delta.id.unwrap_or_default();
         let (name, arguments) = match delta.function {
@@ -41,7 +41,7 @@ impl Calls {
         let piece = match arguments {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text,
-            // Some servers send them parsed.
+            // Some servers send the arguments parsed.
             Some(parsed) => parsed.to_string(),
         };
         taken.arguments(&piece)?;
@@ -62,7 +62,7 @@ impl Calls {
             }
             None => {
                 taken.call()?;
-                // Servers may go on with a call when the next one has begun.
+                // Servers may go on with a call after the next one has begun.
                 if let Some(last) = self.calls.last_mut() {
                     last.whole = is_json(&last.arguments);
                 }
@@ -72,8 +72,8 @@ impl Calls {
         Ok(bytes)
     }
 
-    /// Word of the calls that began since the last time. In order: a call whose name has not come yet holds
-    /// back those after it.
+    /// Returns events for the calls that began since the last time, in order. A call whose name has not come
+    /// yet holds back those after it.
     pub(super) fn newly_started(&mut self) -> Vec<ModelEvent> {
         let named =
             self.calls.iter().enumerate().skip(self.told).take_while(|(_, call)| !call.tool.is_empty());
@@ -83,8 +83,9 @@ impl Calls {
         started
     }
 
-    /// Word of the calls that were written to their end since the last time, in order: one that may go on holds back
-    /// those after it. `ended`: whether the model has said that it is through, and was not cut off.
+    /// Returns events for the calls that were completed since the last time, in order. A call that may go on
+    /// holds back those after it. `ended`: whether the model has said that it is through, and was not cut
+    /// off.
     pub(super) fn newly_written(&mut self, ended: bool) -> Vec<ModelEvent> {
         let whole =
             self.calls.iter().enumerate().skip(self.written).take_while(|(_, call)| ended || call.whole);
@@ -97,8 +98,8 @@ impl Calls {
         written
     }
 
-    /// All calls of a stream that ended, in the order they began, also those that name no tool. `cut`: whether
-    /// the answer ended at its cap on tokens, maybe in the middle of the last call.
+    /// Returns all calls of a stream that ended, in the order in which they began, also those that name no
+    /// tool. `cut`: whether the answer ended at its limit on tokens, maybe in the middle of the last call.
     pub(super) fn into_parts(self, cut: bool) -> Vec<AnswerPart> {
         let last = self.calls.len().saturating_sub(1);
         let part = |(at, call): (usize, Call)| {
@@ -110,7 +111,8 @@ impl Calls {
     }
 }
 
-/// The arguments of a call that was written to its end. Some servers write nothing for a tool without any.
+/// Returns the arguments of a call that was written to its end. Some servers write nothing for a tool without
+/// arguments.
 fn written(arguments: &str) -> String {
     let none = arguments.trim().is_empty();
     if none { "{}".to_owned() } else { arguments.to_owned() }
@@ -146,7 +148,7 @@ mod tests {
     fn pieces_are_put_together_however_a_server_marks_them() {
         let start = |index: Value, id: &str, name: &str| json!({ "index": index, "id": id, "function": { "name": name, "arguments": "" } });
         let more = |index: Value, text: &str| json!({ "index": index, "function": { "arguments": text } });
-        // As OpenAI does, interleaved; the text stays as it was written.
+        // OpenAI's way, interleaved. The text stays as it was written.
         check(
             &[
                 start(json!(0), "a", "read"),

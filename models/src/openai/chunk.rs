@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::wire::Tokens;
 
-/// One chunk. What is not known is skipped: servers add to it as they like.
+/// One chunk. Unknown fields are skipped, because servers add fields as they like.
 #[derive(Debug, Deserialize)]
 pub(super) struct Chunk {
     pub(super) error: Option<Value>,
@@ -24,7 +24,7 @@ pub(super) struct Delta {
     content: Option<Value>,
     reasoning_content: Option<Value>,
     reasoning: Option<Value>,
-    /// Why the model does not answer, in its own words.
+    /// The reason why the model does not answer, in its own words.
     pub(super) refusal: Option<String>,
     pub(super) tool_calls: Option<Vec<CallDelta>>,
 }
@@ -42,13 +42,13 @@ pub(super) struct FunctionDelta {
     pub(super) arguments: Option<Value>,
 }
 
-/// Counts so far; each report repeats or raises those before it.
+/// The counts so far. Each report repeats or raises those before it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UsageReport {
     pub(super) prompt_tokens: Tokens,
     pub(super) completion_tokens: Tokens,
-    /// Some servers count here what the others count in `prompt_tokens_details`.
+    /// Some servers report here what the others report in `prompt_tokens_details`.
     pub(super) cache_creation_input_tokens: Tokens,
     pub(super) prompt_tokens_details: Option<PromptDetails>,
     pub(super) completion_tokens_details: Option<CompletionDetails>,
@@ -58,7 +58,7 @@ pub(super) struct UsageReport {
 #[serde(default)]
 pub(super) struct PromptDetails {
     pub(super) cached_tokens: Tokens,
-    /// No server of OpenAI's own says this: there, writing to the cache costs nothing.
+    /// OpenAI's own servers do not send this: there, writing to the cache costs nothing.
     #[serde(alias = "cache_creation_tokens")]
     pub(super) cache_write_tokens: Tokens,
 }
@@ -70,7 +70,7 @@ pub(super) struct CompletionDetails {
 }
 
 impl Delta {
-    /// The piece of text: a string, or with some servers a list of typed pieces.
+    /// Returns the piece of text. It is a string or, from some servers, a list of typed pieces.
     pub(super) fn text(&self) -> String {
         match &self.content {
             Some(Value::Array(pieces)) => pieces_of(pieces, "text"),
@@ -78,7 +78,7 @@ impl Delta {
         }
     }
 
-    /// The piece of reasoning, which goes by several names.
+    /// Returns the piece of reasoning, whose field has several names.
     pub(super) fn thought(&self) -> String {
         let named = [&self.reasoning_content, &self.reasoning].map(string);
         let piece = named.into_iter().find(|piece| !piece.is_empty()).unwrap_or_default();
@@ -93,7 +93,8 @@ fn string(value: &Option<Value>) -> String {
     value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// All that pieces of this type say: `{"type": "text", "text": "…"}`, and `thinking` holds a list of such.
+/// Returns the text of all pieces of this type: `{"type": "text", "text": "…"}`. A piece of type `thinking`
+/// may hold a list of such pieces.
 fn pieces_of(pieces: &[Value], kind: &str) -> String {
     let of_kind = pieces.iter().filter(|piece| piece["type"] == kind);
     of_kind

@@ -19,9 +19,9 @@ use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown}
 
 /// A model behind a server that speaks OpenAI's chat completions, streamed.
 ///
-/// A stream that ends without `[DONE]` or without a reason to stop was cut and is an error, never an
-/// answer. Reasoning is sent back within the turn it belongs to, as servers that show it ask for; the arguments of calls as the
-/// model wrote them, also those that cannot be read.
+/// A stream that ends without `[DONE]` or without a reason to stop was cut: it is an error, never an answer.
+/// Reasoning is sent back within the turn it belongs to, as servers that show it ask for. The arguments of
+/// calls are sent back as the model wrote them, even if they cannot be read.
 pub struct OpenAi {
     name: String,
     circuit: String,

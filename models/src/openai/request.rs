@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use crate::wire::{Results, call_id, told, tool_name};
 
-/// Families of OpenAI's models that refuse `max_tokens` and want its successor, which other servers do not know.
+/// Families of OpenAI's models that refuse `max_tokens` and want `max_completion_tokens`, which other servers
+/// do not know.
 const COMPLETION_TOKENS: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
-/// The request. Each assistant message with calls is followed by exactly their results, in call order, as
-/// OpenAI demands; decisions and notices are left out.
+/// Returns the body of the request. Each assistant message with calls is followed by exactly their results,
+/// in call order, as OpenAI demands. Decisions, notices and summaries are left out.
 pub(super) fn to_body(model: &str, request: &ModelRequest) -> Result<Value, ModelError> {
     let newer = COMPLETION_TOKENS.iter().any(|family| model.starts_with(family));
     let cap = if newer { "max_completion_tokens" } else { "max_tokens" };
@@ -52,11 +53,11 @@ fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
             Message::Assistant(said) => {
                 push_assistant(&mut messages, said, &results, &mut calls_before, at > last_user)?;
             }
-            // Results stand with their calls.
+            // Results are sent with their calls.
             Message::Tool(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
-    // What ends with the assistant is taken for the beginning of its answer, or refused.
+    // A transcript that ends with the assistant is taken for the beginning of its answer, or refused.
     if messages.last().is_some_and(|last| last["role"] == "assistant") {
         messages.push(json!({ "role": "user", "content": "[go on]" }));
     }
@@ -67,7 +68,7 @@ fn user(text: &str, images: &Images) -> Value {
     if images.is_empty() {
         return json!({ "role": "user", "content": text });
     }
-    // Servers refuse a part that says nothing.
+    // Servers refuse an empty part.
     let mut parts =
         Vec::from_iter((!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text })));
     parts.extend(images.iter().map(|image| {
@@ -103,7 +104,7 @@ fn push_assistant(
             }
         }
     }
-    // OpenAI refuses a message in which nothing is said.
+    // OpenAI refuses an empty message.
     if texts.is_empty() && calls.is_empty() {
         return Ok(());
     }
@@ -117,7 +118,7 @@ fn push_assistant(
     }
     messages.push(message);
     messages.append(&mut answers);
-    // A result has no pictures on this wire: they follow all of a step, as if a user showed them.
+    // On this wire a result has no pictures. They follow all results of a step, as if a user showed them.
     messages.append(&mut pictures);
     Ok(())
 }
@@ -129,8 +130,8 @@ fn asked(id: &str, call: &CallRequest) -> Value {
     } })
 }
 
-/// The arguments as the model wrote them, whether or not they can be read: it sees its own words beside the error that they
-/// led to. Where it wrote nothing stand no arguments.
+/// Returns the arguments as the model wrote them, whether or not they can be read, so that the model sees its
+/// own words beside the error that they caused. If it wrote nothing, returns an empty object.
 fn arguments(text: &str) -> &str {
     if text.trim().is_empty() { "{}" } else { text }
 }

@@ -7,20 +7,20 @@ use holdover_core::model::ModelRequest;
 
 use super::script::{Script, Turn, When};
 
-/// The most of a text that an error shows, in characters.
+/// The most characters of a text that an error shows.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// The first turn that fits.
+/// Returns the first turn that fits.
 pub(super) fn choose<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Turn> {
     let scene = Scene::of(request);
     script.turns.iter().find(|turn| turn.when.as_ref().is_none_or(|when| scene.fits(when)))
 }
 
-/// What a script sees of a conversation.
+/// The part of a conversation that a script sees.
 pub(super) struct Scene<'a> {
     system: &'a str,
     user: Option<&'a str>,
-    /// Which answer since the last user message is asked for, from 1.
+    /// The number of the answer that is asked for, counted from 1 since the last user message.
     nth: usize,
     /// The results since the last answer.
     results: Vec<&'a ToolResult>,

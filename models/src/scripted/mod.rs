@@ -11,16 +11,16 @@ use holdover_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, Mode
 
 pub use self::script::{Script, ScriptError};
 
-/// A model that answers from a script. No intelligence in it: for tests and demos.
+/// A model that answers from a script, for tests and demos. There is no intelligence in it.
 ///
 /// It decides by the request alone and remembers nothing, so the same request gets the same answer in any
-/// process: a session that is killed and picked up elsewhere goes on as if nothing had happened.
+/// process. A session that is killed and continued elsewhere goes on as if nothing had happened.
 ///
 /// # The script
 ///
-/// A TOML file (or JSON of the same shape, in a file that ends with `.json`). It lists `turns`; the first
-/// one whose `when` fits the conversation is the answer. If none fits, the call fails and the error says
-/// what the conversation looked like. A key that is not listed here is refused, with its line.
+/// The script is a TOML file, or JSON of the same shape in a file that ends with `.json`. It lists `turns`.
+/// The first turn whose `when` fits the conversation is the answer. If none fits, the request fails and the
+/// error describes the conversation. A key that is not listed here is refused, with its line.
 ///
 /// | key of a turn | meaning |
 /// |---|---|
@@ -28,18 +28,18 @@ pub use self::script::{Script, ScriptError};
 /// | `when.nth` | this is the n-th answer since that message, from 1 |
 /// | `when.result_of` | since the last answer there is a result of this tool |
 /// | `when.result_contains` | …and it contains this text |
-/// | `when.result_status` | …and it ended so: `done`, `error`, `denied`, `rejected_by_user`, `cancelled`, `in_doubt` |
+/// | `when.result_status` | …and its status: `done`, `error`, `denied`, `rejected_by_user`, `cancelled`, `in_doubt` |
 /// | `when.system_contains` | the system prompt contains this text |
 /// | `think` | reasoning, streamed before the text |
 /// | `say` | text |
 /// | `calls` | tool calls: `tool`, and `arguments` as values or `raw_arguments` as the text to send |
-/// | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`; by itself as the calls demand |
-/// | `usage` | `input`, `output`, `cached`, `reasoning`: tokens; 0 if left out |
+/// | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`; default `tool_use` with calls, else `end_turn` |
+/// | `usage` | `input`, `output`, `cached`, `cache_written`, `reasoning`: tokens; 0 if left out |
 /// | `stream` | `words` (piece by piece, default true), `delay_ms` before each piece (default 0) |
 /// | `fail` | attempts that fail: `attempt` (from 0), `kind` (`rate_limited`, `provider`, `incomplete`, …), `retry_after_ms`, `detail`, `after_words` (only after that many words of the text) |
 ///
-/// All of a `when` must fit; a turn without one always fits. Besides `turns`, the file may hold one
-/// `stream` for all turns without their own.
+/// All conditions of a `when` must hold. A turn without one always fits. Besides `turns`, the file may hold
+/// one `stream` for all turns without their own.
 ///
 /// An agent that looks around, edits a file, writes a report and runs a command:
 ///
@@ -68,7 +68,8 @@ impl ScriptedModel {
         Self { name: format!("scripted:{}", name.as_ref()), script }
     }
 
-    /// The same from a file. Errors are of kind `Configuration` and name the file and the line.
+    /// A model that plays the script in a file. Errors are of kind `Configuration`. They name the file, and
+    /// the line or the turn if one is to blame.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let refuse = |why: String| {
@@ -118,7 +119,7 @@ mod tests {
         ScriptedModel::new("test", Script::from_toml(script).unwrap())
     }
 
-    /// What is said in the answer, or the error.
+    /// Returns the text of the answer, or the error.
     async fn said(model: &ScriptedModel, transcript: Vec<Message>) -> Result<String, ModelError> {
         let last = ask(model, request(transcript)).await.pop().unwrap()?;
         let ModelEvent::Finished(answer) = last else { panic!("finished last: {last:?}") };
@@ -163,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Plays the documented example to its end, with `read` as what came of reading the file.
+    /// Plays the documented example to its end, with `read` as the result of reading the file.
     async fn play_example(read: Message) -> Vec<String> {
         let model = model(include_str!("example.toml"));
         let mut request = request(vec![user("Write the release notes, please.")]);

@@ -14,16 +14,16 @@ pub struct Script {
     pub(super) turns: Vec<Turn>,
 }
 
-/// A text that is no script.
+/// The reason why a text is not a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// It cannot be read as one.
+    /// The text cannot be parsed as a script.
     #[error("line {line}: {why}")]
     Unreadable {
-        /// Where, from 1.
+        /// The line, from 1.
         line: usize,
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
     /// A script needs at least one turn.
@@ -32,9 +32,9 @@ pub enum ScriptError {
     /// A turn contradicts itself or says nothing.
     #[error("turn {turn}{why}")]
     Turn {
-        /// Which one, from 1.
+        /// The number of the turn, from 1.
         turn: usize,
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
 }

@@ -10,30 +10,31 @@ use super::server::{Reply, Then, full, serve};
 use super::{Open, answer, ask, check_fails, one_error, request, settings, user};
 use crate::wire::STREAM_BYTES_MAX;
 
-/// A silence before anything has come. Until then a machine that is busy connects and asks.
+/// The stall time-out before the answer. A busy machine connects and asks within this time.
 const STALL: Duration = Duration::from_secs(1);
-/// A silence in the middle. Until then a machine that is busy connects and says the beginning.
+/// The stall time-out in the middle of the answer. A busy machine connects and receives the beginning within
+/// this time.
 const LONG_STALL: Duration = Duration::from_secs(3);
-/// By then every silence has been noticed, on a slow machine too.
+/// The time within which every silence is noticed, on a slow machine too.
 pub(crate) const NOTICED: Duration = Duration::from_secs(20);
 
-/// A whole answer in the words of one wire.
+/// A whole answer on one wire.
 pub(crate) struct Wire {
-    /// Its beginning up to the text `Gü`, in whole frames.
+    /// The beginning up to the text `Gü`, in whole frames.
     pub(crate) begun: String,
-    /// The rest of it, with nothing that is heard before the end.
+    /// The rest of the answer. It adds nothing that is shown before the end.
     pub(crate) rest: String,
     /// A frame that could come in between.
     pub(crate) frame: String,
     /// The beginning of a call.
     pub(crate) call: String,
-    /// A piece of its arguments.
+    /// A piece of the arguments of the call.
     pub(crate) piece: String,
 }
 
-/// Every fault, against the adapter that `open` makes.
+/// Checks every fault against the adapter that `open` makes.
 pub(crate) async fn check(open: Open, wire: &Wire) {
-    // These wait, so they wait together.
+    // These checks wait, so they run together.
     tokio::join!(
         silence(open, wire),
         signs_of_life(open, wire),
@@ -88,7 +89,7 @@ async fn silence(open: Open, wire: &Wire) {
 
 type Events = Vec<Result<ModelEvent, ModelError>>;
 
-/// What came before the silence was noticed, and how it was told.
+/// Returns what came before the silence was noticed, and the error for the silence.
 async fn silent(
     open: Open,
     what: &'static str,
@@ -105,12 +106,12 @@ async fn silent(
     let error = events.pop().unwrap().unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Stalled, "{what}: {error}");
     assert!((stall..NOTICED).contains(&began.elapsed()), "{what}: {:?}", began.elapsed());
-    // The connection is closed, or the server would wait on.
+    // The client closes the connection. Otherwise the server would wait on.
     serving.await.unwrap();
     (what, events, error)
 }
 
-/// Whoever is asked to write a long call is heard for as long as pieces of it come, though none is shown.
+/// A model that writes a long call does not stall as long as pieces of the call come, though none is shown.
 async fn signs_of_life(open: Open, wire: &Wire) {
     let reply = Reply::stream([&wire.begun, &wire.call]).then(Then::Repeat(wire.piece.clone()));
     let (base_url, serving) = serve(reply).await;
@@ -150,7 +151,7 @@ async fn garbage(open: Open, wire: &Wire) {
     check_fails(open, after(b"data: \"\xff\xfe\"\n\n"), &[heard()], Malformed).await;
 }
 
-/// What is whole and no stream.
+/// Whole bodies instead of a stream.
 async fn pages(open: Open) {
     use ModelErrorKind::{Malformed, Provider, Quota};
     let page = "<html>\n<body>Bad gateway</body></html>";
@@ -166,7 +167,7 @@ async fn pages(open: Open) {
     check_fails(open, whole, &[], Malformed).await;
 }
 
-/// The head of a refusal says what it is; its body is not waited for as an answer would be.
+/// The head of a refusal says enough. Its body is not waited for as long as an answer.
 async fn a_hanging_refusal(open: Open) {
     let stuck = Reply::stream(["slow"]).status(429).header("retry-after", "7").then(Then::Hang);
     let (base_url, serving) = serve(stuck).await;
@@ -194,13 +195,13 @@ async fn redirect(open: Open) {
     assert!(asked.is_err(), "the transcript and the key would have gone there");
 }
 
-/// A frame costs time by its length, and not by its length squared.
+/// A frame takes time in proportion to its length, and not to its length squared.
 async fn long_frame(open: Open, wire: &Wire) {
     let (head, tail) = wire.frame.split_once("more").unwrap();
     let text = "x".repeat(8 * 1024 * 1024);
     let frame = format!("{}{head}{text}{tail}{}", wire.begun, wire.rest);
     let began = Instant::now();
-    // In pieces, as a network brings it.
+    // In pieces, as a network delivers it.
     let answer = answer(open, Reply::stream(frame.as_bytes().chunks(1400))).await;
     assert_eq!(answer.parts, [AnswerPart::Text(format!("Gü{text}"))]);
     assert!(began.elapsed() < NOTICED, "{:?}", began.elapsed());
@@ -214,7 +215,7 @@ async fn too_much(open: Open) {
     assert_eq!(error.detail, format!("a stream of more than {STREAM_BYTES_MAX} bytes"));
 }
 
-/// Where the reads end is nobody's business: between any two bytes, with any end of line.
+/// A read may end between any two bytes, with any end of line: the answer is the same.
 async fn split_reads(open: Open, wire: &Wire) {
     let whole = answer(open, Reply::stream([format!("{}{}", wire.begun, wire.rest)])).await;
     for end_of_line in ["\n", "\r\n"] {

@@ -69,7 +69,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
     })
 }
 
-/// The same message with a picture of eight bytes.
+/// Returns the message with a picture of eight bytes.
 pub(crate) fn shows(message: Message) -> Message {
     let images = Images::of([Image::new(b"\x89PNG\r\n\x1a\n").unwrap()]).unwrap();
     match message {
@@ -79,12 +79,12 @@ pub(crate) fn shows(message: Message) -> Message {
     }
 }
 
-/// Word that a call is written to its end.
+/// The event that a call is written to its end.
 pub(crate) fn written(index: usize, tool: &str, arguments: &str) -> ModelEvent {
     ModelEvent::CallWritten { index, tool: tool.to_owned(), arguments: arguments.to_owned() }
 }
 
-/// Everything that comes until the stream is over and is to be shown, or ends it.
+/// Returns the events that are shown, up to the end of the stream or its error.
 pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
     let shown = |event: &Result<ModelEvent, ModelError>| {
         !matches!(event, Ok(ModelEvent::Progress | ModelEvent::Wrote(_) | ModelEvent::Counted(_)))
@@ -105,14 +105,14 @@ pub(crate) fn settings(base_url: &str) -> ServerSettings {
     settings
 }
 
-/// What comes of `reply` to a plain question, and what the server saw.
+/// Returns the events that come of `reply` to a plain question, and the request that the server saw.
 pub(crate) async fn exchange(open: Open, reply: Reply) -> (Vec<Result<ModelEvent, ModelError>>, Seen) {
     let (base_url, serving) = serve(reply).await;
     let events = ask(&*open(settings(&base_url)), request(vec![user("Hello")])).await;
     (events, serving.await.unwrap())
 }
 
-/// The answer that `reply` must end in.
+/// Returns the answer that `reply` must end in.
 pub(crate) async fn answer(open: Open, reply: Reply) -> ModelAnswer {
     let (mut events, _) = exchange(open, reply).await;
     match events.pop() {
@@ -121,7 +121,7 @@ pub(crate) async fn answer(open: Open, reply: Reply) -> ModelAnswer {
     }
 }
 
-/// The reply must end in one error of `kind`, in one line, after these events.
+/// Checks that `reply` gives these events, and then one error of `kind` in one line. Returns the error.
 pub(crate) async fn check_fails(
     open: Open,
     reply: Reply,

@@ -1,4 +1,5 @@
-//! Which failures of a server are retried, whatever its protocol (requirement B37).
+//! The failures of a server that are retried, and those that are not, whatever its protocol (requirement
+//! B37).
 
 use holdover_core::model::ModelErrorKind::{
     self, Auth, ContextLimit, Incomplete, Malformed, Network, Provider, Quota, RateLimited, Refused,
@@ -12,7 +13,7 @@ use super::{Open, exchange};
 const LATER: bool = true;
 const NEVER: bool = false;
 
-/// What a refusal of this status and type means, and whether it is tried again.
+/// Each refusal by status, type and words, with the expected kind, and whether it is retried.
 const REFUSALS: &[(u16, &str, &str, ModelErrorKind, bool)] = &[
     (529, "overloaded_error", "Overloaded", Unavailable, LATER),
     (503, "overloaded", "try later", Unavailable, LATER),
@@ -52,7 +53,8 @@ const REFUSALS: &[(u16, &str, &str, ModelErrorKind, bool)] = &[
     (400, "invalid_request_error", "max_tokens: field required", Refused, NEVER),
 ];
 
-/// Every failure, against the adapter that `open` makes. `begun` is a stream up to the middle of an answer.
+/// Checks every failure against the adapter that `open` makes. `begun` is a stream up to the middle of an
+/// answer.
 pub(crate) async fn check(open: Open, begun: &str) {
     for (status, of_type, words, kind, again) in REFUSALS {
         let error = json!({ "message": words, "type": of_type, "code": of_type });
@@ -72,7 +74,7 @@ pub(crate) async fn check(open: Open, begun: &str) {
         let found = fails(open, reply).await;
         assert_eq!((found, found.is_retryable()), (kind, LATER));
     }
-    // Silence takes long to notice: `faults` waits for it.
+    // A silence takes long to notice. `faults` waits for it.
     assert!(ModelErrorKind::Stalled.is_retryable());
 }
 

@@ -10,19 +10,20 @@ use tokio::net::TcpListener;
 use super::server::read_request;
 use super::{Open, ask, one_error, request, settings, user};
 
-/// So many requests may go over connections of their own before one goes over a used one.
+/// The most requests that may go over new connections before one goes over a used one.
 const REQUESTS_MAX: usize = 1000;
 
 /// How a server closes a connection that it has read a request from.
 #[derive(Debug, Clone, Copy)]
 enum Closes {
-    /// As one that is done with it.
+    /// Like a server that is done with the connection.
     Cleanly,
-    /// As one that is gone.
+    /// Like a server that is gone.
     WithReset,
 }
 
-/// Every way to close one, against the adapter that `open` makes. `whole` is a stream with a whole answer.
+/// Checks every way to close a connection against the adapter that `open` makes. `whole` is a stream with a
+/// whole answer.
 pub(crate) async fn check(open: Open, whole: &str) {
     for closes in [Closes::Cleanly, Closes::WithReset] {
         a_used_connection(open, whole, closes).await;
@@ -31,13 +32,13 @@ pub(crate) async fn check(open: Open, whole: &str) {
     }
 }
 
-/// What the server saw.
+/// The counts of what the server saw.
 #[derive(Default)]
 struct Counts {
     requests: AtomicUsize,
     /// Requests over a connection that had served one.
     reused: AtomicUsize,
-    /// Requests that it closed the connection upon.
+    /// Requests upon which the server closed the connection.
     unanswered: AtomicUsize,
 }
 
@@ -51,10 +52,11 @@ impl Counts {
     }
 }
 
-/// Whether a server answers: it is told how many requests a connection has served, and all that was seen.
+/// Decides whether the server answers, by how many requests the connection has served and by the counts so
+/// far.
 type Answers = fn(served: usize, counts: &Counts) -> bool;
 
-/// A server that keeps its connections, and closes one where it does not answer.
+/// Starts a server that keeps its connections, and closes a connection where it does not answer.
 async fn serve(whole: &str, closes: Closes, answers: Answers) -> (String, Arc<Counts>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -89,7 +91,7 @@ async fn serve(whole: &str, closes: Closes, answers: Answers) -> (String, Arc<Co
     (base_url, counts)
 }
 
-/// It is asked again at once, and nothing has failed.
+/// The request is sent again at once, and nothing has failed.
 async fn a_used_connection(open: Open, whole: &str, closes: Closes) {
     let (base_url, counts) = serve(whole, closes, |served, _| served == 0).await;
     let model = open(settings(&base_url));
@@ -103,7 +105,7 @@ async fn a_used_connection(open: Open, whole: &str, closes: Closes) {
     assert_eq!((counts.unanswered(), counts.requests.load(Ordering::SeqCst)), (1, asked + 1), "{closes:?}");
 }
 
-/// It is asked again once, and no more.
+/// The request is sent again once, and no more.
 async fn a_used_connection_and_then_every_other(open: Open, whole: &str, closes: Closes) {
     let (base_url, counts) = serve(whole, closes, |_, counts| counts.reused() == 0).await;
     let model = open(settings(&base_url));

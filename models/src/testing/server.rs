@@ -7,11 +7,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What the server does with the one request it takes.
+/// The reaction of the server to the one request it takes.
 pub(crate) struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
-    /// The body, each piece read on its own.
+    /// The body, in pieces that are sent one by one.
     pieces: Vec<Vec<u8>>,
     then: Then,
 }
@@ -32,7 +32,7 @@ pub(crate) enum Then {
 }
 
 impl Reply {
-    /// A stream of this text, in pieces that are read one by one.
+    /// A stream of this text, in pieces that are sent one by one.
     pub(crate) fn stream<B: AsRef<[u8]>>(pieces: impl IntoIterator<Item = B>) -> Self {
         Self {
             status: 200,
@@ -42,7 +42,7 @@ impl Reply {
         }
     }
 
-    /// A stream of these chunks, without an end of its own.
+    /// A stream of these chunks, without an end mark of its own.
     pub(crate) fn sse(chunks: &[Value]) -> Self {
         Self::stream(chunks.iter().map(|chunk| format!("data: {chunk}\n\n")))
     }
@@ -124,14 +124,15 @@ async fn until_gone(socket: &mut TcpStream) {
     let _ = socket.read(&mut [0; 1]).await;
 }
 
-/// The request as it came.
+/// The request that came, with its head in lower case.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) head: String,
     pub(crate) body: Value,
 }
 
-/// A server that takes one request and replies; its address, and what it saw once it is through.
+/// Starts a server that takes one request and replies. Returns its address, and a task that returns the
+/// request after the reply.
 pub(crate) async fn serve(reply: Reply) -> (String, JoinHandle<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -144,7 +145,7 @@ pub(crate) async fn serve(reply: Reply) -> (String, JoinHandle<Seen>) {
     (base_url, serving)
 }
 
-/// The address of a server that takes no more connections, while the rest is kept.
+/// Returns the address of a server that takes no more connections as long as the other value is kept.
 pub(crate) async fn full() -> (String, (TcpListener, Vec<TcpStream>)) {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -159,7 +160,7 @@ pub(crate) async fn full() -> (String, (TcpListener, Vec<TcpStream>)) {
     (format!("http://{address}/v1"), (listener, queued))
 }
 
-/// The next request. None: the client went before it had asked.
+/// Reads the next request. None: the client left before it had sent one.
 pub(crate) async fn read_request(socket: &mut TcpStream) -> Option<Seen> {
     let mut bytes = Vec::new();
     loop {

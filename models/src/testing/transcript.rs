@@ -18,14 +18,14 @@ const TOOLS: [&str; 7] = [
 /// Arguments as models write them.
 const ARGUMENTS: [&str; 4] = ["{}", "{broken", "", "[1]"];
 
-/// What servers demand of a name.
+/// Checks what servers demand of a name.
 #[track_caller]
 pub(crate) fn check_name(name: &str) {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     assert!((1..=64).contains(&name.len()) && name.chars().all(fits), "{name:?}");
 }
 
-/// The same with these parts before it.
+/// Returns the assistant message with these parts before its own.
 pub(crate) fn with_reasoning(mut parts: Vec<AssistantPart>, said: Message) -> Message {
     let Message::Assistant(said) = said else { panic!("an assistant message") };
     parts.extend(said.parts);
@@ -36,8 +36,8 @@ pub(crate) fn thought(text: &str, signature: Option<&str>) -> AssistantPart {
     AssistantPart::Reasoning { text: text.to_owned(), signature: signature.map(str::to_owned) }
 }
 
-/// What was said in one step: what the user says, or the assistant's text, signed reasoning or not, and the
-/// tools it asks for.
+/// One thing that was said: by the user, or by the assistant with text, reasoning (signed or not) and the
+/// tools that it asks for; or a notice.
 #[derive(Debug, Clone)]
 pub(crate) enum Said {
     User(&'static str),
@@ -45,7 +45,7 @@ pub(crate) enum Said {
     Notice,
 }
 
-/// Something that is said.
+/// Gives one random thing that was said.
 pub(crate) fn said() -> impl Strategy<Value = Said> {
     let text = || prop::sample::select(vec!["", " ", "text"]);
     prop_oneof![
@@ -60,7 +60,7 @@ pub(crate) fn said() -> impl Strategy<Value = Said> {
     ]
 }
 
-/// All of it as a transcript, each call with its result.
+/// Returns all of it as a transcript, each call with its result.
 pub(crate) fn transcript(all: &[Said]) -> Vec<Message> {
     let mut messages = Vec::new();
     for (at, said) in all.iter().enumerate() {

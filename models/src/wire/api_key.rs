@@ -4,17 +4,18 @@ use std::fmt;
 
 use holdover_core::model::{ModelError, ModelErrorKind};
 
-/// A key. Never shown: not in `Debug`, not in errors.
+/// A key. It is never shown: not in `Debug`, not in errors.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// This key.
+    /// A key with this text.
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into())
     }
 
-    /// The key in the environment variable `name`. Not set or empty: an error of kind `Configuration`.
+    /// Reads the key from the environment variable `name`. A variable that is not set, empty or not UTF-8 is
+    /// an error of kind `Configuration`.
     pub fn from_env(name: &str) -> Result<Self, ModelError> {
         let refuse = |why: &str| {
             Err(ModelError::new(
@@ -33,7 +34,7 @@ impl ApiKey {
         }
     }
 
-    /// The key itself, to be sent and for nothing else.
+    /// Returns the key itself, only to be sent.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,7 +1,7 @@
 //! The address of a server.
 
-/// The base URL with a slash at its end, or why it is none. It may hold a password or a token: no error says
-/// more of it than [`shown`] does.
+/// Returns the base URL with a slash at the end of its path, or why it is not valid. The URL may hold a
+/// password or a token: no error shows more of it than [`shown`] does.
 pub(super) fn checked(text: &str) -> Result<String, String> {
     let fail = |why: &str| Err(format!("base_url {:?} {why}", shown(text)));
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
@@ -24,14 +24,14 @@ pub(super) fn checked(text: &str) -> Result<String, String> {
     })
 }
 
-/// What may be shown of a base URL: neither a user's name and password nor what comes after the path.
+/// Returns what may be shown of a base URL: neither a user's name and password nor what comes after the path.
 pub(crate) fn shown(base_url: &str) -> &str {
     let end = base_url.find(['?', '#']).unwrap_or(base_url.len());
     if base_url.contains('@') { "…@…" } else { base_url.get(..end).unwrap_or_default() }
 }
 
-/// The checked base URL with `version` at the end of its path, unless a version stands there: `http://a/` and `http://a/v1/`
-/// are the same server.
+/// Returns the checked base URL with `version` at the end of its path, unless a version stands there:
+/// `http://a/` and `http://a/v1/` are the same server.
 pub(crate) fn with_version(base_url: &str, version: &str) -> String {
     let path = base_url.split_once('?').map_or(base_url, |(path, _)| path);
     let host = path.find("://").map_or(0, |at| at + 3);
@@ -47,7 +47,7 @@ pub(crate) fn with_version(base_url: &str, version: &str) -> String {
     }
 }
 
-/// What `path` is called at the server of a checked base URL; a query stays at the end.
+/// Returns the URL of `path` beneath a checked base URL. A query stays at the end.
 pub(super) fn endpoint(base_url: &str, path: &str) -> String {
     match base_url.split_once('?') {
         Some((base, query)) => format!("{base}{path}?{query}"),

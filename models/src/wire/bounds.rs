@@ -13,7 +13,7 @@ const CALLS_MAX: usize = 128;
 /// The most bytes of the arguments of one answer's calls.
 const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// How much of an answer has been taken. Each count fails once it is over its bound.
+/// The amounts of an answer that were taken so far. Each count fails once it is over its bound.
 #[derive(Default)]
 pub(crate) struct Taken {
     text_bytes: usize,

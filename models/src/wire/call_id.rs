@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use holdover_core::ids::CallId;
 
-/// The longest call id that OpenAI takes; Anthropic takes a longer one.
+/// The longest call id that OpenAI takes, in bytes. Anthropic takes longer ones.
 const BYTES_MAX: usize = 40;
 
-/// Our call id if servers take it; else one made from it and its place, the same in every request.
+/// Returns our call id if servers take it. Otherwise returns one made from it and the number of calls before
+/// it, which is the same in every request.
 pub(crate) fn call_id(id: &CallId, calls_before: usize) -> Cow<'_, str> {
     let id = id.as_str();
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

@@ -5,10 +5,12 @@ use holdover_core::payload::Digest;
 use super::base_url::shown;
 use super::settings::ServerSettings;
 
-/// The model called `name` at the server of checked settings, with the account that is used there: all processes with the
-/// same settings say the same. It is stored and shown, so of what may be secret, the key and a query of the base URL, it
-/// holds 16 bits of a digest: enough to tell the accounts of one service apart but for one pair in 65 536, and too little to
-/// know a key by, however weak it is.
+/// Returns the name by which a breaker knows the model `name` at the server of checked settings, with the
+/// account that is used there. All processes with the same settings return the same name.
+///
+/// The name is stored and shown. If there is a key, or a query in the base URL, the name holds 16 bits of a
+/// digest in place of them. That is enough to tell the accounts of one service apart, except for one pair in
+/// 65 536, and too little to know a key by, however weak the key is.
 pub(crate) fn circuit(name: &str, settings: &ServerSettings) -> String {
     let server = shown(&settings.base_url);
     let key = settings.api_key.as_ref().map(|key| key.reveal());
@@ -52,7 +54,7 @@ mod tests {
 
     #[test]
     fn u10_programs_that_share_a_store_agree() {
-        // Programs of several versions share it: what is said of the same settings stays the same.
+        // Programs of several versions share a store, so the name for the same settings must not change.
         assert_eq!(said("http://a/v1/", Some("sk-one")), said("http://a/v1", Some("sk-one")));
         assert_eq!(said("http://a/v1", Some("sk-one")), "openai:m at http://a/v1/ as 49e2");
     }

@@ -15,12 +15,12 @@ tokio::task_local! {
     static CONNECTS: Cell<bool>;
 }
 
-/// Why a request got no answer.
+/// The reason why a request got no answer.
 pub(super) struct Unanswered {
-    /// What went wrong.
+    /// The error.
     pub(super) error: reqwest::Error,
-    /// The request went over a connection that had been used before, and the server closed it: nothing says that the server
-    /// is out of order, or that it has seen the request.
+    /// Whether the request went over a connection that had been used before, and the server closed it. Then
+    /// nothing says that the server is out of order, or that it has seen the request.
     pub(super) is_stale: bool,
 }
 
@@ -53,7 +53,7 @@ fn closed_http1(error: &hyper::Error) -> bool {
     error.is_incomplete_message() || error.is_canceled() || error.is_closed()
 }
 
-/// The server says so of a request that it has not looked at, or its end is gone.
+/// Whether the server reports that it has not looked at the request, or its end is gone.
 fn closed_http2(error: &h2::Error) -> bool {
     let unseen = error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM);
     error.is_remote() && unseen || error.get_io().is_some_and(|error| closed(error.kind()))
@@ -64,7 +64,7 @@ fn closed(kind: io::ErrorKind) -> bool {
     [BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof].contains(&kind)
 }
 
-/// Notes for [`send`] that a connection is made.
+/// A layer that notes for [`send`] that a connection is made.
 #[derive(Clone)]
 pub(super) struct NoteConnections;
 
@@ -90,7 +90,7 @@ impl<S: Service<Request>, Request> Service<Request> for Noting<S> {
     }
 
     fn call(&mut self, request: Request) -> S::Future {
-        // Where nobody sends, nobody asks.
+        // Outside of `send`, nobody reads this.
         let _ = CONNECTS.try_with(|connects| connects.set(true));
         self.0.call(request)
     }
@@ -111,22 +111,22 @@ mod tests {
     const SETTINGS: u8 = 4;
     const GO_AWAY: u8 = 7;
 
-    /// Begins each connection of HTTP/2.
+    /// The length of the bytes that begin each connection of HTTP/2.
     const PREFACE_BYTES: usize = 24;
-    /// Acknowledges settings.
+    /// The flag that acknowledges settings.
     const ACK: u8 = 1;
-    /// Ends the headers, and the stream.
+    /// The flags that end the headers and the stream.
     const WHOLE: u8 = 5;
-    /// `:status: 200`.
+    /// The header `:status: 200`, encoded.
     const OK: &[u8] = &[0x88];
 
-    /// What the server says in the stream of a request instead of an answer.
+    /// The reaction of the server to a request, instead of an answer.
     #[derive(Debug, Clone, Copy)]
     enum Instead {
-        /// It goes away, and has looked at none but those that it answered.
+        /// It goes away, and has looked only at the requests that it answered.
         GoesAway,
         Resets(h2::Reason),
-        /// It says nothing, and its end of the connection is gone.
+        /// It closes the connection and sends nothing.
         Closes,
     }
 
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Whether the request that is not answered is said to have met a stale connection.
+    /// Whether the request that is not answered is reported as stale.
     async fn is_stale(answers: u32, instead: Instead) -> bool {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());

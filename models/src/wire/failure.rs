@@ -7,10 +7,10 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 
 use super::ApiKey;
 
-/// The most of a server's own words that is kept, in characters.
+/// The most characters of a server's own words that are kept.
 const DETAIL_CHARS_MAX: usize = 500;
 
-/// Keeps the key out of errors: a server may repeat what it was sent.
+/// Keeps the key out of errors, because a server may repeat what it was sent.
 #[derive(Clone)]
 pub(crate) struct Redaction {
     key: Option<Arc<str>>,
@@ -21,7 +21,7 @@ impl Redaction {
         Self { key: key.map(ApiKey::reveal).filter(|key| !key.is_empty()).map(Arc::from) }
     }
 
-    /// The same error in one bounded line without the key.
+    /// Returns the error with its detail in one bounded line, without the key.
     pub(crate) fn apply(&self, mut error: ModelError) -> ModelError {
         let text = match &self.key {
             Some(key) => error.detail.replace(&**key, "[key]"),
@@ -37,17 +37,17 @@ impl Redaction {
     }
 }
 
-/// The stream ended before the answer was whole.
+/// Returns the error for a stream that ended before the answer was whole.
 pub(crate) fn incomplete(why: impl Into<String>) -> ModelError {
     ModelError::new(ModelErrorKind::Incomplete, why)
 }
 
-/// What came cannot be read.
+/// Returns the error for data that cannot be read.
 pub(crate) fn malformed(why: impl Into<String>) -> ModelError {
     ModelError::new(ModelErrorKind::Malformed, why)
 }
 
-/// Nothing came in time. `begun`: whether some of the answer had come.
+/// Returns the error for a server that was silent for too long. `begun`: whether some of the answer had come.
 pub(crate) fn stalled(begun: bool) -> ModelError {
     let phase = if begun {
         "nothing came for too long in the middle of an answer"
@@ -57,7 +57,7 @@ pub(crate) fn stalled(begun: bool) -> ModelError {
     ModelError::new(ModelErrorKind::Stalled, phase)
 }
 
-/// The connection failed. `begun`: whether some of the answer had come.
+/// Returns the error for a connection that failed. `begun`: whether some of the answer had come.
 pub(crate) fn cut(error: &(dyn StdError + 'static), begun: bool) -> ModelError {
     let why = innermost(error);
     if begun {
@@ -67,7 +67,7 @@ pub(crate) fn cut(error: &(dyn StdError + 'static), begun: bool) -> ModelError {
     }
 }
 
-/// The causes, without the outermost one, which names the URL.
+/// Returns the causes of an error, without the outermost one, which names the URL.
 fn innermost(error: &(dyn StdError + 'static)) -> String {
     let mut causes = Vec::new();
     let mut next = error.source();

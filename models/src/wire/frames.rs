@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::bounds::STREAM_BYTES_MAX;
 use super::{cut, malformed, stalled};
 
-/// The frames of one answer, and the one clock that says when it has stalled.
+/// The frames of one answer, with the clock that tells when the answer has stalled.
 pub(crate) struct Frames {
     inner: SseByteStream<BoxStream<'static, Result<Bytes, Broken>>>,
     stall_timeout: Duration,
@@ -21,7 +21,7 @@ pub(crate) struct Frames {
     begun: bool,
 }
 
-/// Why no more bytes come.
+/// The reason why no more bytes come.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error("the connection failed")]
@@ -42,17 +42,17 @@ impl Frames {
         Self { inner, stall_timeout, until: Instant::now() + stall_timeout, begun: false }
     }
 
-    /// The clock begins again: somebody listens anew, or what came was a sign of life.
+    /// Restarts the clock. Called when the next event is asked for.
     pub(super) fn wind(&mut self) {
         self.until = Instant::now() + self.stall_timeout;
     }
 
-    /// What came was a part of the answer.
+    /// Notes that a part of the answer has come.
     pub(super) fn begin(&mut self) {
         self.begun = true;
     }
 
-    /// The data of the next frame that has any; a comment has none. None: the bytes are at their end.
+    /// Returns the data of the next frame that has any; a comment has none. None: the stream has ended.
     pub(super) async fn next(&mut self) -> Result<Option<String>, ModelError> {
         loop {
             let block = match timeout_at(self.until, self.inner.next()).await {

@@ -15,9 +15,9 @@ use super::connection::{NoteConnections, Unanswered, send};
 use super::frames::Frames;
 use super::{ServerSettings, cut, in_page, malformed, refused, retry_after, stalled};
 
-/// The most bytes that are read of what is no stream.
+/// The most bytes that are read of a body that is not a stream.
 const PAGE_BYTES_MAX: usize = 64 * 1024;
-/// How long the rest of what is no stream may take once its head has come: the head alone says enough.
+/// The time limit for the rest of such a body, once its head has come. The head alone says enough.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Posts requests to one address.
@@ -37,8 +37,8 @@ enum Connections {
 }
 
 impl Http {
-    /// Posts to `path` beneath the base URL, with these headers besides what every wire sends. Errors are of
-    /// kind `Configuration`.
+    /// Makes a client that posts to `path` beneath the base URL, with these headers besides those that every
+    /// wire sends. Errors are of kind `Configuration`.
     pub(crate) fn new(
         settings: &ServerSettings,
         path: &str,
@@ -56,12 +56,13 @@ impl Http {
         Ok(Self { client, url, headers: all, connect_timeout, stall_timeout })
     }
 
-    /// How long the server may say nothing.
+    /// Returns how long the server may be silent.
     pub(crate) fn stall_timeout(&self) -> Duration {
         self.stall_timeout
     }
 
-    /// Sends `body` and waits for the head of the answer; what is no stream of events is an error.
+    /// Sends `body` and waits for the head of the answer. An answer that is not a stream of events is an
+    /// error.
     pub(crate) async fn post(&self, body: String) -> Result<Frames, ModelError> {
         let answered = timeout_at(Instant::now() + self.stall_timeout, self.answered(body.into()));
         let response = answered.await.map_err(|_| stalled(false))??;
@@ -74,8 +75,9 @@ impl Http {
         }
     }
 
-    /// The head of the answer. Servers close connections that were idle for a while; a request that was just on its way there
-    /// has failed nowhere. It is sent once more, over a connection of its own, and what becomes of that counts.
+    /// Returns the head of the answer. Servers close connections that were idle for a while; a request that
+    /// was just on its way over such a connection has not failed. It is sent once more, over a new
+    /// connection, and that result counts.
     async fn answered(&self, body: Bytes) -> Result<Response, ModelError> {
         let closed = match send(self.request(&self.client, body.clone())).await {
             Ok(response) => return Ok(response),
@@ -100,7 +102,7 @@ fn client(connect_timeout: Duration, connections: Connections) -> Result<Client,
         .connector_layer(NoteConnections)
         // A redirect to another host would take the transcript and the key along.
         .redirect(Policy::none())
-        // Core alone asks again.
+        // The HTTP client retries nothing by itself.
         .retry(reqwest::retry::never());
     if connections == Connections::Fresh {
         builder = builder.pool_max_idle_per_host(0);
@@ -110,7 +112,8 @@ fn client(connect_timeout: Duration, connections: Connections) -> Result<Client,
         .map_err(|error| ModelError::new(ModelErrorKind::Configuration, format!("no HTTP client: {error}")))
 }
 
-/// Chooses the cryptography of TLS for this process, unless it has chosen. The HTTP client brings none.
+/// Chooses the cryptography of TLS for this process, unless it was chosen already. The HTTP client brings
+/// none.
 pub(super) fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
         // Somebody else may choose at the same moment; either will do.
@@ -118,7 +121,7 @@ pub(super) fn choose_cryptography() {
     }
 }
 
-/// A header that holds the key, shown nowhere.
+/// Returns a header value that holds the key and is shown nowhere.
 pub(crate) fn secret(value: &str) -> Result<HeaderValue, ModelError> {
     let mut value = HeaderValue::from_str(value).map_err(|_| {
         ModelError::new(ModelErrorKind::Configuration, "the key cannot be sent in a header".to_owned())
@@ -127,7 +130,7 @@ pub(crate) fn secret(value: &str) -> Result<HeaderValue, ModelError> {
     Ok(value)
 }
 
-/// What follows from a status that is not a success.
+/// Returns the error for a status that is not a success.
 async fn refusal(response: Response) -> ModelError {
     let status = response.status().as_u16();
     let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -138,21 +141,22 @@ async fn refusal(response: Response) -> ModelError {
     error
 }
 
-/// What follows from a success with a whole body: some servers say so what is wrong.
+/// Returns the error for a success with a whole body. Some servers report errors in this way.
 async fn no_stream(response: Response, kind: &str) -> ModelError {
     let status = response.status().as_u16();
     let words = beginning(response).await;
     in_page(status, &words).unwrap_or_else(|| malformed(format!("not a stream but {kind}: {words}")))
 }
 
-/// The content type, if it is one of what is whole and no stream. Not every server names a stream as one.
+/// Returns the content type if it is one of whole bodies. None: the body is read as a stream, because not
+/// every server labels a stream as one.
 fn page(response: &Response) -> Option<String> {
     let kind = response.headers().get(CONTENT_TYPE)?.to_str().ok()?.to_ascii_lowercase();
     let whole = kind.contains("json") && !kind.contains("ndjson") || kind.contains("html");
     whole.then_some(kind)
 }
 
-/// As much of a body as comes in time, up to a bound.
+/// Returns as much of a body as comes within [`PAGE_TIMEOUT`], up to [`PAGE_BYTES_MAX`].
 async fn beginning(mut response: Response) -> String {
     let until = Instant::now() + PAGE_TIMEOUT;
     let mut body = Vec::new();

@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-/// Whether a text is JSON from its beginning to its end: what was cut off is not, if it was an object.
+/// Whether a text is one complete JSON value. An object that was cut off is not.
 pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }

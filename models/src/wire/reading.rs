@@ -8,25 +8,25 @@ use holdover_core::model::{ModelError, ModelEvent, ModelStream};
 use super::frames::Frames;
 use super::{Redaction, incomplete};
 
-/// What one wire makes of the frames of an answer.
+/// The answer that one wire builds from frames.
 pub(crate) trait Answer: Default + Send + 'static {
-    /// The last frame of a whole stream, as errors call it.
+    /// The name of the last frame of a whole stream, for errors.
     const END: &'static str;
 
     /// Takes the next frame.
     fn take(&mut self, frame: &str) -> Result<Heard, ModelError>;
 }
 
-/// What a frame was.
+/// The meaning of a frame.
 pub(crate) enum Heard {
-    /// Nothing but a sign that the connection is open: the clock runs on.
+    /// Only a sign that the connection is open. It does not restart the clock.
     Connection,
-    /// A part of the answer, and what of it is to be shown, in order. `Finished` is the last.
+    /// A part of the answer, with the events to show, in order. `Finished` is the last.
     Part(Vec<ModelEvent>),
 }
 
-/// Reads frames up to the end of the answer or the first error. Each frame that is a part of it gives at least
-/// one event.
+/// Reads frames up to the end of the answer or the first error. Each frame that is a part of the answer gives
+/// at least one event.
 pub(crate) fn read<A: Answer>(frames: Frames, redaction: Redaction) -> ModelStream {
     let reading = Reading { frames, answer: A::default(), redaction, ready: VecDeque::new(), over: false };
     stream::unfold(reading, |mut reading| async move {

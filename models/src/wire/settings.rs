@@ -1,4 +1,4 @@
-//! What an adapter needs to reach a server.
+//! The settings of an adapter for one server.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,21 +15,23 @@ const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 /// The longest time-out that may be set, in milliseconds: an hour.
 pub(crate) const TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
 
-/// What an adapter needs to reach a model on a server. `Debug` shows neither the key nor the query of the base URL.
+/// The settings of an adapter for a model on a server. `Debug` shows neither the key nor the query of the
+/// base URL.
 #[derive(Clone)]
 pub struct ServerSettings {
     /// The model, as the server names it.
     pub model: String,
-    /// Where the server is, up to before `/chat/completions` or `/messages`. For Anthropic's wire, the `/v1` at its end may be
-    /// left out.
+    /// The address of the server, without `/chat/completions` or `/messages`. For Anthropic's wire, a `/v1`
+    /// at the end may be left out.
     pub base_url: String,
     /// The key. None: no key is sent.
     pub api_key: Option<ApiKey>,
-    /// How long it may take to connect. More than nothing, at most an hour.
+    /// The time limit to connect: more than zero, at most an hour.
     pub connect_timeout: Duration,
-    /// How long the server may say nothing, before the answer and in the middle of it. More than nothing, at
-    /// most an hour. What only keeps the connection open says nothing: a comment, and a `ping` unless the model is
-    /// writing the arguments of a call, which the service may hold back until they are whole.
+    /// The longest silence of the server, before the answer and in the middle of it: more than zero, at most
+    /// an hour. Signs that only keep the connection open do not end a silence. Such signs are comments, and
+    /// `ping` events except while the model writes the arguments of a call, which the service may hold back
+    /// until they are whole.
     pub stall_timeout: Duration,
 }
 
@@ -66,7 +68,8 @@ impl ServerSettings {
         }
     }
 
-    /// The same with a base URL that ends in a slash, or an error of kind `Configuration` that names the field.
+    /// Checks the settings. Returns them with a base URL whose path ends in a slash, or an error of kind
+    /// `Configuration` that names the field.
     pub(crate) fn checked(mut self) -> Result<Self, ModelError> {
         let refuse = |why: String| ModelError::new(ModelErrorKind::Configuration, why);
         if self.model.is_empty() {

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The most tokens that one answer can have used. A server that says more is wrong; what it says is cut here.
+/// The most tokens that one answer can have used. A higher count from a server is wrong, and is cut to this.
 const TOKENS_MAX: u64 = 1_000_000_000;
 
-/// A count so far. Servers report it once or again and again, each time repeated or raised; what is no count
-/// counts nothing and is no reason to lose an answer.
+/// A count so far. Servers report it once or repeatedly; the highest report counts. A value that is not a
+/// count is read as 0, so that no answer is lost over it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tokens(u64);
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How many bytes of the beginning, and how many of the end, of one stream are kept.
+/// The number of bytes that are kept of the beginning of a stream, and of its end.
 const HALF_BYTES: usize = 32 * 1024;
 const CHUNK_BYTES: usize = 8 * 1024;
 
@@ -34,7 +34,7 @@ impl Capture {
         self.left_out += over;
     }
 
-    /// As text; what is left out is counted between beginning and end.
+    /// Returns the output as text. A note between beginning and end says how many bytes are left out.
     pub(super) fn text(&self) -> String {
         let (first, second) = self.tail.as_slices();
         let tail = [first, second].concat();

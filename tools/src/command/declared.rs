@@ -15,20 +15,21 @@ use crate::FunctionTool;
 use crate::files::Root;
 use crate::sandbox::Exit;
 
-/// A tool that is a program. It reads the arguments of a call from its standard input, as one JSON object. All of them are
-/// there before the program starts: if the engine dies, the program still reads the whole object. What the program prints on
-/// standard output is the result. A code other than 0 fails the call, and the model is told the code and what was printed.
-/// Long output is cut in its middle.
+/// A tool that is a program. The program reads the arguments of a call from its standard input, as one JSON
+/// object. All of them are there before the program starts: if the engine dies, the program still reads the
+/// whole object. The text that the program prints on standard output is the result. A code other than 0 fails
+/// the call, and the model is told the code and what was printed. Long output is cut in its middle.
 ///
-/// It begins in the root folder, sees the environment that `run_command` sees, and these besides:
+/// The program starts in the root folder. It sees the environment variables that `run_command` gives, and
+/// these:
 ///
 /// | variable | value |
 /// |---|---|
 /// | `HOLDOVER_IDEMPOTENCY_KEY` | the same for every send of this call, and for no other call ever |
-/// | `HOLDOVER_SESSION` | the session that asks |
+/// | `HOLDOVER_SESSION` | the id of the session |
 ///
-/// It has no shell, runs beside no other call, and is not held back to the root folder. What it leaves in the
-/// background is stopped when it ends.
+/// It has no shell, runs beside no other call, and is not confined to the root folder. When it ends, what is
+/// left of its process group is killed.
 ///
 /// ```
 /// use holdover_core::tool::EffectClass;
@@ -54,48 +55,49 @@ use crate::sandbox::Exit;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandTool {
-    /// The name by which a model asks for it.
+    /// The name by which a model calls the tool.
     pub name: ToolName,
-    /// What it does, for the model.
+    /// The description of the tool, for the model.
     pub description: String,
-    /// The program and its arguments. A name without `/` is looked for in `PATH`.
+    /// The program and its arguments. A name without `/` is looked up in `PATH`.
     pub command: Vec<String>,
-    /// The JSON Schema of the arguments. Left out: it takes none.
+    /// The JSON Schema of the arguments. Left out: the tool takes none.
     #[serde(default = "no_parameters")]
     pub parameters: Map<String, Value>,
-    /// What a crash in the middle of a call means. Left out: `at_most_once`. An `idempotent` program must see
-    /// to it that a second call with the same key changes nothing more.
+    /// The consequence of a crash in the middle of a call. Left out: `at_most_once`. An `idempotent` program
+    /// must ensure that a second send with the same key changes nothing more.
     #[serde(default)]
     pub effect: EffectClass,
-    /// Whether a person is asked unless a rule says otherwise, and a crash never starts it.
+    /// Whether the tool is dangerous: a person must approve its calls unless a rule says otherwise, and
+    /// recovery after a crash starts none of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
-    /// After how many seconds it is stopped; `"none"`: never. Left out: a little before the agent's limit for a
-    /// call.
+    /// The number of seconds after which the program is stopped; `"none"`: never. Left out: a little before
+    /// the agent's limit for a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<Bound>,
 }
 
-/// Why a declared tool cannot be.
+/// The reason why a declared tool is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidCommandTool {
-    /// Model providers take few names.
+    /// Model providers refuse the name.
     #[error("tool {0:?}: name: providers take 1 to 64 letters, digits, _ and - alone")]
     Name(ToolName),
     /// No program is named.
     #[error("tool {0}: command: is empty")]
     NoProgram(ToolName),
-    /// Model providers take objects alone.
+    /// The schema is not that of an object, and model providers take nothing else.
     #[error("tool {0}: parameters: type is not \"object\"")]
     NoObject(ToolName),
-    /// It could do nothing.
+    /// The time limit is zero.
     #[error("tool {0}: timeout_seconds: is zero")]
     NoTime(ToolName),
 }
 
 impl CommandTool {
-    /// Whether it can be a tool.
+    /// Checks that the declaration is valid.
     pub fn check(&self) -> Result<(), InvalidCommandTool> {
         if self.name.check_new().is_err() {
             return Err(InvalidCommandTool::Name(self.name.clone()));
@@ -119,7 +121,7 @@ fn no_parameters() -> Map<String, Value> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// The tool that `declared` describes, on `root`.
+/// Returns the tool that `declared` describes, on `root`.
 pub(crate) fn tool(
     declared: &CommandTool,
     root: Root,
@@ -158,7 +160,7 @@ pub(crate) fn tool(
     Ok(Arc::new(tool))
 }
 
-/// What it printed if it ended well, else a failure.
+/// Returns what the program printed on standard output if it ended with code 0, else a failure.
 fn outcome(finished: &Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
     let [stdout, stderr] = finished.texts();
     match finished.exit() {

@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// The process group of a command. Dropping it kills whatever is left of the group.
 ///
-/// A process that moved to a group of its own (`setsid`) is out of its reach.
+/// It does not reach a process that moved to a group of its own (`setsid`).
 pub(super) struct Group(Option<Pid>);
 
 impl Group {
@@ -13,10 +13,10 @@ impl Group {
         Self(i32::try_from(id).ok().and_then(Pid::from_raw))
     }
 
-    /// Kills all of it, once: its number may belong to others as soon as the last of it is gone.
+    /// Kills the whole group, once: after its last process is gone, its number may belong to another group.
     pub(super) fn kill(&mut self) {
         if let Some(group) = self.0.take() {
-            // An error says that nobody is left.
+            // An error means that no process is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }

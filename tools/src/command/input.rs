@@ -4,16 +4,16 @@ use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::process::Stdio;
 
-/// A standard input that holds exactly `bytes`: an anonymous file, written before the program starts.
+/// Returns a standard input that holds exactly `bytes`: an anonymous file, written before the program starts.
 ///
-/// A pipe is filled while the program reads. If this process died meanwhile, the program would read a part of its input, take
-/// that for the whole, and act on it.
+/// A pipe would be filled while the program reads. If this process died meanwhile, the program would read a
+/// part of its input, take it for the whole, and act on it.
 pub(super) fn whole(bytes: &[u8]) -> io::Result<Stdio> {
     Ok(written(anonymous()?, bytes)?.into())
 }
 
-/// A file without a name: in memory where the system offers that, so that no secret is written to a disk, else in the
-/// temporary folder.
+/// Returns a file without a name. It is in memory where the system offers that, so that no secret is written
+/// to a disk; otherwise it is in the temporary folder.
 fn anonymous() -> io::Result<File> {
     #[cfg(target_os = "linux")]
     if let Ok(file) = in_memory() {
@@ -29,7 +29,7 @@ fn in_memory() -> io::Result<File> {
     Ok(memfd_create("holdover-input", flags)?.into())
 }
 
-/// The file with `bytes` in it, rewound. A file in memory is sealed: nobody changes it any more.
+/// Writes `bytes` to the file, and rewinds it. A file in memory is sealed, so that nobody can change it.
 fn written(mut file: File, bytes: &[u8]) -> io::Result<File> {
     file.write_all(bytes)?;
     file.rewind()?;

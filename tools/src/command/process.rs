@@ -16,20 +16,23 @@ use super::group::Group;
 use crate::files::Root;
 use crate::sandbox::Exit;
 
-/// How much earlier than its call a process is stopped, so that there is time to say so.
+/// A process is stopped earlier than its call would be, by this time at most, so that there is time to report
+/// it.
 pub(super) const MARGIN_MAX: Duration = Duration::from_secs(2);
-/// How long to wait for the rest of the output once the process has ended.
+/// The longest wait for the rest of the output after the process has ended.
 const DRAIN: Duration = Duration::from_millis(500);
-/// The environment that a process sees: nothing that is usually secret.
+/// The environment variables that a process sees. None of them is usually secret.
 const ENVIRONMENT: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
-/// How long a process may take whose call may take `call`; none: for ever.
+/// Returns the time limit of a process, from that of its call: earlier by [`MARGIN_MAX`], or by a quarter if
+/// that is less. None: for ever.
 pub(super) fn limit_of(call: Option<Duration>) -> Duration {
     call.map_or(Duration::MAX, |call| call.saturating_sub(MARGIN_MAX.min(call / 4)))
 }
 
-/// Makes `command` begin in the root, in a group of its own, with the usual environment and `more` of ours.
+/// Makes `command` start in the root folder, in a process group of its own, with the usual environment
+/// variables and those named in `more`.
 pub(super) fn confine(command: &mut Command, root: &Root, more: &[String]) {
     let names = ENVIRONMENT.iter().copied().chain(more.iter().map(String::as_str));
     command
@@ -40,7 +43,7 @@ pub(super) fn confine(command: &mut Command, root: &Root, more: &[String]) {
     in_group(command);
 }
 
-/// Makes `command` begin in a group of its own, with nothing to read and its output kept.
+/// Makes `command` start in a process group of its own, with empty standard input and captured output.
 pub(crate) fn in_group(command: &mut Command) {
     command
         .stdin(Stdio::null())
@@ -52,14 +55,14 @@ pub(crate) fn in_group(command: &mut Command) {
 
 /// How a process ended, and what it printed.
 pub(crate) struct Finished {
-    /// None: its time was over, and it was killed.
+    /// None: the process was killed when its time was over.
     status: Option<ExitStatus>,
     stdout: Capture,
     stderr: Capture,
 }
 
-/// Runs `command` for up to `limit`. Its process group is killed when it ends, when its time is over, and when this
-/// future is dropped.
+/// Runs `command` for up to `limit`. Its process group is killed when it ends, when its time is over, and
+/// when this future is dropped.
 pub(super) async fn run(mut command: Command, limit: Duration) -> Result<Finished, ToolError> {
     let child = command.spawn().map_err(|error| {
         let program = command.as_std().get_program().to_string_lossy().into_owned();
@@ -68,7 +71,7 @@ pub(super) async fn run(mut command: Command, limit: Duration) -> Result<Finishe
     watch(child, limit).await
 }
 
-/// The same of a process that was just begun, at the head of its group.
+/// Does the same as [`run`] for a process that was just started and leads its group.
 pub(crate) async fn watch(mut child: Child, limit: Duration) -> Result<Finished, ToolError> {
     let mut group = child.id().map(Group::led_by);
     let streams = (child.stdout.take(), child.stderr.take());
@@ -89,16 +92,16 @@ pub(crate) async fn watch(mut child: Child, limit: Duration) -> Result<Finished,
             }
         })
         .await;
-        // The leader may have left others behind: they go too, whatever the end was.
+        // The leader may have left other processes behind. They are killed too, however it ended.
         if let Some(group) = &mut group {
             group.kill();
         }
         if ended.is_err() {
-            // It was killed; nothing is left but to take note of it.
+            // The process was killed. This only collects its status.
             let _ = child.wait().await;
         }
         if !read_to_end {
-            // Somebody out of the group's reach may hold the pipes open.
+            // A process outside the group may hold the pipes open.
             let _ = timeout(DRAIN, talking).await;
         }
         ended
@@ -122,18 +125,18 @@ impl Finished {
         match self.status.map(|status| (status.code(), status.signal())) {
             None => Exit::TimeOver,
             Some((Some(code), _)) => Exit::Code(code),
-            // Of what ended without a code, the system tells the signal.
+            // If a process ended without a code, the system reports the signal.
             Some((None, signal)) => Exit::Signal(signal.unwrap_or_default()),
         }
     }
 
-    /// What it printed on standard output and on standard error.
+    /// Returns the standard output and the standard error.
     pub(crate) fn texts(&self) -> [String; 2] {
         [self.stdout.text(), self.stderr.text()]
     }
 }
 
-/// What a model is told of a process that ended, or was stopped after `limit`.
+/// Describes to a model a process that ended, or that was stopped after `limit`.
 pub(crate) fn told(exit: Exit, stdout: &str, stderr: &str, limit: Duration) -> Result<ToolOutput, ToolError> {
     let printed = printed(stdout, stderr);
     match exit {
@@ -154,7 +157,7 @@ fn printed(stdout: &str, stderr: &str) -> String {
     text
 }
 
-/// What is said of a process whose time was over.
+/// Returns the failure for a process whose time was over.
 fn stopped_after(limit: Duration, printed: &str) -> ToolError {
     ToolError::Failed(format!(
         "stopped after {} s: its time was over; it may have done part of its work{printed}",

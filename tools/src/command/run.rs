@@ -13,9 +13,9 @@ use super::process::{MARGIN_MAX, confine, limit_of, run, told};
 use crate::FunctionTool;
 use crate::files::{RelativePath, Root};
 
-/// How long a command may take if the model says nothing.
+/// The time limit of a command in seconds, if the model gives none.
 const SECONDS_DEFAULT: u64 = 120;
-/// How long a command may take at most.
+/// The longest time limit of a command, in seconds.
 const SECONDS_MAX: u64 = 600;
 
 #[derive(Deserialize, JsonSchema)]
@@ -39,8 +39,8 @@ pub(crate) struct RunCommand {
 /// Runs a program or a shell line in the root folder. Its process group is killed when it ends, when its
 /// time is over, and when the call is dropped.
 ///
-/// `at_most_once` and dangerous: nobody knows what a command does. It is not held back to the root folder;
-/// the gate decides whether it runs.
+/// `at_most_once` and dangerous, because nobody knows what a command does. It is not confined to the root
+/// folder; the gate decides whether it runs.
 pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) -> FunctionTool<RunCommand> {
     FunctionTool::new(
         name,
@@ -65,13 +65,13 @@ pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) 
 }
 
 impl RunCommand {
-    /// How long it may take, in a call that may take `call`.
+    /// Returns the time limit of the command, in a call with the time limit `call`.
     pub(crate) fn limit(&self, call: Option<Duration>) -> Duration {
         let seconds = self.timeout_seconds.unwrap_or(SECONDS_DEFAULT).clamp(1, SECONDS_MAX);
         limit_of(call).min(Duration::from_secs(seconds))
     }
 
-    /// The program that is asked for, and its arguments.
+    /// Returns the program and its arguments.
     pub(crate) fn line(&self) -> Result<(String, Vec<String>), ToolError> {
         let fail = |why: &str| Err(ToolError::Failed(why.to_owned()));
         match (&self.command, &self.program) {
@@ -95,7 +95,7 @@ fn prepare(asked: &RunCommand, root: &Root, environment: &[String]) -> Result<Co
     Ok(command)
 }
 
-/// The folder that `text` names, relative to the root and without links.
+/// Returns the folder that `text` names, relative to the root and without links.
 pub(crate) fn folder_in(root: &Root, text: &str) -> Result<PathBuf, ToolError> {
     let folder = RelativePath::parse(text)?;
     if folder.is_root() {
@@ -156,7 +156,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_allowed_environment_is_seen() {
-        // Cargo sets these for its tests; no command asked for them.
+        // Cargo sets these variables for its tests. They are not among the usual ones.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let fixture = Fixture::new(&[]);
         let seen = fixture.run("run_command", json!({ "program": "env" })).await.unwrap();
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(end, Ok(ToolOutput::text("exit code 0\nstdout:\nholdover-tools").into()));
     }
 
-    /// A child in the background that holds a pipe open for as long as it lives, and writes `late` if it is
-    /// not killed. What `sh` does meanwhile is `then`.
+    /// A child in the background, which holds a pipe open as long as it lives, and makes the file `late` if
+    /// it is not killed. Meanwhile `sh` runs `then`.
     fn with_child(then: &str, timeout_seconds: u64) -> Value {
         json!({
             "command": format!("(exec 3>pipe; echo started >&3; touch seen; sleep 30; touch late) & {then}"),
@@ -194,8 +194,8 @@ mod tests {
         (reader, has_started)
     }
 
-    /// The pipe ended, hence all processes that held it are dead; had they ended by themselves, `late`
-    /// would be there.
+    /// The pipe ended, so all processes that held it are dead. If they had ended by themselves, `late` would
+    /// be there.
     fn check_killed(reader: JoinHandle<String>, folder: &Path) {
         assert_eq!(reader.join().unwrap(), "started\n");
         assert!(!folder.join("late").exists());

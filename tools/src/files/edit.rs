@@ -29,11 +29,11 @@ pub(crate) struct EditFile {
     replace_all: bool,
 }
 
-/// Replaces an exact text in a file; without `replace_all` it must occur exactly once.
+/// Replaces an exact text in a file. Without `replace_all`, the text must occur exactly once.
 ///
-/// `at_most_once`: done twice it is not the same as once. If the new text contains the old one, a second
-/// run replaces again; if not, a second run fails although the first one worked, and the file itself does
-/// not tell the two apart. In doubt the model reads the file and sees.
+/// `at_most_once`, because two sends do not give the same as one. If the new text contains the old one, a
+/// second send replaces again. If not, a second send fails although the first one worked, and the file does
+/// not show which of the two happened. When a call is in doubt, the model reads the file to see.
 pub(crate) fn edit_file(name: ToolName, root: Root) -> FunctionTool<EditFile> {
     let touched = root.clone();
     FunctionTool::new(
@@ -62,7 +62,8 @@ fn edit(root: &Root, asked: &EditFile, call: &str, dropped: &Dropped) -> Result<
     change(root, asked, &path, &text, call, dropped)
 }
 
-/// Replaces in `text`, which was read of the file just now, and writes it back.
+/// Replaces the old text in `text`, which was just read from the file, and writes the file. Fails if the file
+/// has changed since.
 fn change(
     root: &Root,
     asked: &EditFile,
@@ -77,7 +78,7 @@ fn change(
         return fail("old_text does not occur in it");
     };
     let count = text.matches(old).count();
-    // Occurrences that overlap count once but are as ambiguous.
+    // Overlapping occurrences count as one, but are just as ambiguous.
     if !asked.replace_all && text.rfind(old) != Some(first) {
         let count = count.max(2);
         return fail(&format!(
@@ -89,7 +90,7 @@ fn change(
         return fail(&format!("it would become larger than {FILE_BYTES_MAX} bytes"));
     }
     let new = text.replace(old, &asked.new_text);
-    // Whoever else writes to it, by another name or from outside, is not overwritten.
+    // A change that somebody else has made since, by another name or from outside, is not overwritten.
     let unchanged = || {
         if read_whole(root, path)? == text {
             return Ok(());
@@ -104,7 +105,8 @@ fn change(
     }))
 }
 
-/// How many bytes a text has once `count` occurrences of `old` bytes are `new` bytes each. None: too many to count.
+/// Returns the length in bytes of a text after `count` occurrences of `old` bytes become `new` bytes each.
+/// None: the number is too large.
 fn length_after(text: usize, count: usize, old: usize, new: usize) -> Option<usize> {
     text.checked_sub(count.checked_mul(old)?)?.checked_add(count.checked_mul(new)?)
 }

@@ -15,7 +15,7 @@ use crate::blocking::{Dropped, blocking};
 
 /// The most entries of one listing.
 const ENTRIES_MAX: usize = 1000;
-/// About the most bytes of one listing.
+/// The approximate limit on the bytes of one listing.
 const LISTING_BYTES_MAX: usize = 128 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ pub(crate) struct ListFiles {
     recursive: bool,
 }
 
-/// Lists a folder: one line an entry, sorted, at most [`ENTRIES_MAX`].
+/// Lists a folder: one line for each entry, sorted, at most [`ENTRIES_MAX`] entries.
 pub(crate) fn list_files(name: ToolName, root: Root) -> FunctionTool<ListFiles> {
     let touched = root.clone();
     FunctionTool::new(

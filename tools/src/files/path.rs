@@ -10,7 +10,8 @@ const PATH_BYTES_MAX: usize = 4096;
 
 /// A path beneath the root: components joined by `/`, without `.` and `..`; empty for the root itself.
 ///
-/// It names a place; that the place lies beneath the root whatever links do is the root handle's promise.
+/// It only names a place. The handle of the root ensures that the place lies beneath the root, whatever links
+/// do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RelativePath(String);
 
@@ -46,7 +47,7 @@ impl RelativePath {
         Ok(Self(normal))
     }
 
-    /// The same for a file, which the root itself is not.
+    /// Normalises the path of a file, and refuses the root itself, which is not a file.
     pub(crate) fn parse_file(text: &str) -> Result<Self, ToolError> {
         let path = Self::parse(text)?;
         if path.is_root() {
@@ -59,7 +60,7 @@ impl RelativePath {
         self.0.is_empty()
     }
 
-    /// As the operating system takes it, relative to the root's handle.
+    /// Returns the path for the operating system, relative to the root's handle.
     pub(crate) fn as_path(&self) -> &Path {
         Path::new(if self.0.is_empty() { "." } else { &self.0 })
     }

@@ -13,7 +13,7 @@ use super::root::{Root, failed};
 use crate::FunctionTool;
 use crate::blocking::{Dropped, blocking};
 
-/// The most bytes of a file that one call shows.
+/// The most bytes of a text file that one call shows.
 const READ_BYTES_MAX: usize = 128 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +29,8 @@ pub(crate) struct ReadFile {
     to_line: Option<u64>,
 }
 
-/// Reads a picture, or a text file, or some of its lines: at most [`READ_BYTES_MAX`] bytes, and says where it was cut.
+/// Reads a picture, a text file, or some lines of a text file. Shows at most [`READ_BYTES_MAX`] bytes of
+/// text, and says where it was cut. A picture may have [`IMAGE_BYTES_MAX`] bytes.
 pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
     let touched = root.clone();
     FunctionTool::new(
@@ -45,7 +46,7 @@ pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
     .resources(move |asked| touched.file(&asked.path, Access::Read))
 }
 
-/// The file at `path`, cut like a call of the tool cuts it.
+/// Reads the file at `path`, cut as in a call of the tool.
 pub(crate) fn read_whole(root: &Root, path: &str, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
     read(root, &ReadFile { path: path.to_owned(), from_line: None, to_line: None }, dropped)
 }
@@ -91,7 +92,7 @@ fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, 
     Ok(ToolOutput::text(text))
 }
 
-/// What is shown of a file that is a picture, as far as its first bytes say.
+/// Returns the picture in a file. None: its first bytes are not those of a picture.
 fn picture(reader: &mut impl BufRead, path: &RelativePath) -> Result<Option<ToolOutput>, ToolError> {
     let begins = reader.fill_buf().map_err(|error| failed(path, &error))?;
     if ImageType::of(begins).is_none() {
@@ -132,7 +133,7 @@ impl LinesError {
     }
 }
 
-/// Skips a line, however long; false: there is none.
+/// Skips a line of any length. False: there is none.
 fn skip_line(reader: &mut impl BufRead, dropped: &Dropped) -> Result<bool, LinesError> {
     let mut any = false;
     loop {
@@ -151,8 +152,8 @@ fn skip_line(reader: &mut impl BufRead, dropped: &Dropped) -> Result<bool, Lines
     }
 }
 
-/// Reads the lines `from..=to`, of which the next is `from`: whole ones, unless already the first is too
-/// long.
+/// Reads the lines `from..=to`; the next line of the reader is `from`. Reads only whole lines, unless the
+/// first one is too long.
 fn read_lines(reader: &mut impl BufRead, from: u64, to: u64, dropped: &Dropped) -> Result<Shown, LinesError> {
     let mut bytes = Vec::new();
     let mut line = from;
@@ -184,7 +185,7 @@ fn whole_characters(bytes: &[u8], at: usize) -> usize {
     (at.saturating_sub(3)..=at).rev().find(|&at| bytes.get(at).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(at)
 }
 
-/// The bytes as text, or why they are none.
+/// Returns the bytes as text, or an error if they are not UTF-8 or contain a NUL.
 pub(super) fn to_text(path: &RelativePath, bytes: Vec<u8>) -> Result<String, ToolError> {
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),

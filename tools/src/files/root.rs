@@ -12,10 +12,10 @@ use holdover_core::tool::{Access, ResourceProfile, ToolError};
 
 use super::path::RelativePath;
 
-/// The folder that the tools see. Every path is resolved beneath an open handle of it, by the operating
-/// system where it can do so, else component by component: nothing leads out.
+/// The folder that the file tools see. Every path is resolved beneath an open handle of this folder: by the
+/// operating system where it can do so, otherwise component by component. No path leads out.
 ///
-/// A command that is run in it is not held back by this: it may do whatever its user may.
+/// This does not confine a command that is run in the folder: it may do whatever its user may.
 #[derive(Clone)]
 pub struct Root(Arc<Inner>);
 
@@ -31,7 +31,7 @@ struct Inner {
 pub struct RootError {
     /// The folder.
     pub path: PathBuf,
-    /// Why not.
+    /// The reason.
     pub source: io::Error,
 }
 
@@ -79,7 +79,8 @@ impl Root {
         Ok((file, metadata))
     }
 
-    /// Touching this one file, whatever link leads to it: `file:/src/main.rs`.
+    /// Returns the profile of a call that touches this one file, whatever link leads to it:
+    /// `file:/src/main.rs`. An invalid path is serial.
     pub(crate) fn file(&self, text: &str, access: Access) -> ResourceProfile {
         match RelativePath::parse(text) {
             Ok(path) => ResourceProfile::key(format!("file:/{}", self.place(&path)), access),
@@ -87,7 +88,8 @@ impl Root {
         }
     }
 
-    /// Touching this and all beneath it: `file:/src/`.
+    /// Returns the profile of a call that touches this and everything beneath it: `file:/src/`. An invalid
+    /// path is serial.
     pub(crate) fn tree(&self, text: &str, access: Access) -> ResourceProfile {
         match RelativePath::parse(text).map(|path| self.place(&path)) {
             Ok(place) if place.is_empty() => ResourceProfile::key("file:/", access),
@@ -96,8 +98,8 @@ impl Root {
         }
     }
 
-    /// The place that `path` names: two paths that lead to one file name one place. What does not exist yet, or
-    /// leads out, is taken by its name beneath what does exist.
+    /// Returns the place that `path` names: two paths to the same file have the same place. A part that does
+    /// not exist yet, or leads out, keeps its name beneath the part that exists.
     fn place(&self, path: &RelativePath) -> String {
         let found = path.as_path().ancestors().find_map(|above| {
             let above_or_root = if above.as_os_str().is_empty() { Path::new(".") } else { above };
@@ -112,7 +114,7 @@ impl Root {
         names.collect::<Vec<_>>().join("/")
     }
 
-    /// Where `path` really is, relative to the root and without symbolic links.
+    /// Returns the real location of `path`, relative to the root and without symbolic links.
     pub(crate) fn resolve(&self, path: &RelativePath) -> Result<PathBuf, ToolError> {
         self.dir().canonicalize(path.as_path()).map_err(|error| failed(path, &error))
     }
@@ -124,7 +126,7 @@ impl fmt::Debug for Root {
     }
 }
 
-/// Refuses what is not a regular file.
+/// Refuses anything but a regular file.
 pub(crate) fn check_is_file(path: &RelativePath, metadata: &Metadata) -> Result<(), ToolError> {
     if metadata.is_file() {
         Ok(())
@@ -135,9 +137,9 @@ pub(crate) fn check_is_file(path: &RelativePath, metadata: &Metadata) -> Result<
     }
 }
 
-/// What the model is told of an error of the operating system.
+/// Describes an error of the operating system to the model.
 pub(crate) fn failed(path: &RelativePath, error: &io::Error) -> ToolError {
-    // The handle refuses to lead out with an error that no system call gave.
+    // For a path that leads out, the handle gives an error that does not come from a system call.
     let leads_out = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
     let why = if leads_out {
         "leads out of the root folder".to_owned()

@@ -17,9 +17,9 @@ use crate::blocking::{Dropped, blocking};
 
 /// The most matching lines of one search.
 const MATCHES_MAX: usize = 200;
-/// About the most bytes that one search shows.
+/// The approximate limit on the bytes that one search shows.
 const SHOWN_BYTES_MAX: usize = 256 * 1024;
-/// The most files that one search opens.
+/// The most files that one search reads.
 const FILES_MAX: usize = 20_000;
 /// The largest file that is searched, in bytes.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -27,7 +27,7 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const TOTAL_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// The most characters of a matching line that are shown.
 const LINE_CHARS_MAX: usize = 300;
-/// How large a compiled expression may be, in bytes.
+/// The largest compiled expression, in bytes.
 const REGEX_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
@@ -50,7 +50,8 @@ pub(crate) struct SearchFiles {
     file_name: Option<String>,
 }
 
-/// Finds lines in the files of a folder and of all folders beneath it, in a settled order, bounded.
+/// Finds matching lines in the files of a folder and of all folders beneath it, in a fixed order and within
+/// bounds.
 pub(crate) fn search_files(name: ToolName, root: Root) -> FunctionTool<SearchFiles> {
     let touched = root.clone();
     FunctionTool::new(
@@ -74,7 +75,7 @@ fn search(root: &Root, asked: &SearchFiles, dropped: &Dropped) -> Result<ToolOut
     let metadata =
         root.dir().metadata(start.as_path()).map_err(|error| super::root::failed(&start, &error))?;
     if !metadata.is_dir() {
-        // Its errors are told, unlike those of a file that a walk met.
+        // Errors of this file are reported. Errors of a file that a walk meets are not.
         let (file, metadata) = root.open_file(&start)?;
         found.search(&start.to_string(), metadata.len(), file, &pattern);
         return Ok(ToolOutput::text(found.text()));
@@ -96,7 +97,7 @@ fn search(root: &Root, asked: &SearchFiles, dropped: &Dropped) -> Result<ToolOut
     Ok(ToolOutput::text(found.text()))
 }
 
-/// What a search has found so far.
+/// The findings of a search so far.
 #[derive(Default)]
 struct Found {
     lines: String,
@@ -166,7 +167,7 @@ fn compile(field: &str, text: &str, is_regex: bool, ignore_case: bool) -> Result
     let source = if is_regex { text.to_owned() } else { regex::escape(text) };
     RegexBuilder::new(&source).case_insensitive(ignore_case).size_limit(REGEX_BYTES_MAX).build().map_err(
         |error| {
-            // The last line says what is wrong; those before draw it.
+            // The last line says what is wrong. The lines before it draw the place.
             let why = error.to_string();
             let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             ToolError::Failed(format!("{field} {text:?} is not a regular expression: {why}"))

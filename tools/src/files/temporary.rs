@@ -8,27 +8,28 @@ use cap_std::fs::{Dir, OpenOptions, Permissions};
 use holdover_core::payload::Digest;
 use uuid::Uuid;
 
-/// How the name of every one of them begins. No walk shows such a file.
+/// The prefix of the names of all temporary files. No walk shows such a file.
 const PREFIX: &str = ".holdover-tmp-";
-/// Nobody writes for so long: what is older was left behind by a process that was killed.
+/// The age after which a temporary file counts as left behind by a process that was killed. No write takes so
+/// long.
 const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
-/// The most entries of a folder that are looked at for what was left behind.
+/// The most entries of a folder that are searched for such files.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Whether this is the name of a file that is being written.
+/// Whether this is the name of a temporary file.
 pub(super) fn is_temporary(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(PREFIX.as_bytes())
 }
 
-/// How the names of one call's files begin, whoever runs it.
+/// Returns the prefix of the names of one call's files. It is the same for every send of the call.
 fn prefix_of(call: &str) -> String {
     let digest = Digest::of(call.as_bytes()).to_string();
     let short: String = digest.chars().filter(char::is_ascii_hexdigit).take(16).collect();
     format!("{PREFIX}{short}-")
 }
 
-/// Removes what was left behind in a folder: by this call, of which only one run may write, or long ago. What
-/// cannot be removed stays.
+/// Removes temporary files that were left behind in a folder: those of this call, since only one send of it
+/// may write at a time, and those older than [`LEFT_AFTER`]. A file that cannot be removed stays.
 pub(super) fn remove_leftovers(folder: &Dir, call: &str, now: SystemTime) {
     let own = prefix_of(call);
     let Ok(entries) = folder.entries() else { return };
@@ -46,7 +47,8 @@ pub(super) fn remove_leftovers(folder: &Dir, call: &str, now: SystemTime) {
     }
 }
 
-/// A file that goes away unless it is renamed, or unless its process is killed.
+/// A file that is removed when this is dropped, unless it was renamed. It stays behind if the process is
+/// killed.
 pub(super) struct Temporary<'a> {
     folder: &'a Dir,
     name: String,
@@ -59,7 +61,7 @@ impl<'a> Temporary<'a> {
         bytes: &[u8],
         permissions: Option<Permissions>,
     ) -> io::Result<Self> {
-        // The name is drawn anew each time: a run that lost its session may still be writing its own.
+        // The name is new each time: a run that lost its session may still be writing to its own file.
         let name = format!("{}{}", prefix_of(call), Uuid::new_v4().simple());
         let mut file = folder.open_with(&name, OpenOptions::new().write(true).create_new(true))?;
         let this = Self { folder, name };
@@ -107,13 +109,13 @@ mod tests {
         names
     }
 
-    /// Not a test of its own: what a process does that is killed in the middle of a write of the call `k1`.
+    /// Not a test of its own: the process that is killed in the middle of a write of the call `k1`.
     #[test]
     fn killed_in_the_middle() {
         let Some(folder) = std::env::var_os(FOLDER) else { return };
         let dir = Dir::open_ambient_dir(folder, cap_std::ambient_authority()).unwrap();
         let _temporary = Temporary::create(&dir, "k1", b"half", None).unwrap();
-        // Past the test harness, which keeps what tests print.
+        // Written past the test harness, which keeps what tests print.
         std::io::stdout().write_all(b"written\n").unwrap();
         loop {
             std::thread::park();

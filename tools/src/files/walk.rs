@@ -11,18 +11,18 @@ use super::root::{Root, failed};
 use super::temporary::is_temporary;
 use crate::blocking::Dropped;
 
-/// The deepest folder that a walk enters, counted from where it starts.
+/// The deepest level of folders that a walk enters. The folder where it starts is level 1.
 const DEPTH_MAX: usize = 64;
 /// The most entries of one folder that a walk looks at.
 const FOLDER_ENTRIES_MAX: usize = 50_000;
-/// What a caller says when a walk left something out.
+/// The note for the model when a walk left something out.
 pub(super) const LEFT_OUT: &str = "[cut: a folder is too full or too deep to be looked at whole]";
-/// Never entered: its files are not for reading, and are many.
+/// A walk leaves out entries of this name: there are many files in it, and they are not for reading.
 const SKIPPED_FOLDER: &str = ".git";
 
-/// What a walk meets.
+/// An entry that a walk meets.
 pub(super) struct Entry {
-    /// Relative to the root.
+    /// The path, relative to the root.
     pub(super) path: PathBuf,
     pub(super) kind: Kind,
 }
@@ -41,8 +41,8 @@ pub(super) enum Go {
     Stop,
 }
 
-/// Visits what lies in the folder `start`, by name, a folder before what lies in it; with `recursive`, in
-/// the folders beneath it as well. Tells whether it left anything out because there was too much of it.
+/// Visits the entries of the folder `start` by name, a folder before its own entries; with `recursive`, also
+/// those of the folders beneath it. True: a bound made it leave something out.
 pub(super) fn walk(
     root: &Root,
     start: &RelativePath,
@@ -66,7 +66,7 @@ pub(super) fn walk(
             walk.left_out = true;
             continue;
         }
-        // It may be gone by now, or closed to us: then there is nothing in it.
+        // The folder may be gone by now, or not readable. It then counts as empty.
         let _ = walk.enter(&entry.path, depth + 1);
     }
     Ok(walk.left_out)
@@ -74,7 +74,7 @@ pub(super) fn walk(
 
 struct Walk<'a> {
     root: &'a Root,
-    /// What is still to be visited, last first, with its depth.
+    /// The entries that are still to be visited, last first, with their depth.
     ahead: Vec<(Entry, usize)>,
     left_out: bool,
 }
@@ -103,7 +103,7 @@ impl Walk<'_> {
     }
 }
 
-/// None: it went away.
+/// Returns the kind of an entry. None: the entry is gone.
 fn kind_of(entry: &DirEntry) -> Option<Kind> {
     let kind = entry.file_type().ok()?;
     Some(if kind.is_dir() {

@@ -28,9 +28,9 @@ pub(crate) struct WriteFile {
     content: String,
 }
 
-/// Creates or replaces a file: whoever reads it sees the old content or the new, never a part.
+/// Creates or replaces a file. A reader sees the old content or the new, never a part.
 ///
-/// `idempotent`: the same bytes again are the same file.
+/// `idempotent`: writing the same bytes again gives the same file.
 pub(crate) fn write_file(name: ToolName, root: Root) -> FunctionTool<WriteFile> {
     let touched = root.clone();
     FunctionTool::new(
@@ -51,11 +51,13 @@ pub(crate) fn write_file(name: ToolName, root: Root) -> FunctionTool<WriteFile> 
     .resources(move |asked| touched.file(&asked.path, Access::Write))
 }
 
-/// Writes `bytes` to `path` by a temporary file beside it and a rename, both synced, so that a result
-/// that is committed afterwards speaks of a file that is there. Tells whether the file is new. A link
-/// that stays inside the root is kept, and so is who may read, write and run a file that is replaced. What
-/// `call`, by its idempotency key, left behind when it was killed is removed. `unless` is asked last, and may
-/// still refuse.
+/// Writes `bytes` to `path` through a temporary file beside it and a rename. Both are synced, so once this
+/// returns `Ok`, the file survives a crash. True: the file is new. A link that stays inside the root is kept,
+/// and so are the read, write and execute permissions of a file that is replaced. Removes temporary files
+/// that an earlier send of `call`, an idempotency key, left behind, and old ones of other calls. Calls
+/// `unless` right before the rename; its error stops the write.
+///
+/// [`ToolError::Lost`]: the file was renamed, but its folder could not be synced.
 pub(super) fn write_atomically(
     root: &Root,
     path: &RelativePath,
@@ -81,7 +83,7 @@ pub(super) fn write_atomically(
     if made && !root.dir().is_dir(folder) {
         root.dir().create_dir_all(folder).and_then(|()| sync_above(root.dir(), folder)).map_err(fail)?;
     }
-    // From here on everything happens in this one open folder, wherever it may be moved.
+    // From here on, everything happens in this one open folder, even if it is moved.
     let folder = root.dir().open_dir(folder).map_err(fail)?;
     remove_leftovers(&folder, call, SystemTime::now());
     let temporary = Temporary::create(&folder, call, bytes, permissions).map_err(fail)?;
@@ -93,8 +95,8 @@ pub(super) fn write_atomically(
     Ok(made)
 }
 
-/// Refuses what belongs to a repository itself: its hooks and settings are run by whoever uses it next, and no
-/// gate is asked then.
+/// Refuses a path that is or lies in `.git`: hooks and settings there take effect when somebody uses the
+/// repository next, and no gate is asked then.
 fn refuse_repository(root: &Root, path: &RelativePath, target: &Path) -> Result<(), ToolError> {
     let real = target.ancestors().skip(1).find_map(|above| root.dir().canonicalize(above).ok());
     let lies_in = |place: &Path| place.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
@@ -104,7 +106,8 @@ fn refuse_repository(root: &Root, path: &RelativePath, target: &Path) -> Result<
     Ok(())
 }
 
-/// Makes new folders last: each folder above `folder` remembers the one beneath it.
+/// Syncs every folder above `folder`, so that new folders survive a crash: each folder stores the entry of
+/// the one beneath it.
 fn sync_above(dir: &Dir, folder: &Path) -> io::Result<()> {
     for above in folder.ancestors().skip(1) {
         sync(dir, if above.as_os_str().is_empty() { Path::new(".") } else { above })?;
@@ -116,7 +119,8 @@ fn sync(dir: &Dir, folder: &Path) -> io::Result<()> {
     dir.open(folder)?.sync_all()
 }
 
-/// Where to write, without symbolic links, and what permissions the file there has. None: there is none.
+/// Returns the path to write to, which is not a symbolic link itself, and the permissions of the file there.
+/// No permissions: there is no file.
 fn target_of(root: &Root, path: &RelativePath) -> Result<(PathBuf, Option<Permissions>), ToolError> {
     let link = match root.dir().symlink_metadata(path.as_path()) {
         Ok(metadata) => metadata.is_symlink(),
@@ -128,7 +132,7 @@ fn target_of(root: &Root, path: &RelativePath) -> Result<(PathBuf, Option<Permis
     let target = if link { root.resolve(path)? } else { path.as_path().to_owned() };
     let metadata = root.dir().metadata(&target).map_err(|error| failed(path, &error))?;
     check_is_file(path, &metadata)?;
-    // Not whose rights it runs with: the new file belongs to us.
+    // Without the set-user-id, set-group-id and sticky bits, because the new file belongs to us.
     Ok((target, Some(Permissions::from_mode(metadata.permissions().mode() & 0o777))))
 }
 

@@ -13,28 +13,30 @@ use super::place::Rooms;
 use super::walls::Walls;
 use super::{SandboxError, SandboxOptions, WallsPolicy, leftovers, mounts};
 
-/// Where the workspace is, behind walls.
+/// The path of the workspace behind walls.
 const WORKSPACE: &str = "/workspace";
-/// Where programs are looked for, behind walls.
+/// The search path for programs behind walls.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// What is handed on from this process to commands in a plain folder; behind walls the locale alone.
+/// The environment variables of this process that commands get. Behind walls, the constant [`PATH`] replaces
+/// the first.
 const HANDED_ON: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
-/// How long it may take to see whether walls stand.
+/// The time limit for a test of the walls.
 const TRY_OUT_MAX: Duration = Duration::from_secs(10);
-/// How much of what bubblewrap complains of is told.
+/// The most bytes of bubblewrap's error output that are reported.
 const COMPLAINT_BYTES_MAX: u64 = 300;
 
-/// What is put around each command of a sandbox.
+/// The enclosure of each command of a sandbox.
 #[derive(Debug)]
 pub(super) struct Enclosure {
     walls: Walls,
-    /// Bubblewrap with what it is told for every command; none: there are no walls.
+    /// The program bubblewrap, and its arguments for every command. None: there are no walls.
     bubblewrap: Option<(PathBuf, Vec<OsString>)>,
     environment: Vec<String>,
 }
 
 impl Enclosure {
-    /// What `options` ask for, as far as this machine has it. Whether bubblewrap works is tried once in a process.
+    /// Finds the enclosure that `options` ask for, as far as this machine has it. Each bubblewrap program
+    /// with its arguments is tested once in a process.
     pub(super) fn find(options: &SandboxOptions) -> Result<Self, SandboxError> {
         let around = arguments(options).map_err(|source| {
             let path = options.image.clone().unwrap_or_else(|| PathBuf::from("/"));
@@ -44,7 +46,7 @@ impl Enclosure {
             WallsPolicy::Off => Err("walls are off".to_owned()),
             WallsPolicy::Preferred | WallsPolicy::Required => probe(&options.bubblewrap, &around),
         };
-        // Without walls, commands would see this machine in the image's place.
+        // Without walls, commands would see this machine instead of the image.
         let required = options.walls == WallsPolicy::Required || options.image.is_some();
         let (walls, bubblewrap) = match stands {
             Ok(()) => {
@@ -60,12 +62,13 @@ impl Enclosure {
         &self.walls
     }
 
-    /// Whether a process in it dies with this one.
+    /// Whether the processes inside die with this process.
     pub(super) fn is_bound_to_us(&self) -> bool {
         self.bubblewrap.is_some()
     }
 
-    /// `program` in the rooms of sandbox `name`, begun in `folder` beneath its workspace.
+    /// Returns the command that runs `program` in the rooms of sandbox `name`. It starts in `folder`,
+    /// relative to the workspace.
     pub(super) fn command(
         &self,
         name: &str,
@@ -79,7 +82,7 @@ impl Enclosure {
                 command.args(around);
                 command.arg("--bind").arg(&rooms.temporary).arg("/tmp");
                 command.arg("--bind").arg(&rooms.work).arg(WORKSPACE);
-                // Part by part: an empty one adds no slash.
+                // Joined by components, so that an empty folder adds no slash.
                 command
                     .arg("--chdir")
                     .arg(Path::new(WORKSPACE).components().chain(folder.components()).collect::<PathBuf>());
@@ -105,7 +108,7 @@ impl Enclosure {
         command
     }
 
-    /// Sees that a command runs in these rooms.
+    /// Checks that a command runs in these rooms. Without walls there is nothing to check.
     pub(super) fn try_out(&self, name: &str, rooms: &Rooms) -> io::Result<()> {
         if self.bubblewrap.is_none() {
             return Ok(());
@@ -115,7 +118,7 @@ impl Enclosure {
     }
 }
 
-/// What bubblewrap is told for every command.
+/// Returns the arguments of bubblewrap for every command.
 fn arguments(options: &SandboxOptions) -> io::Result<Vec<OsString>> {
     let mut args: Vec<OsString> =
         ["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"].map(OsString::from).into();
@@ -132,7 +135,7 @@ fn arguments(options: &SandboxOptions) -> io::Result<Vec<OsString>> {
     Ok(args)
 }
 
-/// Whether bubblewrap works here: it may be missing, or be there and not be permitted. Why not, if it does not.
+/// Checks whether bubblewrap works here, or returns why not: it may be missing, or not permitted.
 fn probe(bubblewrap: &Path, args: &[OsString]) -> Result<(), String> {
     type Known = HashMap<(PathBuf, Vec<OsString>), Result<(), String>>;
     static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
@@ -149,7 +152,7 @@ fn probe(bubblewrap: &Path, args: &[OsString]) -> Result<(), String> {
     found.clone()
 }
 
-/// Runs a command that should end at once, and say nothing.
+/// Runs a command, and checks that it ends successfully within [`TRY_OUT_MAX`].
 fn ended_well(mut command: Command) -> io::Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let told = |why: String| io::Error::other(format!("{program}: {why}"));
@@ -172,7 +175,7 @@ fn ended_well(mut command: Command) -> io::Result<()> {
     }
     let mut complaint = String::new();
     if let Some(stderr) = child.stderr.take() {
-        // What cannot be read is not told.
+        // Output that cannot be read is not reported.
         let _ = stderr.take(COMPLAINT_BYTES_MAX).read_to_string(&mut complaint);
     }
     let line = complaint.lines().next().unwrap_or_default().trim();

@@ -6,28 +6,28 @@ use std::path::PathBuf;
 use holdover_core::error::ErrorInfo;
 use holdover_core::tool::ToolError;
 
-/// Something that is wrong with a sandbox, or with the place for them.
+/// An error of a sandbox, or of the place for sandboxes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
     /// Walls are required, and this machine has none.
     #[error("sandbox: walls are required, and there are none: {0}")]
     NoWalls(String),
-    /// The folder for sandboxes cannot be used.
+    /// The root of the sandboxes, or the image, cannot be used.
     #[error("sandbox: root {}: {source}", path.display())]
     Root {
         /// The folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// Others are in it.
+    /// Others use, boot or free the sandbox, and did not finish in time.
     #[error("sandbox: it is in use by another process")]
     Busy,
-    /// It could not be booted. Nothing of it is left.
+    /// The sandbox could not be booted. What was made of it is removed, or the text says that it stays.
     #[error("sandbox: could not be booted: {0}")]
     Boot(String),
-    /// It could not be freed.
+    /// The sandbox could not be freed.
     #[error("sandbox: could not be freed: {0}")]
     Free(String),
 }
@@ -50,7 +50,8 @@ impl From<SandboxError> for ErrorInfo {
     }
 }
 
-/// What it means for a call that needed the sandbox: nothing was done.
+/// The meaning for a call that needed the sandbox: nothing was done. A call whose sandbox is busy may be
+/// tried again.
 impl From<SandboxError> for ToolError {
     fn from(error: SandboxError) -> Self {
         let detail = error.to_string();

@@ -1,4 +1,4 @@
-//! The lock of a sandbox: who uses it, and until when it is kept for them.
+//! The lock of a sandbox. It says whether the sandbox is in use, and when it may be swept.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,22 +9,23 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// A lock that is held, alone or with others. The operating system lets go of it when its process dies.
+/// A lock that is held, alone or with others. The operating system releases it when the process dies.
 ///
-/// The file's time is the instant at which the sandbox may be swept, and it is empty unless somebody is in it: so who
-/// comes next knows whether the last one was killed.
+/// The modification time of the file is the time after which the sandbox may be swept. The file is empty
+/// while nobody uses the sandbox, so the next holder can tell whether the last user was killed.
 pub(super) struct Hold {
     file: File,
     path: PathBuf,
 }
 
 impl Hold {
-    /// Holds the lock at `path`, which is made if there is none, if nobody else holds it.
+    /// Takes the lock at `path` alone, and makes the file if there is none. None: somebody else holds the
+    /// lock.
     pub(super) fn alone(path: &Path) -> io::Result<Option<Self>> {
         Self::take(path, true, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// The same of a lock that is there.
+    /// Takes the lock at `path` alone. None: somebody else holds it, or there is no such file.
     pub(super) fn alone_if_there(path: &Path) -> io::Result<Option<Self>> {
         match Self::take(path, false, FlockOperation::NonBlockingLockExclusive) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -32,7 +33,8 @@ impl Hold {
         }
     }
 
-    /// Holds it with others, if nobody holds it alone.
+    /// Takes the lock at `path` together with others, and makes the file if there is none. None: somebody
+    /// holds the lock alone.
     pub(super) fn beside_others(path: &Path) -> io::Result<Option<Self>> {
         Self::take(path, true, FlockOperation::NonBlockingLockShared)
     }
@@ -50,12 +52,12 @@ impl Hold {
         Ok(hold.locks(how)?.then_some(hold))
     }
 
-    /// Lets others in. False: it was lost on the way.
+    /// Turns an exclusive hold into a shared one. False: the lock was lost in between.
     pub(super) fn share(&self) -> io::Result<bool> {
         self.locks(FlockOperation::NonBlockingLockShared)
     }
 
-    /// Whether the lock was had, on the file that everybody else finds there.
+    /// Tries to take the lock. False: somebody else holds it, or the file at the path is another one by now.
     fn locks(&self, how: FlockOperation) -> io::Result<bool> {
         match flock(&self.file, how) {
             Ok(()) => {}
@@ -70,23 +72,23 @@ impl Hold {
         }
     }
 
-    /// Whether the last one that was in it did not leave.
+    /// Whether the last user never left the sandbox, for example because its process was killed.
     pub(super) fn was_left_in_use(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.len() > 0)
     }
 
-    /// Somebody is in it.
+    /// Notes that somebody uses the sandbox, which is kept for `idle` from now.
     pub(super) fn used(&self, idle: Duration) -> io::Result<()> {
         self.file.set_len(1)?;
         self.kept_for(idle)
     }
 
-    /// The one who used it leaves.
+    /// Notes that this user leaves the sandbox, which is kept for `idle` from now.
     pub(super) fn left(&self, idle: Duration) -> io::Result<()> {
         if self.locks(FlockOperation::NonBlockingLockExclusive)? {
             self.file.set_len(0)?;
         }
-        // Last, since a change of its length changes its time, too.
+        // This comes last, because a change of the length also changes the time.
         self.kept_for(idle)
     }
 
@@ -95,16 +97,16 @@ impl Hold {
         self.file.set_modified(now.checked_add(idle).unwrap_or(now))
     }
 
-    /// For how much longer it is kept for who was in it. None: no longer.
+    /// Returns how much longer the sandbox is kept. None: it may be swept.
     pub(super) fn time_left(&self) -> io::Result<Option<Duration>> {
         Ok(self.file.metadata()?.modified()?.duration_since(SystemTime::now()).ok())
     }
 
-    /// Removes the lock, once nothing is left of what it guards. Only for who holds it alone.
+    /// Removes the lock, after everything that it guards. Only for a caller that holds it alone.
     pub(super) fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
 }
 
-/// A link at its place is not followed.
+/// Opening fails if the path is a symbolic link.
 const NO_LINKS: i32 = rustix::fs::OFlags::NOFOLLOW.bits() as i32;

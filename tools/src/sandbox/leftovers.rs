@@ -1,12 +1,12 @@
 //! Processes that a sandbox left behind: those that left its process group, and those whose run was killed.
 
-/// The variable by which every process of a sandbox is known.
+/// The environment variable that marks every process of a sandbox.
 pub(super) const MARK: &str = "HOLDOVER_SANDBOX";
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::kill;
 
-/// Nothing: only Linux shows the environment of other processes.
+/// Does nothing: only Linux shows the environment of other processes.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn kill(_name: &str) -> std::io::Result<()> {
     Ok(())
@@ -19,11 +19,12 @@ mod linux {
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    /// One that begins others faster than they are killed is given up after so many rounds.
+    /// The most rounds of killing: a process may start others faster than they are killed.
     const ROUNDS_MAX: usize = 200;
     const APART: Duration = Duration::from_millis(5);
 
-    /// Kills every process of this user that bears the mark of sandbox `name`, until none is left.
+    /// Kills every process of this user that bears the mark of sandbox `name`, until none is left. Fails if
+    /// some are left after [`ROUNDS_MAX`] rounds.
     pub(in super::super) fn kill(name: &str) -> io::Result<()> {
         let mark = format!("{}={name}", super::MARK);
         for _ in 0..ROUNDS_MAX {
@@ -45,14 +46,15 @@ mod linux {
         if !is_marked(pid, mark) {
             return false;
         }
-        // Its number may be another's by now: the handle is not.
+        // By now the number may belong to another process. The handle cannot.
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(process) if is_marked(pid, mark) => pidfd_send_signal(process, Signal::KILL).is_ok(),
             Ok(_) | Err(_) => false,
         }
     }
 
-    /// Those that cannot be read are others', or dead.
+    /// Whether the process bears the mark. A process whose environment cannot be read belongs to another
+    /// user, or is dead.
     fn is_marked(pid: Pid, mark: &[u8]) -> bool {
         let environment = std::fs::read(format!("/proc/{pid}/environ"));
         environment.is_ok_and(|all| all.split(|&byte| byte == 0).any(|one| one == mark))

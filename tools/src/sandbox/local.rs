@@ -22,19 +22,22 @@ use super::{Exit, Job, Ran, Sandbox, SandboxError, SandboxOptions, SandboxProvid
 use crate::Root;
 use crate::command::{self, Finished};
 
-/// How long to wait for a sandbox that others are in. Those of a call that was stopped leave at once.
+/// The longest wait for a sandbox that others use. A call that was stopped leaves its sandbox at once.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 const APART: Duration = Duration::from_millis(5);
 
-/// Sandboxes on this machine: each a folder beneath one root, and a lock beside it that is held by who is in it.
+/// Sandboxes on this machine. Each is a folder beneath one root, with a lock beside it that every user of the
+/// sandbox holds.
 ///
-/// Commands run under bubblewrap where it works, else in the plain folder; [`walls`](SandboxProvider::walls) says which. A
-/// command's processes die with it, whatever they do behind walls. In a plain folder those that left its process group
-/// die when the sandbox is freed, on Linux; so do those whose run was killed. There is no bound on what is written.
+/// Commands run under bubblewrap where it works, else in the plain folder; [`walls`](SandboxProvider::walls)
+/// says which. Behind walls, every process of a command dies with the command or with this process. In a
+/// plain folder, the process group of the command dies with the command. On Linux, freeing the sandbox kills
+/// the processes that left the group, and those of a run that was killed; the next use of the sandbox also
+/// kills the latter. Nothing limits how much a command writes.
 ///
-/// All is in the file system, so any process on the machine can go on in a session's sandbox, and free it. One that is left
-/// alone for [`idle_seconds`](SandboxOptions::idle_seconds) is freed by the process that booted it, or by the next one that
-/// uses the root.
+/// All state is in the file system, so any process of this user on the machine can continue in a session's
+/// sandbox, and free it. A sandbox that is unused for [`idle_seconds`](SandboxOptions::idle_seconds) is freed
+/// by the process that booted it, or by the next process that uses the root.
 #[derive(Clone)]
 pub struct LocalSandboxes(Arc<Inner>);
 
@@ -47,10 +50,12 @@ struct Inner {
 }
 
 impl LocalSandboxes {
-    /// Sandboxes as `options` say. Makes their root, and sees whether bubblewrap works here; boots none.
+    /// Opens the sandboxes that `options` describe: makes their root, and tests whether bubblewrap works
+    /// here. Boots none.
     ///
     /// # Errors
-    /// Walls are required and there are none, or the root cannot be made or belongs to somebody else.
+    /// Walls are required and there are none, the image cannot be read, or the root cannot be made or belongs
+    /// to somebody else.
     pub fn open(options: &SandboxOptions) -> Result<Self, SandboxError> {
         let enclosure = Enclosure::find(options)?;
         let path = options.root.clone().unwrap_or_else(default_root);
@@ -59,13 +64,13 @@ impl LocalSandboxes {
         Ok(Self(Arc::new(Inner { root, enclosure, idle, keep: options.keep, sweeper: Sweeper::default() })))
     }
 
-    /// The folder that they lie in.
+    /// The folder that holds the sandboxes.
     pub fn root(&self) -> &Path {
         &self.0.root
     }
 
-    /// Frees those that were left alone for too long, whoever booted them. It is done without being asked while this
-    /// process has sandboxes.
+    /// Frees the sandboxes that were unused for too long, whichever process booted them. From the first
+    /// [`enter`](SandboxProvider::enter) on, a background task does the same until none is left.
     ///
     /// # Errors
     /// The root cannot be read.
@@ -134,7 +139,8 @@ impl SandboxProvider for LocalSandboxes {
 }
 
 impl Inner {
-    /// Boots the sandbox if there is none. Whatever still lives in it is of a run that died. True: it was booted.
+    /// Boots the sandbox if there is none, and kills what a run that died left running in it. True: it was
+    /// booted.
     fn made_ready(&self, place: &Place, hold: Hold) -> io::Result<(Hold, bool)> {
         if hold.was_left_in_use()? {
             leftovers::kill(place.name())?;
@@ -151,8 +157,8 @@ impl Inner {
     }
 }
 
-/// Ends all processes of a sandbox and removes it; what is to be kept of it stays. The lock goes last: until then it is
-/// known that something is there.
+/// Kills all processes of a sandbox and removes it. A sandbox that is kept keeps its files. The lock is
+/// removed last: until then it shows that there is something to free.
 pub(super) fn free(place: &Place, hold: Hold) -> io::Result<()> {
     leftovers::kill(place.name())?;
     if place.is_kept() && place.rooms().is_some() {
@@ -194,7 +200,7 @@ impl Sandbox for LocalSandbox {
         let child = child.map_err(|error| cannot_start(&error.to_string()))?;
         let ran = Ran::from(command::watch(child, job.limit).await?);
         match (ran.exit, ran.stderr.strip_prefix("bwrap: ")) {
-            // The walls say so, and nobody else was begun.
+            // The error is bubblewrap's own: it did not start the program.
             (Exit::Code(1), Some(why)) if enclosure.is_bound_to_us() && ran.stdout.is_empty() => {
                 Err(cannot_start(why.lines().next().unwrap_or_default()))
             }
@@ -205,7 +211,8 @@ impl Sandbox for LocalSandbox {
 
 impl Drop for LocalSandbox {
     fn drop(&mut self) {
-        // Where this fails, the next one takes it for left behind: no more is lost.
+        // If this fails, the next user takes the sandbox for one that a killed process left. Nothing else is
+        // lost.
         let _ = self.hold.left(self.inner.idle);
     }
 }
@@ -222,7 +229,8 @@ fn default_root() -> PathBuf {
     std::env::temp_dir().join(format!("holdover-sandboxes-{user}"))
 }
 
-/// The folder `path`, made if there is none: nobody else's, since who owns it may put links into it.
+/// Returns the folder `path`, which is made if there is none. Refuses the folder of another user, who could
+/// put links into it.
 fn own_folder(path: &Path) -> io::Result<PathBuf> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;

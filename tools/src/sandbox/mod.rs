@@ -30,66 +30,70 @@ pub use walls::Walls;
 
 /// Gives each session its sandbox, and frees it.
 ///
-/// A session has at most one, whichever process asks. It is booted when something is first done in it, and lives until it is
-/// freed, or has been left alone for too long: what nobody frees is gone by then, also when its process was killed.
+/// A session has at most one sandbox, whichever process asks for it. Its first use boots it. It lives until
+/// it is freed, or until it was unused for too long, even if the process that booted it was killed.
 #[async_trait]
 pub trait SandboxProvider: Send + Sync + 'static {
-    /// What stands between its sandboxes and the machine.
+    /// The walls between the sandboxes and the machine.
     fn walls(&self) -> &Walls;
 
-    /// How its sandboxes are described to a person: in one line, with their walls.
+    /// Describes the sandboxes and their walls to a person, in one line.
     fn describe(&self) -> String;
 
-    /// The sandbox of `session`, booted if there is none. It is in use until what is returned is dropped: nobody frees it
-    /// meanwhile.
+    /// Returns the sandbox of `session`, booted if there is none. It is in use, and nobody frees it, until
+    /// the returned value is dropped.
     ///
     /// # Errors
-    /// It could not be booted: then nothing of it is left. Or it is being freed, or in use by a process that should have
-    /// none of it any more, and was not to be had in time: [`SandboxError::Busy`].
+    /// The sandbox could not be booted; what was made of it is removed, or the error says that it stays.
+    /// [`SandboxError::Busy`]: somebody else is booting or freeing it, and did not finish within a bounded
+    /// time.
     async fn enter(&self, session: &SessionKey) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
-    /// Frees the sandbox of `session`: no process in it is left, nor anything that was written there. Waits for those that
-    /// are in it, for a bounded time. One that is half booted or half freed is freed, too; where there is none, nothing
-    /// happens.
+    /// Frees the sandbox of `session`: no process in it is left, nor anything that was written there, unless
+    /// the provider keeps the files. Waits a bounded time for those who use it. Also frees a sandbox that is
+    /// half booted or half freed. Does nothing if there is none.
     ///
     /// # Errors
-    /// It is in use, or something of it could not be removed. It may be asked again, and is freed as one that is left
-    /// alone.
+    /// The sandbox is in use, or a part of it could not be killed or removed. Freeing may be tried again;
+    /// otherwise the sandbox is freed like any unused one.
     async fn free(&self, session: &SessionKey) -> Result<(), SandboxError>;
 }
 
 /// A sandbox that is in use.
 #[async_trait]
 pub trait Sandbox: Send + Sync + 'static {
-    /// Whether it was booted for this use: nothing is in it, whatever was done in an earlier one.
+    /// Whether this use booted the sandbox. If so it is empty, whatever was done in an earlier one.
     fn is_new(&self) -> bool;
 
-    /// The folder on this machine that its commands begin in and see what they wrote.
+    /// The folder on this machine in which commands start and find what they wrote.
     fn workspace(&self) -> &Path;
 
-    /// Runs a program in it, with all that the program starts. They are killed when it ends, when its time is over, and
-    /// when this future is dropped.
+    /// Runs a program in the sandbox, with all that the program starts. They are killed when the program
+    /// ends, when its time is over, and when this future is dropped. Without walls, some may survive until
+    /// the sandbox is freed.
     ///
     /// # Errors
-    /// [`ToolError::Failed`]: it could not be started.
+    /// [`ToolError::Failed`]: the folder is not one in the workspace, or the program could not be started.
+    /// [`ToolError::NotRun`]: the workspace cannot be opened. [`ToolError::Lost`]: the program was started,
+    /// but its end was not seen.
     async fn run(&self, job: Job) -> Result<Ran, ToolError>;
 }
 
-/// What is run in a sandbox.
+/// A program to run in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// The program, as it is found in the sandbox.
+    /// The program, by a name or path that is valid in the sandbox.
     pub program: String,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
-    /// Where it begins, relative to the workspace. Empty: there.
+    /// The folder in which the program starts, relative to the workspace. Empty: the workspace.
     pub folder: String,
-    /// How long it may take.
+    /// The time limit.
     pub limit: Duration,
 }
 
 impl Job {
-    /// A line for the shell `sh`, begun in the workspace, for up to two minutes.
+    /// A line for the shell `sh`, which starts in the workspace and may take two minutes.
     pub fn shell(line: impl Into<String>) -> Self {
         Self {
             program: "/bin/sh".to_owned(),
@@ -100,24 +104,24 @@ impl Job {
     }
 }
 
-/// How a program ended, and what it printed: of each stream, the beginning and the end.
+/// The end of a program, and what it printed. Of a long stream, only the beginning and the end are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// How it ended.
+    /// The way it ended.
     pub exit: Exit,
-    /// Its standard output.
+    /// The standard output.
     pub stdout: String,
-    /// Its standard error.
+    /// The standard error.
     pub stderr: String,
 }
 
-/// How a program ended.
+/// The way a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// With this code.
+    /// It ended with this code.
     Code(i32),
-    /// By this signal.
+    /// It was ended by this signal.
     Signal(i32),
-    /// Its time was over, and it was killed.
+    /// It was killed when its time was over.
     TimeOver,
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The folders of a system that hold programs and libraries.
 const SYSTEM: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-/// What programs need of `/etc`: nothing that tells of this machine's users.
+/// The entries of `/etc` that programs need. None of them tells about this machine's users.
 const SETTINGS: [&str; 14] = [
     "ld.so.cache",
     "ld.so.conf",
@@ -23,19 +23,19 @@ const SETTINGS: [&str; 14] = [
     "ssl/certs",
     "ssl/openssl.cnf",
 ];
-/// How names are found on the network.
+/// The entries of `/etc` by which names are found on the network.
 const NETWORK: [&str; 2] = ["resolv.conf", "hosts"];
-/// What every sandbox has of its own.
+/// The folders that every sandbox has of its own. Those of an image are not shown.
 const OWN: [&str; 6] = ["dev", "proc", "sys", "run", "tmp", "workspace"];
 
-/// The arguments of bubblewrap that show the programs of this machine, read-only.
+/// Returns the arguments of bubblewrap that show the programs of this machine, read-only.
 pub(super) fn of_machine(network: bool) -> io::Result<Vec<OsString>> {
     let mut args = Vec::new();
     for name in SYSTEM {
         show(&mut args, &Path::new("/").join(name), name)?;
     }
     for name in SETTINGS.into_iter().chain(NETWORK.into_iter().filter(|_| network)) {
-        // A link would lead to where nothing is.
+        // The target itself is shown: a link would lead to a path that the sandbox does not have.
         if let Ok(real) = Path::new("/etc").join(name).canonicalize() {
             bind(&mut args, &real, &format!("etc/{name}"));
         }
@@ -43,7 +43,8 @@ pub(super) fn of_machine(network: bool) -> io::Result<Vec<OsString>> {
     Ok(args)
 }
 
-/// The arguments that show all of `image`, read-only.
+/// Returns the arguments of bubblewrap that show the folders and links at the top of `image`, read-only,
+/// except those in [`OWN`].
 pub(super) fn of_image(image: &Path, network: bool) -> io::Result<Vec<OsString>> {
     let mut args = Vec::new();
     for entry in std::fs::read_dir(image)? {
@@ -62,7 +63,7 @@ pub(super) fn of_image(image: &Path, network: bool) -> io::Result<Vec<OsString>>
     Ok(args)
 }
 
-/// A folder as itself, a link as a link; what is missing is left out.
+/// Shows a folder as a folder and a link as a link. Leaves out anything else, and what is missing.
 fn show(args: &mut Vec<OsString>, place: &Path, name: &str) -> io::Result<()> {
     match place.symlink_metadata() {
         Ok(found) if found.is_symlink() => {

@@ -4,31 +4,33 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How sandboxes of this machine are to be. The default asks for walls where the machine has them, no network, and that a
-/// sandbox which was left alone for 300 s is freed.
+/// Options for the sandboxes of this machine. By default: walls where the machine has them, no network, and a
+/// sandbox is freed after 300 s without use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SandboxOptions {
-    /// The folder that they lie in; it is made if there is none. None: one of this user's own beneath the temporary folder.
-    /// Sessions of different stores that may have the same tenant and id need folders of their own.
+    /// The folder that holds the sandboxes; it is made if there is none. None: a folder of this user beneath
+    /// the temporary folder. Stores whose sessions may have the same tenant and id need different folders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<PathBuf>,
-    /// Whether they may do without walls.
+    /// Whether sandboxes may do without walls.
     pub walls: WallsPolicy,
     /// Whether commands behind walls reach the network. Without walls they always do.
     pub network: bool,
-    /// After how many seconds without use one is freed, though its turn goes on: while it waits for a person, say.
+    /// The number of seconds after which an unused sandbox is freed, even if its turn goes on, for example
+    /// while it waits for a person. A sandbox that is kept is not freed.
     pub idle_seconds: u64,
-    /// Whether the workspace outlives its turn: the next turn of the session finds it, and only you remove it.
+    /// Whether the workspace outlives its turn. If so, the next turn of the session finds it, and only you
+    /// remove it.
     pub keep: bool,
-    /// A folder with the system that commands behind walls see: a container image that was unpacked. It makes walls
-    /// required. None: the programs and libraries of this machine.
+    /// A folder with the system that commands behind walls see, such as an unpacked container image. It makes
+    /// walls required. None: the programs and libraries of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<PathBuf>,
     /// The program bubblewrap, by its name or its path.
     pub bubblewrap: PathBuf,
-    /// Environment variables that are handed on to commands, besides the usual few. Name no secrets: a model reads what a
+    /// Environment variables that commands get besides the usual few. Name no secrets: a model reads what a
     /// command prints.
     #[serde(skip)]
     pub pass_environment: Vec<String>,
@@ -50,12 +52,12 @@ holdover_core::setters! { SandboxOptions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WallsPolicy {
-    /// It may not: where there are none, there are no sandboxes.
+    /// Walls are required: on a machine without them there are no sandboxes.
     Required,
-    /// It has them where the machine has them, and says so where not.
+    /// Walls are used where the machine has them. The description of the sandboxes says if it has none.
     #[default]
     Preferred,
-    /// It never has any.
+    /// Walls are never used.
     Off,
 }
 

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use holdover_core::ids::SessionKey;
 use holdover_core::payload::Digest;
 
-/// How many digits of the digest are its name.
+/// The number of digits of the digest in the name of a sandbox.
 const NAME_LENGTH: usize = 32;
-/// What the names of sandboxes that outlive their turns begin with.
+/// The prefix of the names of sandboxes that outlive their turns.
 const KEPT: &str = "kept-";
 
-/// Where one sandbox lies: a folder, a lock beside it, and a folder that is there only while it is booted.
+/// The location of one sandbox: its folder, the lock beside it, and a folder that exists only during the
+/// boot.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     root: PathBuf,
@@ -21,7 +22,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place of `session` in `root`: the same in every process, and of no other session.
+    /// The place of `session` in `root`. It is the same in every process, and no other session has it.
     pub(super) fn of(root: &Path, session: &SessionKey, keep: bool) -> Self {
         let mut said = Vec::new();
         for part in [root.as_os_str().as_encoded_bytes(), session.tenant.as_str().as_bytes()] {
@@ -34,7 +35,7 @@ impl Place {
         Self { root: root.to_owned(), name: format!("{kept}{}", &digest[..NAME_LENGTH]) }
     }
 
-    /// All places in `root` that may be swept.
+    /// Returns all places in `root` that may be swept.
     pub(super) fn all(root: &Path) -> io::Result<Vec<Self>> {
         let mut places = Vec::new();
         for entry in fs::read_dir(root)? {
@@ -47,7 +48,7 @@ impl Place {
         Ok(places)
     }
 
-    /// By what its processes are known.
+    /// The name by which the processes of the sandbox are recognised.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -68,14 +69,15 @@ impl Place {
         self.root.join(format!("{}.boot", self.name))
     }
 
-    /// Its rooms, if it is booted.
+    /// The rooms of the sandbox. None: it is not booted.
     pub(super) fn rooms(&self) -> Option<Rooms> {
         let rooms = Rooms::of(&self.folder());
         rooms.work.is_dir().then_some(rooms)
     }
 
-    /// Makes its rooms, lets `try_out` see whether they are fit for use, and puts them in place. Whatever fails, nothing
-    /// of it is left. Only for who is alone with it.
+    /// Makes the rooms, lets `try_out` check that they can be used, and moves them into place. After an error
+    /// the rooms are removed; what cannot be removed stays until the sandbox is freed. Only for a caller that
+    /// holds the lock alone.
     pub(super) fn boot(&self, try_out: impl FnOnce(&Rooms) -> io::Result<()>) -> io::Result<Rooms> {
         let booting = self.booting();
         let made = || {
@@ -92,14 +94,14 @@ impl Place {
         match made() {
             Ok(()) => Ok(Rooms::of(&self.folder())),
             Err(error) => {
-                // What cannot be removed now is when it is freed.
+                // A rest that cannot be removed now is removed when the sandbox is freed.
                 let _ = remove(&booting);
                 Err(error)
             }
         }
     }
 
-    /// Removes all of it but the lock. Only for who is alone with it.
+    /// Removes everything but the lock. Only for a caller that holds the lock alone.
     pub(super) fn clear(&self) -> io::Result<()> {
         remove(&self.booting())?;
         remove(&self.folder())
@@ -109,9 +111,9 @@ impl Place {
 /// The folders of a sandbox.
 #[derive(Debug, Clone)]
 pub(super) struct Rooms {
-    /// What the commands work on.
+    /// The workspace of the commands.
     pub(super) work: PathBuf,
-    /// Their temporary folder.
+    /// The temporary folder of the commands.
     pub(super) temporary: PathBuf,
 }
 
@@ -121,7 +123,8 @@ impl Rooms {
     }
 }
 
-/// Removes a folder with all that is in it, also where a command took its own rights away.
+/// Removes a folder and everything in it, even where a command has removed its own access rights. Does
+/// nothing if there is no such folder.
 fn remove(folder: &Path) -> io::Result<()> {
     let removed = fs::remove_dir_all(folder).or_else(|error| {
         if error.kind() == io::ErrorKind::NotFound {
@@ -142,7 +145,7 @@ fn open_up(folder: &Path) -> io::Result<()> {
         fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
-            // Of the entry itself: no link is followed.
+            // This is the type of the entry itself: no link is followed.
             if entry.file_type()?.is_dir() {
                 folders.push(entry.path());
             }

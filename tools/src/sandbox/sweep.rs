@@ -14,13 +14,14 @@ use super::hold::Hold;
 use super::local::free;
 use super::place::Place;
 
-/// How often it is looked at the least and at the most.
+/// The bounds on the time between two sweeps.
 const APART_MIN: Duration = Duration::from_secs(1);
 const APART_MAX: Duration = Duration::from_secs(60);
 
-/// Frees what nobody is in and whose time is over. After how long it should be looked again; none: nothing is left.
+/// Frees every sandbox that nobody uses and whose idle time is over. Returns the time until the next sweep.
+/// None: no sandbox is left that may be swept.
 ///
-/// What cannot be freed stays for the next time.
+/// A sandbox that cannot be freed stays until the next sweep.
 pub(super) fn sweep(root: &Path) -> io::Result<Option<Duration>> {
     let mut again: Option<Duration> = None;
     for place in Place::all(root)? {
@@ -31,7 +32,7 @@ pub(super) fn sweep(root: &Path) -> io::Result<Option<Duration>> {
 }
 
 fn look_at(place: &Place) -> io::Result<Option<Duration>> {
-    // Somebody is in it, or it is gone: of the second nothing is seen the next time.
+    // Somebody uses the sandbox, or it is gone. The next sweep does not find one that is gone.
     let Some(hold) = Hold::alone_if_there(&place.lock())? else { return Ok(Some(APART_MAX)) };
     let left = hold.time_left()?;
     if left.is_none() {
@@ -40,12 +41,12 @@ fn look_at(place: &Place) -> io::Result<Option<Duration>> {
     Ok(left)
 }
 
-/// The task of a process that sweeps for as long as there is something to sweep.
+/// The background task of a process that sweeps as long as there is something to sweep.
 #[derive(Default)]
 pub(super) struct Sweeper(Arc<AtomicBool>);
 
 impl Sweeper {
-    /// Begins it, if it is not at work.
+    /// Starts the task unless it runs already. Does nothing outside a tokio runtime.
     pub(super) fn begin(&self, root: &Path) {
         if let Ok(runtime) = Handle::try_current()
             && !self.0.swap(true, Ordering::AcqRel)
@@ -56,7 +57,8 @@ impl Sweeper {
     }
 }
 
-/// Also when its runtime ends, the next runtime begins another.
+/// Marks the task as running. It is also dropped when the runtime ends, so a later runtime can start another
+/// task.
 struct AtWork(Arc<AtomicBool>);
 
 impl Drop for AtWork {
@@ -67,7 +69,7 @@ impl Drop for AtWork {
 
 async fn work(root: PathBuf, at_work: AtWork) {
     let _at_work = at_work;
-    // Who began it is about to boot one.
+    // The caller that started the task is about to boot a sandbox.
     sleep(APART_MIN).await;
     loop {
         let root = root.clone();

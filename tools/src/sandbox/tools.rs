@@ -16,14 +16,14 @@ use super::{Job, Sandbox, SandboxError, SandboxProvider};
 use crate::command::{self, RunCommand};
 use crate::{Root, built_in};
 
-/// The built-in tools that work in a sandbox.
+/// The names of the built-in tools that work in a sandbox.
 pub const SANDBOX_TOOLS: [&str; 6] =
     ["list_files", "read_file", "search_files", "write_file", "edit_file", "run_command"];
 
-/// What a model is told of each of them.
+/// The addition to the description of each of these tools.
 const TOLD: &str = " All of this is in a sandbox of this conversation: its folder is empty at first, and is freed when the \
                     turn ends or when nothing was done in it for a while.";
-/// What a model is told when the sandbox was booted for its call.
+/// The note in the result of a call for which the sandbox was booted.
 const NEW: &str = "[the sandbox is new: nothing is in it]";
 
 /// An agent's sandboxes: the tools that work in them, and the provisioner that frees them.
@@ -39,47 +39,47 @@ const NEW: &str = "[the sandbox is new: nothing is in it]";
 /// # ; Ok::<(), holdover_tools::SandboxError>(())
 /// ```
 ///
-/// Nothing is booted before the first call of one of the tools. At the end of the turn, whatever it is, the sandbox is freed;
-/// at its beginning, what a run left that died.
+/// The first call of one of the tools boots the sandbox. Every exit of the turn frees it. The start of a turn
+/// also frees it, in case a run that died left it behind.
 #[derive(Clone)]
 pub struct Sandboxes(Arc<dyn SandboxProvider>);
 
 impl Sandboxes {
-    /// Those of `provider`.
+    /// The sandboxes of `provider`.
     pub fn new(provider: impl SandboxProvider) -> Self {
         Self(Arc::new(provider))
     }
 
-    /// How they are described to a person: in one line, with their walls.
+    /// Describes the sandboxes and their walls to a person, in one line.
     pub fn describe(&self) -> String {
         self.0.describe()
     }
 
-    /// The tool `name`. None: there is none such that works in a sandbox.
+    /// Returns the tool `name`. None: no tool of this name works in a sandbox.
     pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let name = SANDBOX_TOOLS.into_iter().find(|own| *own == name)?;
-        // For what it says of itself: the folder is that of each session.
+        // Only the spec is taken from this tool. Calls work in the folder of their session.
         let root = Root::open("/").ok()?;
         let mut spec = built_in(name, &root)?.spec().clone();
         spec.description.push_str(TOLD);
         Some(Arc::new(Inside { name, spec, provider: Arc::clone(&self.0) }))
     }
 
-    /// All tools that work in a sandbox.
+    /// Returns all tools that work in a sandbox.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         SANDBOX_TOOLS.iter().filter_map(|name| self.tool(name)).collect()
     }
 
-    /// What frees them: for the same agent.
+    /// Returns the provisioner that frees the sandboxes. Give it to the same agent.
     pub fn provisioner(&self) -> Arc<dyn Provisioner> {
         Arc::new(self.clone())
     }
 
-    /// The sandbox of `session`, booted if there is none: for a program that puts files there, or takes them out before the
-    /// turn ends.
+    /// Returns the sandbox of `session`, booted if there is none. A program uses it to put files there during
+    /// a turn, or to take them out before the turn ends: the start and the end of a turn free the sandbox.
     ///
     /// # Errors
-    /// As [`SandboxProvider::enter`].
+    /// Those of [`SandboxProvider::enter`].
     pub async fn enter(&self, session: &SessionKey) -> Result<Arc<dyn Sandbox>, SandboxError> {
         self.0.enter(session).await
     }
@@ -87,7 +87,7 @@ impl Sandboxes {
 
 #[async_trait]
 impl Provisioner for Sandboxes {
-    /// Frees what a run left that died, and boots nothing.
+    /// Frees the sandbox if a run that died left one. Boots nothing.
     async fn provision(&self, session: &SessionKey, _turn: TurnNumber) -> Result<(), ErrorInfo> {
         Ok(self.0.free(session).await?)
     }
@@ -101,7 +101,7 @@ impl Provisioner for Sandboxes {
     }
 }
 
-/// A built-in tool that works in the sandbox of the session that asks.
+/// A built-in tool that works in the sandbox of the session that calls it.
 struct Inside {
     name: &'static str,
     spec: ToolSpec,
@@ -114,7 +114,7 @@ impl Tool for Inside {
         &self.spec
     }
 
-    /// Reads run side by side; nothing runs beside a write.
+    /// Reads run side by side. A write runs beside no other call in the sandbox.
     fn profile(&self, _arguments: &Value) -> ResourceProfile {
         let access = match self.spec.effect {
             EffectClass::ReadOnly => Access::Read,
@@ -152,7 +152,7 @@ async fn on_files(name: &str, sandbox: &dyn Sandbox, call: ToolCall) -> Result<T
     tool.call(call).await
 }
 
-/// The model may know of what was in an earlier one.
+/// Adds [`NEW`] to the result: the model may still count on the files of an earlier sandbox.
 fn said_so(result: Result<ToolReturn, ToolError>) -> Result<ToolReturn, ToolError> {
     let with = |text: String| format!("{NEW}\n{text}");
     match result {

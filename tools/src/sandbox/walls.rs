@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// What stands between a sandbox and the machine.
+/// The walls between a sandbox and the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Walls {
-    /// Processes of their own under bubblewrap: they see the system read-only, the workspace, and no other file, process or
-    /// (unless it was asked for) network.
+    /// Processes of their own under bubblewrap. They see the system read-only, the workspace and a temporary
+    /// folder of the sandbox, and no other file, process or (unless it was asked for) network.
     Bubblewrap {
-        /// Whether they reach the network.
+        /// Whether the processes reach the network.
         network: bool,
     },
-    /// A folder and nothing more: commands begin there, and may do whatever this program's user may.
+    /// A plain folder: commands start there, and may do whatever this program's user may.
     PlainFolder {
         /// Why there are no walls.
         why: String,

@@ -1,11 +1,11 @@
 //! The front matter of a `SKILL.md`: the small part of YAML that it uses.
 
-/// The longest name that every provider takes as a word.
+/// The longest name, in bytes.
 const NAME_BYTES_MAX: usize = 64;
-/// The longest description.
+/// The longest description, in bytes.
 const DESCRIPTION_BYTES_MAX: usize = 1024;
 
-/// A `SKILL.md`.
+/// A parsed `SKILL.md`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Document {
     pub(super) name: String,
@@ -13,7 +13,7 @@ pub(super) struct Document {
     pub(super) body: String,
 }
 
-/// Reads a whole file, or says what is wrong with it.
+/// Parses a whole file, or returns what is wrong with it.
 pub(super) fn parse(text: &str) -> Result<Document, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Result<Document, String> {
             break;
         }
         if line.starts_with([' ', '\t']) {
-            // It goes on with the value before.
+            // The line continues the value before it.
             if let Some((_, value)) = keys.last_mut() {
                 value.push(' ');
                 value.push_str(line.trim());
@@ -60,7 +60,7 @@ pub(super) fn parse(text: &str) -> Result<Document, String> {
     Ok(Document { name, description, body: lines.collect::<String>().trim().to_owned() })
 }
 
-/// A value without its quotes, or without the mark of a value of several lines.
+/// Returns a value without its quotes, or without the marker of a multi-line value.
 fn plain(value: &str) -> String {
     for mark in [">-", "|-", ">+", "|+", ">", "|"] {
         if let Some(rest) = value.strip_prefix(mark).filter(|rest| rest.is_empty() || rest.starts_with(' ')) {

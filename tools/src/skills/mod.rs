@@ -23,24 +23,24 @@ const FILE: &str = "SKILL.md";
 const FILE_BYTES_MAX: u64 = 128 * 1024;
 /// The most skills of one agent.
 const SKILLS_MAX: usize = 256;
-/// All bodies together, in bytes.
+/// The most bytes of all bodies together.
 const BODIES_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The skills beneath some folders. A folder that holds a `SKILL.md` is a skill; of any other, the folders in it are
-/// that do.
+/// The skills beneath some folders. A folder that holds a `SKILL.md` is a skill. In a folder without one, the
+/// direct subfolders that hold one are skills.
 ///
-/// `SKILL.md` begins with a front matter between two lines `---`: `name`, at most 64 lower-case letters, digits,
-/// dashes and underscores, and `description`, at most 1024 bytes on one line; other keys are passed over. The rest is
-/// the body.
+/// `SKILL.md` begins with a front matter between two lines `---`. It has a `name` of at most 64 lower-case
+/// letters, digits, dashes and underscores, and a `description` of at most 1024 bytes, whose lines are joined
+/// into one. Other keys are ignored. The rest of the file is the body.
 ///
-/// The index is what the files said when the set was opened, so that a prompt stays the same. Bodies are read whenever
-/// a turn is provisioned, and a turn does not begin with one that cannot be read.
+/// The index is read once, when the set is opened, so that the prompt stays the same. The bodies are read
+/// each time a turn is provisioned. A body that cannot be read ends that turn with an error.
 #[derive(Clone)]
 pub struct Skills(Arc<Inner>);
 
 struct Inner {
     skills: Vec<Skill>,
-    /// As they were when a turn was provisioned last.
+    /// The bodies, as of the last provisioning of a turn.
     bodies: RwLock<BTreeMap<String, Arc<str>>>,
 }
 
@@ -49,14 +49,14 @@ struct Skill {
     folder: PathBuf,
 }
 
-/// What is wrong with a folder of skills.
+/// An error in a folder of skills.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {why}", path.display())]
 #[non_exhaustive]
 pub struct SkillError {
-    /// Where.
+    /// The folder or file.
     pub path: PathBuf,
-    /// What.
+    /// The reason.
     pub why: String,
 }
 
@@ -65,10 +65,11 @@ fn wrong(path: &Path, why: impl Into<String>) -> SkillError {
 }
 
 impl Skills {
-    /// The skills beneath `folders`, in the order of the folders and in each by name.
+    /// Opens the skills beneath `folders`: in the order of the folders, and within each by the names of the
+    /// subfolders.
     ///
-    /// Errors name the path: a folder cannot be read or holds no skill, a `SKILL.md` is not what it must be, two skills
-    /// have one name, there are more than 256.
+    /// Errors name the path. They are: a folder cannot be read or holds no skill, a `SKILL.md` is not valid,
+    /// two skills have the same name, or there are more than 256 skills.
     pub fn open(folders: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, SkillError> {
         let mut skills: Vec<Skill> = Vec::new();
         for folder in folders {
@@ -88,7 +89,7 @@ impl Skills {
         Ok(Self(Arc::new(Inner { skills, bodies: RwLock::default() })))
     }
 
-    /// Reads all bodies anew.
+    /// Reads all bodies again. After an error the old ones stay.
     fn load(&self) -> Result<(), SkillError> {
         let mut bodies = BTreeMap::new();
         let mut bytes = 0_usize;
@@ -108,7 +109,8 @@ impl Skills {
         Ok(())
     }
 
-    /// The body of a skill: as it was when a turn was provisioned here last, else as it is.
+    /// Returns the body of a skill, as of the last provisioning of a turn with this set. Before the first
+    /// one, reads the file.
     fn body(&self, skill: &Skill) -> Result<Arc<str>, SkillError> {
         let bodies = self.0.bodies.read().unwrap_or_else(PoisonError::into_inner);
         match bodies.get(&skill.entry.name) {
@@ -152,7 +154,8 @@ impl std::fmt::Debug for Skills {
     }
 }
 
-/// `folder` itself if it is a skill, else the skills in it, by the names of their folders.
+/// Returns `folder` itself if it is a skill, otherwise the skills in it, sorted by the names of their
+/// folders.
 fn skill_folders(folder: &Path) -> Result<Vec<PathBuf>, SkillError> {
     if folder.join(FILE).is_file() {
         return Ok(vec![folder.to_owned()]);

@@ -68,7 +68,7 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
             AnswerPart::Text("Good day\n\nto you".to_owned()),
         ],
         stop: StopReason::EndTurn,
-        // A39: what was written to the cache is counted apart.
+        // A39: tokens written to the cache are counted apart.
         usage: TokenUsage { input: 12, output: 5, cached: 8, cache_written: 3, reasoning: 2 },
     };
     assert_eq!(
@@ -120,7 +120,8 @@ async fn calls_in_parallel_keep_their_order_and_their_bytes() {
             Ok(text("I look.")),
             started(0, "read_file"),
             started(1, "list_files"),
-            // The first went on when the second had begun: it is known at the end alone.
+            // The first call went on after the second had begun, so it is known to be complete only at the
+            // end.
             Ok(first),
             Ok(written(1, "list_files", "{broken")),
         ]
@@ -151,15 +152,15 @@ async fn a40_a_call_is_told_of_as_written_once_the_next_one_begins_or_the_model_
     let read = |index, arguments| written(index, "read", arguments);
     let two = || vec![call(0, "{\"a\": 1}"), call(1, "{}")];
     let first = [started(0), started(1), read(0, "{\"a\": 1}")];
-    // The stream is cut after that each time: it is told before the end.
+    // Each stream is cut after this, so the calls are reported before the end.
     check_fails(Reply::sse(&two()), &first, Incomplete).await;
     let ended = |reason: &str| Reply::sse(&[two(), vec![finish(reason)]].concat());
     let both = [first.as_slice(), &[read(1, "{}")]].concat();
     check_fails(ended("tool_calls"), &both, Incomplete).await;
-    // The last one may have been cut off, and of a refusal none counts.
+    // The last call may have been cut off. If the model refuses, it does not count either.
     check_fails(ended("length"), &first, Incomplete).await;
     check_fails(ended("content_filter"), &first, Incomplete).await;
-    // Nothing has come of the first when the second begins: it may still come.
+    // The first call has no arguments when the second begins, but they may still come.
     let none = Reply::sse(&[call(0, ""), call(1, "{}")]);
     check_fails(none, &[started(0), started(1)], Incomplete).await;
     let none = Reply::sse(&[call(0, ""), call(1, "{}"), finish("stop")]);
@@ -315,7 +316,7 @@ async fn dropping_the_stream_stops_the_call() {
     let mut stream = model.stream(request(vec![user("Hello")])).await.unwrap();
     assert_eq!(stream.next().await, Some(Ok(text("Good "))));
     drop(stream);
-    // The server is through only once the connection is closed.
+    // The server ends only once the connection is closed.
     serving.await.unwrap();
 }
 
@@ -335,7 +336,7 @@ async fn the_key_is_sent_and_shown_nowhere() {
     assert_eq!(error.detail, "HTTP 401: Incorrect API key provided: [key]");
     let seen = serving.await.unwrap();
     assert!(seen.head.contains("authorization: bearer sk-secret-1"));
-    // A name is sent as it is, whatever its last syllable.
+    // The model's name is sent as it is, whatever it ends with.
     assert_eq!(seen.body["model"], "qwen-max");
     assert_eq!(seen.body.get("reasoning_effort"), None);
 }

@@ -100,7 +100,7 @@ fn the_cap_on_tokens_has_the_name_that_a_model_knows() {
     }
 }
 
-/// What OpenAI demands of `messages`, whatever was said.
+/// Checks what OpenAI demands of `messages`, whatever was said.
 fn check_accepted(messages: &[Value]) {
     assert_eq!(messages[0]["role"], "system");
     let mut ids = HashSet::new();
