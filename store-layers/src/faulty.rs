@@ -1,4 +1,4 @@
-//! A store that fails where a test tells it to.
+//! A store that fails where a test plans it.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,40 +10,43 @@ use async_trait::async_trait;
 use holdover_store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
 use tokio::sync::Notify;
 
-/// A store that fails where its [`Faults`] say so, and is the store itself where they say nothing.
+/// A store that fails where its [`Faults`] plan it. All other calls reach the store unchanged.
 pub type Faulty<S> = Layered<S, Faults>;
 
-/// What happens to a call. Whatever it is, the store behind stays whole.
+/// A fault of one call. The data of the store behind stays consistent in every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The call does not reach the store: unavailable, to be tried again later.
+    /// The call does not reach the store. The error is `Unavailable`, with the retry `Later`.
     Refuse,
-    /// The call does not reach the store: it fails for good.
+    /// The call does not reach the store. The error is `Backend`, with the retry `Never`.
     Fail,
-    /// The call is applied and its answer is lost: unavailable, the outcome unknown.
+    /// The call reaches the store, and its answer is lost. The error is `Unavailable`, with the retry
+    /// `OutcomeUnknown`.
     LoseAnswer,
-    /// The call does not reach the store, and no answer comes: whoever waits must give up.
+    /// The call does not reach the store, and no answer comes. The caller must give up.
     HangBefore,
-    /// The call is applied, and no answer comes.
+    /// The call reaches the store, and no answer comes.
     HangAfter,
-    /// The call reaches the store so much later.
+    /// The call reaches the store after this delay.
     DelayBefore(Duration),
-    /// The call is applied, and its answer comes so much later.
+    /// The call reaches the store at once, and its answer comes after this delay.
     DelayAfter(Duration),
-    /// The call is lost on its way, the outcome unknown, and reaches the store when
-    /// [`Planned::arrive`] says so, in whatever state that is by then.
+    /// The call is held back. The error is `Unavailable`, with the retry `OutcomeUnknown`. The call reaches
+    /// the store when the test calls [`Planned::arrive`].
     ArriveLate,
-    /// The call is applied and answered. Once more it reaches the store when [`Planned::arrive`] says so.
+    /// The call reaches the store and is answered. It reaches the store a second time when the test calls
+    /// [`Planned::arrive`].
     ArriveTwice,
-    /// From this call on nothing that passes this layer reaches the store, as if its process had died before
-    /// it sent the call: no call is ever answered.
+    /// Neither this call nor any later call through this layer reaches the store or is answered, until
+    /// `Faults::clear`. This simulates a process that died before it sent the call.
     DieBefore,
-    /// The call is applied. From then on no call is ever answered, this one neither.
+    /// The call reaches the store. Neither it nor any later call is answered, and later calls do not reach
+    /// the store, until `Faults::clear`.
     DieAfter,
 }
 
-/// The faults of a [`Faulty`] store. A clone is the same plan.
+/// The faults of a [`Faulty`] store. Clones share one plan.
 #[derive(Clone, Default)]
 pub struct Faults {
     plan: Arc<Mutex<Plan>>,
@@ -57,9 +60,9 @@ struct Plan {
 
 struct Rule {
     matches: Box<dyn Fn(&Request) -> bool + Send + Sync>,
-    /// So many matching calls pass before the first that is hit.
+    /// The number of matching calls that still pass before the first is hit.
     pass: u32,
-    /// So many are hit.
+    /// The number of calls that are still to be hit.
     hit: u32,
     fault: Fault,
     state: Arc<Mutex<State>>,
@@ -72,7 +75,7 @@ struct State {
     held: VecDeque<Request>,
 }
 
-/// A fault that was planned: it tells whether it fired, which every test of a fault must ask.
+/// A planned fault. It counts the calls that it has hit; a test of a fault should check that count.
 #[derive(Clone)]
 pub struct Planned {
     state: Arc<Mutex<State>>,
@@ -80,13 +83,13 @@ pub struct Planned {
 }
 
 impl Faults {
-    /// A store that fails as this plan says.
+    /// `store` with the faults of this plan.
     pub fn around<S: StateStore>(&self, store: impl Into<Arc<S>>) -> Faulty<S> {
         Layered::new(store, self.clone())
     }
 
-    /// Plans `fault` for calls that `matches`: the first `pass` of them pass, the next `hit` are hit. A call
-    /// that several faults wait for is hit by the one that was planned first.
+    /// Plans `fault` for the calls for which `matches` returns true: the first `pass` of them pass, the next
+    /// `hit` are hit. If several faults could hit a call, the one that was planned first does.
     pub fn plan(
         &self,
         matches: impl Fn(&Request) -> bool + Send + Sync + 'static,
@@ -115,12 +118,12 @@ impl Faults {
         self.plan(move |request| request.operation() == operation, 0, u32::MAX, fault)
     }
 
-    /// Forgets every fault that has not fired, and brings a dead handle back.
+    /// Forgets every planned fault, and revives a dead layer. Calls that were held back can still arrive.
     pub fn clear(&self) {
         *lock(&self.plan) = Plan::default();
     }
 
-    /// What happens to this call; with the rule that says so.
+    /// The fault that hits this call, if any, and its handle.
     fn hit(&self, request: &Request) -> Option<(Fault, Planned)> {
         let mut plan = lock(&self.plan);
         if plan.dead {
@@ -153,12 +156,12 @@ impl Planned {
         Self { state: Arc::default(), fired: Arc::default() }
     }
 
-    /// How many calls it has hit.
+    /// The number of calls that the fault has hit.
     pub fn fired(&self) -> u32 {
         lock(&self.state).fired
     }
 
-    /// Waits until it has hit a call.
+    /// Waits until the fault has hit at least one call.
     pub async fn wait(&self) {
         loop {
             let fired = self.fired.notified();
@@ -169,7 +172,7 @@ impl Planned {
         }
     }
 
-    /// Lets the oldest call that is held back reach `store` now. None if there is none.
+    /// Sends the oldest held-back call to `store` now, and returns its answer. None if no call is held back.
     pub async fn arrive(&self, store: &Arc<dyn StateStore>) -> Option<Result<Answer, StoreError>> {
         let request = lock(&self.state).held.pop_front()?;
         Some(request.perform(store).await)

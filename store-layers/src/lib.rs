@@ -1,8 +1,9 @@
-//! Layers around any store. A layer around a store that passes the conformance suite passes it, too.
+//! Layers around any store. If a store passes the conformance suite, the store behind a layer passes it, too,
+//! as long as no fault is planned.
 //!
 //! - [`Encoded`]: a store that keeps payloads [compressed](Compressed), [encrypted](Encrypted), or in a
 //!   [codec](PayloadCodec) of your own.
-//! - [`Faulty`]: a store that fails where a test tells it to, for tests of code that is built on a store.
+//! - [`Faulty`]: a store that fails where a test plans it, to test code that uses a store.
 //! - [`Recording`]: a store that records each request and its answer.
 //!
 //! A layer of your own is one function: see [`Layer`](holdover_store::Layer).

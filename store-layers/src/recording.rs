@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use holdover_store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
 
-/// A store whose [`Recorder`] keeps what passes.
+/// A store whose [`Recorder`] records all calls.
 pub type Recording<S> = Layered<S, Recorder>;
 
-/// Keeps calls in the order in which they were asked. A clone keeps into the same record.
+/// Records calls in the order in which they began. Clones share one record.
 #[derive(Clone)]
 pub struct Recorder {
     record: Arc<Mutex<Record>>,
@@ -24,17 +24,17 @@ struct Record {
     asked: u64,
 }
 
-/// One call.
+/// One recorded call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Its place among all calls, from 1.
+    /// The number of the call among all calls, from 1.
     pub number: u64,
-    /// What was asked.
+    /// The request.
     pub request: Request,
-    /// How it ended; none while it is out.
+    /// How the call ended; none while it runs.
     pub said: Option<Said>,
-    /// From the question to its end.
+    /// The time from the request to the end of the call.
     pub took: Duration,
 }
 
@@ -45,45 +45,46 @@ pub enum Said {
     Answer(Box<Answer>),
     /// With this error.
     Error {
-        /// What went wrong.
+        /// The kind of the error.
         kind: StoreErrorKind,
-        /// Whether trying again makes sense.
+        /// Whether a retry makes sense.
         retry: Retry,
-        /// As it is shown.
+        /// The error as text.
         text: String,
     },
-    /// Whoever asked gave up before it was answered.
+    /// The caller dropped the call before it was answered.
     GivenUp,
 }
 
 impl Recorder {
-    /// Keeps the newest `calls_max` calls, with everything in them: their payloads share memory with those that
-    /// passed.
+    /// A recorder that keeps the newest `calls_max` calls, at least one, with their payloads. The payloads
+    /// share memory with those of the callers.
     pub fn new(calls_max: usize) -> Self {
         Self { record: Arc::default(), calls_max: calls_max.max(1) }
     }
 
-    /// A store whose calls are kept here.
+    /// `store` with its calls recorded here.
     pub fn around<S: StateStore>(&self, store: impl Into<Arc<S>>) -> Recording<S> {
         Layered::new(store, self.clone())
     }
 
-    /// What is kept, oldest first.
+    /// The recorded calls, oldest first.
     pub fn entries(&self) -> Vec<Entry> {
         self.lock().entries.iter().cloned().collect()
     }
 
-    /// Takes what is kept, oldest first. Calls that are out are taken too; how they end is not kept.
+    /// Removes and returns the recorded calls, oldest first. This includes running calls; their ends are not
+    /// recorded.
     pub fn take(&self) -> Vec<Entry> {
         self.lock().entries.drain(..).collect()
     }
 
-    /// How many calls were ever asked.
+    /// The number of calls that ever began.
     pub fn asked(&self) -> u64 {
         self.lock().asked
     }
 
-    /// How many of the kept calls are of `operation`, as the trait calls it.
+    /// The number of recorded calls of `operation`, the name of a method of the trait.
     pub fn count(&self, operation: &str) -> usize {
         self.lock().entries.iter().filter(|entry| entry.request.operation() == operation).count()
     }
@@ -104,7 +105,7 @@ impl Recorder {
     }
 }
 
-/// A call that is out. Dropped before it was answered, it was given up.
+/// A running call. If it is dropped before it is answered, the caller gave up.
 struct Out {
     recorder: Recorder,
     number: u64,

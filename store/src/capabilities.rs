@@ -1,14 +1,16 @@
-//! What a store promises under its present settings.
+//! The promises of a store under its present settings.
 
 use serde::{Deserialize, Serialize};
 
-/// The worst fault that an acknowledged commit survives. Ordered: each includes those before it.
+/// The worst fault that an acknowledged commit survives. The variants are ordered: each includes those before
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommitSurvives {
-    /// Nothing: the commit lives in this process only.
+    /// None: the commit exists only in this process.
     Nothing,
-    /// The death of any process, at any instruction: of the one that wrote it, and of the server that keeps it.
+    /// The death of any process at any instruction: the process that wrote the commit, or the server that
+    /// keeps it.
     ProcessKill,
     /// The death of the machine that wrote it.
     PowerCut,
@@ -28,11 +30,11 @@ pub enum SharedBy {
     Network,
 }
 
-/// The promises of this backend under its present settings. It never promises more than it keeps: the engine
-/// refuses work that the store cannot honour, and the conformance suite checks each claim.
+/// The promises of this backend under its present settings. They never promise more than the store does: the
+/// engine refuses work that needs a stronger promise, and the conformance suite checks each claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// The backend with its version, as people name it: `SQLite 3.51.3`.
+    /// The usual name of the backend with its version: `SQLite 3.51.3`.
     pub backend: String,
     /// The worst fault that an acknowledged commit survives.
     pub commit_survives: CommitSurvives,

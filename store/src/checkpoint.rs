@@ -1,17 +1,18 @@
-//! Checkpoints: places in a session's life from which a fork can begin.
+//! Checkpoints: saved states of a session from which a fork can begin.
 
 use super::PageRequest;
 use crate::ids::{CheckpointId, Epoch, EventSeq, Incarnation, MessageSeq, SessionKey, StateFormat};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The state of a session after one of its commits. It refers to the transcript by place and copies none of
-/// it. It never changes. It is removed with its session, or by [`purge`](super::StateStore::purge).
+/// The state of a session after one of its commits. It holds the number of the newest message and of the
+/// newest event, not copies of them. It never changes. It is removed with its session, or by
+/// [`purge`](super::StateStore::purge).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// The version that the commit of this checkpoint made.
+    /// The version of the session after the commit that made this checkpoint.
     pub id: CheckpointId,
-    /// The life of the session that the checkpoint belongs to.
+    /// The incarnation of the session that the checkpoint belongs to.
     pub incarnation: Incarnation,
     /// The run that made the checkpoint.
     pub epoch: Epoch,

@@ -6,15 +6,15 @@ use super::{Delivery, InboxItem, Interrupt, PendingCall, Session, SessionStatus,
 use crate::ids::{Epoch, Fence, InboxSeq, QueueLabel, RunId, StateFormat, TenantId, Version, WorkerId};
 use crate::time::Timestamp;
 
-/// The longest lease: ten years. Nobody is meant to hold a session for longer, and not every store can keep
-/// the instant at which a longer lease would end. A claim or a renewal for longer is an
-/// [`InvalidArgument`](super::StoreErrorKind::InvalidArgument) and changes nothing.
+/// The longest lease: ten years. Some stores cannot keep the instant at which a longer lease would end. A
+/// claim or a renewal for longer is an [`InvalidArgument`](super::StoreErrorKind::InvalidArgument) and
+/// changes nothing.
 pub const LEASE_MAX: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 
 /// A claim of one named session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimOne {
-    /// The caller's id of the run that begins. A repeat of the claim is recognised by it.
+    /// The caller's id of the run that begins. The store recognises a repeat of the claim by it.
     pub run: RunId,
     /// The worker that claims.
     pub worker: WorkerId,
@@ -64,25 +64,27 @@ pub struct ClaimDue {
     pub tenant: Option<TenantId>,
 }
 
-/// A claimed session with all its news, read at one instant.
+/// A claimed session with everything that the run needs to begin, read at one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// The fence that every write of this run must carry.
     pub fence: Fence,
     /// The caller's id of this run.
     pub run: RunId,
-    /// The status the claim found. [`SessionStatus::Active`] means a takeover, the only recovery.
+    /// The status that the claim found. [`SessionStatus::Active`] means a takeover: an earlier run left the
+    /// session active, and its lease is over.
     pub found: SessionStatus,
     /// The session after the claim: its state, what is staged, its interrupt, its attempts.
     pub session: Session,
-    /// Calls that somebody outside owes an answer, in the order they were opened.
+    /// The open pending calls, in the order in which they were opened.
     pub pending: Vec<PendingCall>,
     /// The first page of the items that are not consumed, in order: at most [`INBOX_PAGE`](super::INBOX_PAGE)
     /// items and [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), but at least the first item if there is one.
     /// [`more_inbox_after`](Self::more_inbox_after) says whether there is more.
     pub inbox: Vec<StoredItem>,
-    /// The store's clock when the claim was made; in the answer to a repeat, when it was repeated. The rest
-    /// of the lease is the time from here to `lease_ends`, counted by the claimer from before it asked.
+    /// The store's clock when the claim was made, or in the answer to a repeat, when it was repeated. The
+    /// lease still runs for the time from `now` to `lease_ends`. The worker must count that time from before
+    /// it sent the request.
     pub now: Timestamp,
     /// When the lease ends.
     pub lease_ends: Timestamp,
@@ -94,8 +96,8 @@ impl Claim {
         self.session.interrupt.as_ref()
     }
 
-    /// The last item of this page, if the inbox holds more: ask [`read_inbox`](super::StateStore::read_inbox)
-    /// after it.
+    /// The last item of this page, if the inbox holds more: pass it to
+    /// [`read_inbox`](super::StateStore::read_inbox) to read the rest.
     pub fn more_inbox_after(&self) -> Option<InboxSeq> {
         let last = self.inbox.last()?.seq;
         (self.session.unread > self.inbox.len() as u64).then_some(last)
@@ -105,7 +107,7 @@ impl Claim {
 /// The answer to [`claim_session`](super::StateStore::claim_session).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClaimOutcome {
-    /// Claimed. A repeat with the same run id answers the same claim while its lease runs.
+    /// Claimed. A repeat with the same run id answers the same claim as it is now, while the lease runs.
     Claimed(Box<Claim>),
     /// Another run holds the session. Nothing was changed.
     Held {
@@ -145,7 +147,7 @@ pub enum ClaimOutcome {
 /// The answer to [`renew_lease`](super::StateStore::renew_lease).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseOutcome {
-    /// The lease now ends where the receipt says; never earlier than before.
+    /// The lease now ends at the receipt's `lease_ends`, never earlier than before.
     Renewed(super::Receipt),
     /// Another run owns the session now, or it was released or deleted.
     StaleFence,

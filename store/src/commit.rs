@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 pub struct StagedResult {
     /// The call.
     pub call: CallId,
-    /// The result: the bytes of the message that a later commit promotes.
+    /// The result: the bytes of the message that a promoting commit appends.
     pub payload: Payload,
 }
 
@@ -22,7 +22,7 @@ pub struct StagedResult {
 pub struct Staging {
     /// Results. The first result of a call wins for ever (INV-17).
     pub results: Vec<StagedResult>,
-    /// Start marks of calls that may be sent once this staging is acknowledged.
+    /// Start marks. The run may send these calls once this staging is acknowledged.
     pub starts: Vec<CallId>,
 }
 
@@ -40,7 +40,7 @@ pub struct Staged {
 pub enum StageOutcome {
     /// Everything is staged, by this write or by an earlier one with the same bytes.
     Staged(Receipt),
-    /// This call has another result; nothing was changed.
+    /// Another result of this call is staged; nothing was changed.
     Conflict {
         /// The call.
         call: CallId,
@@ -73,13 +73,13 @@ pub struct NewState {
 pub enum OutcomeKind {
     /// The turn ended.
     Completed,
-    /// Client tools or approvals owe answers.
+    /// The turn waits for answers of client tools or approvals.
     SuspendedClientTool,
-    /// Only child sessions owe outcomes.
+    /// The turn waits only for outcomes of child sessions.
     SuspendedAwaitingChildren,
-    /// Some calls of the step are done, others of mixed kinds are owed.
+    /// Some calls of the step are done; the turn waits for others, of mixed kinds.
     SuspendedStepPartial,
-    /// A durable timer, or a back-off longer than a second.
+    /// The turn waits for a durable timer, or for a back-off longer than a second.
     SuspendedUntil,
     /// A soft stop.
     Interrupted,
@@ -142,22 +142,22 @@ pub struct RunEnd {
 /// How a commit leaves the session. A release ends the fence, except for the repeat of that commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// The session is left with this status, which is any but active. A session that is left idle owes
-    /// nothing: everything staged then is dropped, also what this commit stages. So a result that comes
-    /// again, after it was promoted, does not stay for ever.
+    /// The commit sets this status: any but active. If the status is idle, all staged results are dropped,
+    /// including those that this commit stages. A late repeat of a promoted result is therefore not kept for
+    /// ever.
     To {
-        /// The status that the session is left with.
+        /// The new status of the session.
         status: SessionStatus,
-        /// When the session wants a worker if nothing wakes it before.
+        /// The instant at which the session wants a worker if nothing wakes it before.
         deadline: Option<Timestamp>,
         /// The number of unseen counted items that wake the session while it is suspended; 0 = none do.
         wake_on: u32,
     },
-    /// The claim is given back. The status that the claim found returns; that of a takeover returns with its
-    /// lease ended.
+    /// Gives the claim back: the session returns to the status that the claim found. After a takeover it
+    /// returns to active, without a running lease.
     GiveBack {
-        /// When the session wants a worker if nothing wakes it before. A takeover is due at once if none is
-        /// named.
+        /// The instant at which the session wants a worker if nothing wakes it before. A takeover is due at
+        /// once if none is named.
         alarm: Option<Timestamp>,
     },
 }
@@ -165,20 +165,21 @@ pub enum Release {
 /// Everything a run changes, applied wholly or not at all (INV-04). Every part is optional.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// The operation id, by which a repeat of this commit is recognised.
+    /// The operation id. The store recognises a repeat of this commit by it.
     pub operation: OperationId,
-    /// The version on which the commit was decided.
+    /// The version on which the commit was decided. If set, the session must still have it.
     pub expected_version: Option<Version>,
-    /// The new state. Start marks staged before it are dropped: the state names what started.
+    /// The new state. It drops all start marks that were staged before: the new state itself must name the
+    /// calls that started.
     pub state: Option<NewState>,
     /// Messages to append, in this order, with dense sequence numbers.
     pub messages: Vec<NewMessage>,
-    /// Results to stage with this commit. A later commit may promote them while the session has not been left
+    /// Results to stage with this commit. A later commit may promote them until a commit leaves the session
     /// idle.
     pub stage: Vec<StagedResult>,
     /// Events to append to the event log, in this order, with dense sequence numbers.
     pub events: Vec<Payload>,
-    /// Whether to keep the session, as this commit leaves it, as a checkpoint. Only with a state.
+    /// Whether to keep the state of this commit as a checkpoint. Requires `state`.
     pub checkpoint: bool,
     /// The number of the model call whose message is in this commit. The deltas of that call are removed, and
     /// late ones are refused.
@@ -189,14 +190,14 @@ pub struct Commit {
     pub close: Vec<PendingId>,
     /// Inbox items that the commit consumes, named one by one.
     pub consumed: Vec<InboxSeq>,
-    /// The newest item that this run has read. It never falls, and reaches no further than the newest item
-    /// there is. Only items after it count for `wake_on`.
+    /// The newest item that this run has read. The store never lowers the stored value, and never raises it
+    /// above the newest item in the inbox. Only items after it count for `wake_on`.
     pub inbox_seen: Option<InboxSeq>,
-    /// The interrupt that this commit carries out. It is cleared if it is still the one that waits.
+    /// The interrupt that this commit carries out. The store clears it if it is still the one that waits.
     pub interrupt_confirmed: Option<InterruptId>,
     /// The end of the run.
     pub run: Option<RunEnd>,
-    /// How the session is left. If none, the run keeps it.
+    /// How to release the session. If none, the run keeps it.
     pub release: Option<Release>,
 }
 
@@ -261,7 +262,7 @@ impl Commit {
     }
 }
 
-/// The news that answers every fenced write, so that a running session needs no polling.
+/// The news for a run in the answers to its fenced writes, so that it need not poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The present version.
@@ -280,16 +281,16 @@ pub struct Receipt {
     pub lease_ends: Timestamp,
 }
 
-/// Whether a write under an old fence had been applied.
+/// Whether a commit under an old fence was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Applied {
     /// Yes: it is the newest commit of the session.
     Yes,
     /// No. Either neither this run nor a newer one has committed. Or the newest commit is another one of this
-    /// run and the write names that commit's version or a later one, so that it was decided after it.
+    /// run, and the refused commit names that commit's version or a later one, so it was decided later.
     No,
-    /// Unknown: a newer run has committed since, or this run has made another commit and the write names no
-    /// version or one before it, or the session is gone.
+    /// Unknown: a newer run has committed since, or this run has made another commit and the refused one
+    /// names no version or an earlier one, or the session was deleted.
     Unknown,
 }
 
@@ -325,12 +326,12 @@ pub enum CommitOutcome {
         /// The call.
         call: CallId,
     },
-    /// This pending call is not open; or it was to be opened, and was opened before. Nothing was changed.
+    /// A pending call to close is not open, or a pending call to open was opened before. Nothing was changed.
     PendingConflict {
         /// The pending call.
         pending: PendingId,
     },
-    /// This inbox item is not there to be consumed, or lies after `inbox_seen`; nothing was changed.
+    /// This inbox item does not exist, was consumed before, or lies after `inbox_seen`; nothing was changed.
     NotInInbox {
         /// The item.
         seq: InboxSeq,

@@ -1,7 +1,7 @@
 //! Opaque positions in a log or a list. Callers keep them as text and pass them back.
 //!
-//! The text is lower-case hexadecimal: a kind byte, the fields, and a checksum. A text that was cut, mixed up
-//! or made up is therefore refused, and not read as another position.
+//! The text is lower-case hexadecimal: a kind byte, the fields, and a checksum. Parsing therefore refuses a
+//! text that was cut, changed or invented.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,27 +25,26 @@ const CHECKSUM_BYTES: usize = 4;
 #[error("not a cursor: {0}")]
 pub struct InvalidCursor(&'static str);
 
-/// A position in what a session shows: after an event and, if a stream runs there, after a delta of it, in
-/// one incarnation.
+/// A position in the event log of one incarnation, and in the stream of deltas that runs at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventCursor {
-    /// The life of the session; none before the first event of whichever life there is.
+    /// The incarnation of the session; none at the start of whichever incarnation exists.
     incarnation: Option<Incarnation>,
     place: EventPlace,
 }
 
-/// The position of a reader within one life of a session.
+/// The position of a reader within one incarnation of a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct EventPlace {
-    /// The event after which the reader is.
+    /// The newest event that the reader has read; 0 before the first.
     pub after: EventSeq,
-    /// The stream and the delta after which the reader is; none if it has read no delta of the stream that it
-    /// may be in.
+    /// The stream and the newest delta of it that the reader has read; none if the reader has read no delta
+    /// of a running stream.
     pub within: Option<(StreamId, u64)>,
 }
 
 impl EventCursor {
-    /// Before the first event, of whichever incarnation there is.
+    /// Before the first event, of whichever incarnation exists.
     pub const START: Self =
         Self { incarnation: None, place: EventPlace { after: EventSeq(0), within: None } };
 
@@ -59,14 +58,14 @@ impl EventCursor {
         Self { incarnation: Some(incarnation), place }
     }
 
-    /// The life that the cursor names, if any, and the position in it. For stores whose backend looks at
+    /// The incarnation that the cursor names, if any, and the position in it. For stores whose backend needs
     /// both.
     pub fn parts(&self) -> (Option<Incarnation>, EventPlace) {
         (self.incarnation, self.place)
     }
 
-    /// The position after which to go on, if the cursor belongs to `incarnation`; none means that the
-    /// position is gone. For stores.
+    /// The position to continue from, if the cursor belongs to `incarnation` or to none. None if it belongs
+    /// to another incarnation. For stores.
     pub fn place_in(&self, incarnation: Incarnation) -> Option<EventPlace> {
         match self.incarnation {
             Some(own) if own != incarnation => None,

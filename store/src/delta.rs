@@ -1,8 +1,8 @@
-//! Deltas: pieces of a model's answer, written while the model speaks. They are provisional and lie beside
-//! the event log.
+//! Deltas: pieces of a model's answer, stored while the model writes it. They are provisional and are not
+//! part of the event log.
 //!
-//! One side area per session holds the deltas of the stream that runs. The next stream replaces it. The
-//! commit of the message, a release and a claim empty it. Nothing else in the session depends on it.
+//! One side area per session holds the deltas of the stream that runs. The next stream replaces them. The
+//! commit of the message, a release and a claim remove them. Nothing else in the session depends on deltas.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,9 +16,9 @@ use crate::payload::Payload;
 
 const OPERATION: &str = "append_deltas";
 
-/// The stream that one run shows of one model call, or of the calls of one step. Later streams of a session
-/// are greater, so no takeover ever continues the numbers of a dead attempt. The text of a stream id is
-/// `RUN.NUMBER`.
+/// The id of a stream: the deltas that one run appends for one model call, or for the calls of one step.
+/// Later streams of a session have greater ids, so a takeover never continues the numbers of a dead attempt.
+/// The text of a stream id is `RUN.NUMBER`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StreamId {
@@ -63,13 +63,13 @@ impl From<StreamId> for String {
     }
 }
 
-/// Deltas to append to a stream of the run that holds the session, in this order.
+/// Deltas to append, in this order, to a stream of the run that holds the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaBatch {
     /// The number of the stream in the run, from 1. A greater one replaces the stream before it.
     pub stream: u32,
-    /// The place of the first delta, from 1. Deltas that are there already stay as they are, so a batch whose
-    /// acknowledgement was lost may be sent again.
+    /// The place of the first delta, from 1. Deltas that are stored already stay as they are, so the caller
+    /// may repeat a batch whose acknowledgement was lost.
     pub first: u64,
     /// The deltas, at least one.
     pub deltas: Vec<Payload>,
@@ -95,11 +95,11 @@ impl DeltaBatch {
 pub enum DeltaOutcome {
     /// All deltas are stored, by this write or by an earlier one.
     Appended(Receipt),
-    /// The stream is over: its message was committed, or a later stream began. Nothing was changed.
+    /// The stream has ended: its message was committed, or a later stream began. Nothing was changed.
     Ended,
     /// The batch would leave a gap. Nothing was changed.
     Gap {
-        /// The place that comes next.
+        /// The next place of the stream.
         expected: u64,
     },
     /// Another run owns the session now, or it was released or deleted. Nothing was changed.
@@ -115,11 +115,11 @@ pub struct StoredDelta {
     pub payload: Payload,
 }
 
-/// The part of a page that shows the stream that runs.
+/// The part of a page with deltas of the stream that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaPage {
-    /// The stream. If the reader was in another stream, that one is over and what it showed is void, unless
-    /// an event tells that its message was committed.
+    /// The stream. If the reader was in another stream, that stream has ended. Discard its deltas, unless an
+    /// event shows that its message was committed.
     pub stream: StreamId,
     /// The deltas after the reader's place in this stream. They begin with the first if the reader was in no
     /// stream or another.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::ids::SessionKey;
 
-/// The kind of an error, to branch on.
+/// The kind of an error. Callers branch on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
     /// The caller asked for something meaningless, such as a limit of 0 or a cursor of another query.
@@ -14,7 +14,7 @@ pub enum StoreErrorKind {
     TooLarge,
     /// The session to be read does not exist.
     NotFound,
-    /// The backend cannot do this; its capabilities say so.
+    /// The backend does not support this operation; see its capabilities.
     Unsupported,
     /// The stored data differs from what was written, or has a form that this version cannot read.
     Corrupt,
@@ -22,7 +22,7 @@ pub enum StoreErrorKind {
     KeyMissing,
     /// The data was written by a newer version of the store. Nothing was read or changed.
     Newer,
-    /// The backend cannot be reached, or its settings break what it must promise.
+    /// The backend cannot be reached, or its settings do not allow what it must promise.
     Unavailable,
     /// No room is left. Nothing was changed.
     Full,
@@ -58,7 +58,7 @@ pub enum Retry {
     OutcomeUnknown,
 }
 
-/// An error of a store: one struct, one line.
+/// An error of a store. It is shown as one line.
 #[derive(Debug)]
 pub struct StoreError {
     /// The kind of the error, to branch on.
@@ -67,8 +67,8 @@ pub struct StoreError {
     pub retry: Retry,
     /// The method of [`StateStore`](super::StateStore), or `open`.
     pub operation: &'static str,
-    /// The session that the operation was asked about: the new one of a creation, the source of a fork. None
-    /// for operations on many sessions: lists across sessions, `claim_due`, `purge`.
+    /// The session of the operation. For a creation it is the new session, for a fork the source. None for
+    /// operations on many sessions: lists across sessions, `claim_due`, `purge`.
     pub key: Option<Box<SessionKey>>,
     /// The exact cause. It names the field of an argument that was refused, and never contains a payload or a
     /// secret.

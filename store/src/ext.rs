@@ -1,4 +1,4 @@
-//! Conveniences for every store, with one implementation for all.
+//! Convenience methods, with one implementation for all stores.
 
 use async_trait::async_trait;
 
@@ -8,8 +8,8 @@ use crate::ids::{InboxSeq, SessionKey};
 /// Reads that walk all pages of a [`StateStore`].
 ///
 /// Each page is read at one instant, but the walk is not. Messages never change, so a walk over them is
-/// complete all the same. Only if a session is deleted and created again meanwhile does the walk continue in
-/// the new life.
+/// complete nevertheless. If the session is deleted and created again meanwhile, the walk continues in the
+/// new incarnation.
 #[async_trait]
 pub trait StateStoreExt: StateStore {
     /// Reads all messages of `ranges`, in their order, as [`read_messages`](StateStore::read_messages) does

@@ -4,17 +4,17 @@ use super::{Labels, NewState, SessionStatus, StoreError};
 use crate::ids::{Incarnation, OperationId, QueueLabel, SessionKey, Version};
 use crate::payload::Payload;
 
-/// The parts of a fork, beside the prefix that the store copies: messages, events and checkpoints up to the
-/// checkpoint, as they are. A fork has no inbox, alarm, pending calls, staged results or runs.
+/// A fork to create. The store copies the prefix of the source: its messages, events and checkpoints up to
+/// the checkpoint, unchanged. A fork has no inbox, alarm, pending calls, staged results or runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFork {
-    /// The life of the source in which the checkpoint was read.
+    /// The incarnation of the source in which the checkpoint was read.
     pub source: Incarnation,
-    /// Tenant and id of the fork. The tenant is that of the source.
+    /// Tenant and id of the fork. The tenant must be that of the source.
     pub key: SessionKey,
     /// The incarnation of the fork, which the caller draws at random.
     pub incarnation: Incarnation,
-    /// The operation id, by which a repeat of this fork is recognised.
+    /// The operation id. The store recognises a repeat of this fork by it.
     pub operation: OperationId,
     /// The queue label, by which workers choose the fork.
     pub queue: QueueLabel,
@@ -33,7 +33,8 @@ pub struct NewFork {
 }
 
 impl NewFork {
-    /// Refuses a meaningless fork: a status that is no rest or is final, or a fork for another tenant.
+    /// Refuses a meaningless fork: one with a status other than idle, interrupted or failed, or for another
+    /// tenant.
     pub fn check(&self, from: &SessionKey) -> Result<(), StoreError> {
         const OPERATION: &str = "fork_session";
         if self.key.tenant != from.tenant {
@@ -65,9 +66,9 @@ pub enum ForkOutcome {
         /// The version of the fork: one above its checkpoint.
         version: Version,
     },
-    /// Another session has the fork's key; it was not touched.
+    /// Another session has the fork's key; it was not changed.
     AlreadyExists {
-        /// The life of that session.
+        /// The incarnation of that session.
         incarnation: Incarnation,
         /// The status of that session.
         status: SessionStatus,
@@ -75,10 +76,10 @@ pub enum ForkOutcome {
         version: Version,
     },
     /// The session that this operation made, or that had this incarnation, was deleted: a
-    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and nothing ever will be under these
-    /// names.
+    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and a repeat is refused as long as the
+    /// tombstone stands.
     Deleted,
-    /// There is no such source, or only another life of it. Nothing was created.
+    /// The source does not exist, or only in another incarnation. Nothing was created.
     NoSource,
     /// The source has no such checkpoint. Nothing was created.
     NoCheckpoint,

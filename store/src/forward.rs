@@ -1,6 +1,7 @@
 //! A store that forwards every call to another store.
 
-/// Implements [`StateStore`](crate::StateStore) for a type that has a store within: every call goes to it.
+/// Implements [`StateStore`](crate::StateStore) for a type that contains a store. Every call is forwarded to
+/// that store.
 ///
 /// ```
 /// use holdover_store::{StateStore, forward_store};

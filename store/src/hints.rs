@@ -1,4 +1,4 @@
-//! Change hints: notifications of changes, and the callers that wait for them.
+//! Change hints: notifications of changes, and the callers that wait for these.
 //!
 //! They are only hints: a caller that polls misses nothing, and a caller that is notified must read the store
 //! itself.
@@ -38,13 +38,13 @@ impl Named {
 }
 
 impl Change {
-    /// Whether somebody may wait for exactly this change, and does not only look on.
+    /// Whether a worker may wait for this change. Other changes matter only to observers of the session.
     pub fn is_urgent(&self) -> bool {
         self.news || self.due
     }
 
-    /// Reads what [`Display`](fmt::Display) wrote. None: this version cannot read it, so anything may have
-    /// changed.
+    /// Parses the text of [`Display`](fmt::Display). Returns none if this version cannot read the text; then
+    /// anything may have changed.
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let session = Named(u64::from_str_radix(words.next()?, 16).ok()?);
@@ -60,7 +60,7 @@ impl Change {
     }
 }
 
-/// As it goes over a wire: `00f1a2b3c4d5e6f7 news due`.
+/// The text that is sent between processes: `00f1a2b3c4d5e6f7 news due`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |is: bool, word: &'static str| if is { word } else { "" };
@@ -79,19 +79,19 @@ struct Waiting {
     due: Vec<Arc<Waiter>>,
 }
 
-/// One who waits.
+/// One waiting caller.
 #[derive(Debug, Default)]
 struct Waiter {
     told: Notify,
-    /// Whether it waits for news only.
+    /// Whether the caller waits only for news.
     news: bool,
 }
 
-/// A wait that has begun: changes from now on are heard. It ends when it is dropped.
+/// A wait that has begun. It notices every change from then on, and ends when it is dropped.
 #[derive(Debug)]
 pub struct Wait {
     waiters: Waiters,
-    /// None: it waits for whatever may be due.
+    /// None: the caller waits for any session that may have become due.
     session: Option<Named>,
     waiter: Arc<Waiter>,
 }
@@ -107,7 +107,7 @@ impl Waiters {
         }
     }
 
-    /// Notifies all callers that wait, because nobody knows what has changed.
+    /// Notifies all waiting callers. Used when it is unknown which sessions changed.
     pub fn tell_all(&self) {
         let waiting = self.lock();
         for waiter in waiting.by_session.values().flatten().chain(&waiting.due) {
@@ -133,7 +133,8 @@ impl Waiters {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Nothing is half done in it at any point where it could panic.
+        // No code under this lock can panic halfway through a change, so the data is consistent even if
+        // poisoned.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -150,7 +151,7 @@ impl Waiting {
 impl Wait {
     /// Returns when the watched data may have changed, at the latest after `at_most`.
     pub async fn heard(self, at_most: Duration) {
-        // Running out of time is an answer like any other: the caller looks for itself.
+        // A time-out is not an error: the caller reads the store in either case.
         let _ = tokio::time::timeout(at_most, self.waiter.told.notified()).await;
     }
 }

@@ -1,16 +1,16 @@
 //! Names and numbers: a separate type for every id, version and position in a sequence.
 //!
-//! Text ids hold 1 to 128 bytes of UTF-8 without control characters. They are compared byte by byte:
-//! case matters, a trailing space matters, and no character (`%`, `_`, `*`, `:`, `{`) is special. A
-//! store binds or escapes them; it never builds a pattern from them.
+//! Text ids hold 1 to 128 bytes of UTF-8 without control characters. They are compared byte by byte: case
+//! matters, a trailing space matters, and no character (`%`, `_`, `*`, `:`, `{`) is special. A store must
+//! bind or escape ids, and never build a pattern from them.
 //!
 //! Crates that build on this one can define more ids with [`text_id`](crate::text_id) and
 //! [`number`](crate::number).
 //!
-//! There are two ways to get an id. `new` makes an id that did not exist before. It is strict: no invisible
-//! character, no blank in a session id, and in a name that other services must accept only characters that
-//! all of them accept. `parse`, `TryFrom<String>` and serde read an id that exists, and accept whatever an
-//! earlier version accepted.
+//! There are two ways to get an id. `new` makes an id that did not exist before. It also applies the
+//! [`Spelling`] of the id: most ids that people choose have no invisible character, a session id has no white
+//! space, and a name that other services must accept has only characters that all of them accept. `parse`,
+//! `TryFrom<String>` and serde read an id that exists, and accept every id that an earlier version accepted.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub const ID_BYTES_MAX: usize = 128;
 /// The longest new name of the spelling [`Plain`](Spelling::Plain), in bytes.
 pub const PLAIN_BYTES_MAX: usize = 64;
 
-/// The error for a text that cannot be an id, with the reason.
+/// The reason why a text cannot be an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidId {
     /// Ids are never empty.
@@ -34,7 +34,8 @@ pub enum InvalidId {
         /// The kind of id.
         kind: &'static str,
     },
-    /// Ids hold at most [`ID_BYTES_MAX`] bytes, new names of the spelling [`Plain`](Spelling::Plain) [`PLAIN_BYTES_MAX`].
+    /// An id has at most [`ID_BYTES_MAX`] bytes. A new id of the spelling [`Plain`](Spelling::Plain) has at
+    /// most [`PLAIN_BYTES_MAX`].
     #[error("{kind} has {bytes} bytes, at most {bytes_max} are allowed")]
     TooLong {
         /// The kind of id.
@@ -49,25 +50,26 @@ pub enum InvalidId {
     Control {
         /// The kind of id.
         kind: &'static str,
-        /// The offset of the first such character.
+        /// The offset of the first such character, in bytes.
         at: usize,
     },
-    /// A new id has no character that is invisible or changes the direction of writing.
+    /// A new id of the spelling `Visible` or `Word` has no character that is invisible or changes the
+    /// direction of writing.
     #[error("{kind} contains the invisible character U+{:04X} at byte {at}", u32::from(*character))]
     Hidden {
         /// The kind of id.
         kind: &'static str,
         /// The first such character.
         character: char,
-        /// The offset of that character.
+        /// The offset of that character, in bytes.
         at: usize,
     },
-    /// A new session id has no blank.
+    /// A new id of the spelling `Word`, such as a session id, has no white space.
     #[error("{kind} contains a blank at byte {at}")]
     Blank {
         /// The kind of id.
         kind: &'static str,
-        /// The offset of the first blank.
+        /// The offset of the first white space, in bytes.
         at: usize,
     },
     /// A new name of the spelling [`Plain`](Spelling::Plain) has only letters, digits, `_` and `-`.
@@ -79,7 +81,7 @@ pub enum InvalidId {
         kind: &'static str,
         /// The first other character.
         character: char,
-        /// The offset of that character.
+        /// The offset of that character, in bytes.
         at: usize,
     },
 }
@@ -87,20 +89,20 @@ pub enum InvalidId {
 /// The spelling rules for a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// Anything that an existing id may have.
+    /// No rule beyond those for every id.
     Free,
     /// Every character is visible.
     Visible,
-    /// Every character is visible, and there are no blanks.
+    /// Every character is visible, and none is white space.
     Word,
     /// Only letters, digits, `_` and `-`, which every model provider accepts in the name of a tool.
     Plain,
 }
 
-/// Checks the rule for every id, new or not.
+/// Checks the rules for every id, new or not.
 ///
 /// # Errors
-/// The rule that the text of such an id breaks.
+/// Returns the rule that the text breaks.
 pub fn check(kind: &'static str, text: &str) -> Result<(), InvalidId> {
     if text.is_empty() {
         return Err(InvalidId::Empty { kind });
@@ -117,10 +119,10 @@ fn check_length(kind: &'static str, text: &str, bytes_max: usize) -> Result<(), 
     if bytes > bytes_max { Err(InvalidId::TooLong { kind, bytes, bytes_max }) } else { Ok(()) }
 }
 
-/// Checks the additional rule for a new id.
+/// Checks the additional rules for a new id.
 ///
 /// # Errors
-/// The rule that the text of such an id breaks.
+/// Returns the rule that the text breaks.
 pub fn check_spelling(kind: &'static str, text: &str, spelling: Spelling) -> Result<(), InvalidId> {
     if spelling == Spelling::Plain {
         check_length(kind, text, PLAIN_BYTES_MAX)?;
@@ -250,16 +252,16 @@ text_id!(
     /// The name of a session within its tenant.
     SessionId, "session id", Word);
 text_id!(
-    /// The opaque label by which workers choose what they serve.
+    /// The opaque label by which workers choose the sessions that they serve.
     QueueLabel, "queue label", Free);
 text_id!(
-    /// The holder of a lease: a process, under the name that it gives itself.
+    /// The name of a worker: a process that holds leases. It names itself.
     WorkerId, "worker id", Visible);
 text_id!(
     /// The caller's id of one run; also the operation id of the claim that begins it.
     RunId, "run id", Free);
 text_id!(
-    /// The caller's id of one write, by which a repeat is recognised.
+    /// The caller's id of one write. The store recognises a repeat by it.
     OperationId, "operation id", Free);
 text_id!(
     /// The id of one tool call, unique in its session for ever.
@@ -277,7 +279,8 @@ text_id!(
     /// The id of one interrupt request.
     InterruptId, "interrupt id", Free);
 number!(
-    /// The number of a run. Rises with every claim of a session, never falls along an incarnation (INV-22).
+    /// The number of a run. Every claim of a session raises it. It never falls within an incarnation
+    /// (INV-22).
     Epoch, u64);
 number!(
     /// The version of a session row. Only claims, commits and compare-and-sets raise it.
@@ -292,20 +295,22 @@ number!(
     /// The place of an item in its session's inbox: 1, 2, 3, … 0 is before the first.
     InboxSeq, u64);
 number!(
-    /// The id of a checkpoint, rising along a session and its forks: the version that its commit made.
+    /// The id of a checkpoint: the version of the session after the commit that made it. It rises along a
+    /// session and its forks.
     CheckpointId, u64);
 number!(
-    /// The format of a session's state bytes. Workers name the newest one that they read.
+    /// The format of a session's state bytes. A worker names the newest format that it can read.
     StateFormat, u32);
 
-/// The random id of one life of a session, drawn at creation, so that deleting and creating again revives no
-/// old fence.
+/// The random id of one existence of a session, drawn at creation. After a session is deleted and created
+/// again, fences with the old id stay invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Incarnation(pub Uuid);
 
 impl Incarnation {
-    /// The life whose id follows from these bytes, which are as good as random: the same bytes give the same id.
+    /// Derives an incarnation from these bytes, which must be as good as random. The same bytes give the same
+    /// id.
     pub fn derived(bytes: [u8; 16]) -> Self {
         Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
@@ -324,13 +329,13 @@ impl fmt::Debug for Incarnation {
 }
 
 impl PendingId {
-    /// The id of the `round`th time that somebody is asked about `call`, in this life of its session.
+    /// The id for asking about `call` for the `round`th time, in this incarnation of its session.
     pub fn of(incarnation: Incarnation, call: &CallId, round: u32) -> Result<Self, InvalidId> {
         Self::new(format!("{incarnation}.{call}.{round}"))
     }
 
-    /// The life of the session and the call from which the id was made, by [`of`](Self::of). None: it was
-    /// made otherwise.
+    /// The incarnation and the call from which [`of`](Self::of) made the id. None: the id does not have that
+    /// form.
     pub fn parts(&self) -> Option<(Incarnation, CallId)> {
         let (incarnation, rest) = self.as_str().split_once('.')?;
         let (call, round) = rest.rsplit_once('.')?;
@@ -372,7 +377,7 @@ impl fmt::Debug for SessionKey {
 pub struct Fence {
     /// The session.
     pub key: SessionKey,
-    /// The life of the session.
+    /// The incarnation of the session.
     pub incarnation: Incarnation,
     /// The run.
     pub epoch: Epoch,

@@ -6,7 +6,7 @@ use crate::ids::{InboxSeq, Incarnation, ItemKey, KindName, PendingId};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The most items that a claim brings and that one read answers. Either may bring fewer although there are
+/// The most items in a claim or in one page of the inbox. Either may have fewer although the inbox holds
 /// more, because a page also ends at [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX).
 pub const INBOX_PAGE: u32 = 256;
 
@@ -19,7 +19,7 @@ pub enum Wake {
     Now,
     /// The item counts one towards `wake_on`.
     Count,
-    /// The item counts nothing.
+    /// The item does not count towards waking.
     Quiet,
 }
 
@@ -45,8 +45,8 @@ pub enum ItemKind {
         /// Whether this answer alone closes the pending call, however many more are needed. A refusal does.
         settles: bool,
     },
-    /// A kind that only a newer version knows. It is kept and shown as it is, and no run of this version
-    /// takes it. While it is there, its session has something unread.
+    /// A kind that only a newer version knows. The store keeps and shows the item unchanged, and no run of
+    /// this version consumes it. Until it is consumed, it counts as unread.
     #[serde(untagged)]
     Other {
         /// The name that the newer version gives it.
@@ -58,8 +58,8 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    /// The kind with this wire name, if the name and `wake` suffice to describe it. None: it is an answer, or
-    /// the name cannot be that of a kind.
+    /// The kind with this wire name, if the name and `wake` suffice to describe it. None: the kind is an
+    /// answer, or the name is not a valid name of a kind.
     pub fn from_wire(name: &str, wake: Wake) -> Option<Self> {
         match name {
             "message" => Some(Self::Message { wake }),
@@ -69,7 +69,7 @@ impl ItemKind {
         }
     }
 
-    /// Whether it is what its name says: not [`Other`](Self::Other) under a name that is known.
+    /// Returns false for [`Other`](Self::Other) with the name of a known kind.
     pub(crate) fn is_itself(&self) -> bool {
         match self {
             Self::Message { .. } | Self::Signal { .. } | Self::Answer { .. } => true,
@@ -96,15 +96,16 @@ pub struct InboxItem {
     pub key: ItemKey,
     /// The kind of the item.
     pub kind: ItemKind,
-    /// The life of the session that the item is meant for; another answers `NotFound`. Answers must name it.
+    /// The incarnation that the item is meant for. A session of another incarnation answers `NotFound`.
+    /// Answers must name it.
     pub incarnation: Option<Incarnation>,
     /// The content of the item.
     pub payload: Payload,
 }
 
 impl InboxItem {
-    /// The digest by which two deliveries under one key are compared: the kind, without how it wakes, and the
-    /// content.
+    /// The digest by which the store compares two deliveries under one key. It covers the content and the
+    /// kind, with the pending call of an answer, but not how the item wakes.
     pub fn digest(&self) -> Digest {
         let mut text = String::from(self.kind.as_str());
         if let ItemKind::Answer { pending, .. } = &self.kind {
@@ -139,7 +140,7 @@ pub struct StoredItem {
 pub struct InboxPage {
     /// The items, in order.
     pub items: Vec<StoredItem>,
-    /// The place after which to go on; none at the end.
+    /// The place to continue after; none at the end.
     pub next: Option<InboxSeq>,
 }
 
@@ -156,19 +157,20 @@ pub enum Delivery {
         /// The place of the item in the inbox.
         seq: InboxSeq,
     },
-    /// Something else was accepted before under this key; nothing was changed. This is also the answer for an
-    /// answer that no call waits for, because the key is checked first.
+    /// Another item was accepted before under this key; nothing was changed. The key is checked first, so
+    /// this can also be the outcome for an answer to a call that is not pending.
     Conflict {
         /// The place of that item in the inbox.
         seq: InboxSeq,
     },
     /// The call has all the answers it needs; nothing was changed.
     AlreadyAnswered,
-    /// No such call is pending: closed, past its deadline, or never opened.
+    /// No such call is pending: it was closed, its deadline has passed, or it was never opened. Nothing was
+    /// changed.
     NotPending,
-    /// The session is aborted, for ever.
+    /// The session is aborted, which is final.
     Aborted,
-    /// There is no such session, or not in this incarnation.
+    /// The session does not exist, or not in the named incarnation.
     NotFound,
 }
 

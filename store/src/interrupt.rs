@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{Incarnation, InterruptId};
 use crate::time::Timestamp;
 
-/// How hard to stop. Ordered: an abort replaces a soft stop that waits.
+/// How hard to stop. The variants are ordered: an abort replaces a waiting soft interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptKind {
@@ -25,8 +25,8 @@ impl InterruptKind {
     }
 }
 
-/// A request to stop. The first soft request that waits is kept, and later ones change nothing. The first
-/// abort replaces a soft one.
+/// A request to stop. While a soft request waits, later soft requests change nothing. An abort replaces a
+/// waiting soft request; while an abort waits, later requests change nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interrupt {
     /// The id, drawn by the caller. The commit that names it clears the interrupt.
@@ -35,9 +35,10 @@ pub struct Interrupt {
     pub kind: InterruptKind,
     /// The reason, in the caller's words.
     pub reason: String,
-    /// When the caller asked, by the caller's clock as far as the store cares.
+    /// The instant of the request. The store does not interpret it, so it may come from the caller's clock.
     pub at: Timestamp,
-    /// The life of the session that is to stop; another answers `NotFound`. If none, whichever there is.
+    /// The incarnation to stop; a session of another incarnation answers `NotFound`. If none, any
+    /// incarnation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Incarnation>,
 }
@@ -52,20 +53,19 @@ pub enum InterruptOutcome {
         /// The id of that request.
         id: InterruptId,
     },
-    /// A soft stop of a session at rest: there is nothing to stop, and the next turn is not harmed.
+    /// A soft stop of a session at rest. Nothing was changed, and the request does not affect the next turn.
     AtRest,
-    /// This very stop was requested before, perhaps by a try whose answer was lost, and no longer waits: it
-    /// was carried out, or the turn that it was for ended by itself. Nothing was changed. Only the newest
-    /// such stop is known.
+    /// The same interrupt, by its id, was requested before and no longer waits: it was carried out, or its
+    /// turn ended by itself. Nothing was changed. The store remembers only the newest such interrupt.
     Over,
-    /// The session is aborted, for ever.
+    /// The session is aborted, which is final.
     Aborted,
-    /// There is no such session, or not in this incarnation.
+    /// The session does not exist, or not in the named incarnation.
     NotFound,
 }
 
 impl InterruptOutcome {
-    /// Whether a stop waits now, by this request or an earlier one.
+    /// Whether an interrupt waits now, from this request or an earlier one.
     pub fn is_waiting(&self) -> bool {
         match self {
             Self::Requested | Self::AlreadyWaiting { .. } => true,
@@ -79,7 +79,7 @@ impl InterruptOutcome {
 pub enum InterruptCheck {
     /// Nothing waits.
     Clear,
-    /// This interrupt waits, and is handed to the asking run. It keeps waiting until a commit names it.
+    /// This interrupt waits and was handed to the run. It keeps waiting until a commit names it.
     Waiting(Interrupt),
     /// Another run owns the session now, or it was released or deleted.
     StaleFence,

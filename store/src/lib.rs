@@ -71,28 +71,29 @@ pub use tombstone::{TOMBSTONE_STANDS, Tombstone};
 use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use crate::payload::Digest;
 
-/// The place where sessions are kept. Object-safe; a handle is shared by many tasks.
+/// A store: it keeps sessions. The trait is object-safe, and many tasks may share one handle.
 ///
 /// For every method:
-/// - **Atomic.** A write is applied wholly or not at all, also when the caller's future is dropped at any
-///   await. Then the write may have been applied or not, but nothing in between, and nothing stays locked
+/// - **Atomic.** A write is applied wholly or not at all, even if the caller drops the future at an await.
+///   After such a drop it may or may not have been applied, but never in part, and nothing stays locked
 ///   (INV-04).
-/// - **One row decides.** Everything on which a write decides is in the one session row. The write locks that
-///   row first and checks fence, version and status there, after any wait (INV-22).
+/// - **One row decides.** Each write locks the one session row first and checks fence, version and status
+///   there, after any wait. It decides on other rows of the session as they are under that lock (INV-22).
 /// - **Many sessions.** No method is atomic over several sessions. `claim_due` and `purge` write each session
-///   by itself, at some time during the call and in no promised order. A list shows each row as it was at one
-///   instant, but not all rows at the same instant. A fork is made from its source as that was at one instant
-///   of the call, and becomes visible at a later one. If the source is removed in between, the fork stays.
+///   separately, at some time during the call and in no promised order. A list shows each row as it was at
+///   one instant, but not all rows at the same instant. A fork copies its source as of one instant of the
+///   call, and becomes visible at a later instant. If the source is removed in between, the fork stays.
 /// - **Visible.** Once a write is answered, every handle on the same data sees it (INV-06).
 ///   [`Capabilities::commit_survives`] says what survives (INV-01).
 /// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
 ///   durations, deadlines as instants on that clock.
-/// - **Bounded.** A call whose payloads are larger, one by one or together, than [`Capabilities`] allow is
-///   [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing. [`Limits`](rules::Limits) implements this
-///   rule.
+/// - **Bounded.** If a single payload, or all payloads of a call together, are larger than [`Capabilities`]
+///   allow, the call fails with [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing.
+///   [`Limits`](rules::Limits) implements this rule.
 /// - **Losing a race is a value** in the outcome, and changes nothing. [`StoreError`] is for errors; its
 ///   `retry` says whether the write may have landed.
-/// - **Tenants** are part of every key. Another tenant's ids answer exactly as unknown ones (INV-35).
+/// - **Tenants** are part of every key. For an id of another tenant, a call answers exactly as for an unknown
+///   id (INV-35).
 ///
 /// No method has a default body: a wrapper that forgets one does not compile.
 #[async_trait]
@@ -101,11 +102,11 @@ pub trait StateStore: Send + Sync + 'static {
     /// opened, or when it noticed that the settings may have changed.
     fn capabilities(&self) -> Capabilities;
 
-    /// Digests of words that can be guessed, for a key that is stored in the clear. Nobody who cannot read
-    /// the words in a payload can find them from the digest by trying. The first digest is the one to write.
-    /// The others may have been written before the encoding of payloads was changed.
+    /// Returns digests of `words`, for keys that are stored in the clear although the words could be guessed.
+    /// If a layer encrypts, only a reader with the encryption key can compute the digest of a guess. Write
+    /// the first digest. The others may have been written before the encoding of payloads was changed.
     ///
-    /// Pure: the same for the same words, whichever process asks. Without a layer that encrypts it is
+    /// The result is the same for the same words in every process. Without a layer that encrypts, it is
     /// [`Digest::of`] the words.
     fn digests(&self, tenant: &TenantId, words: &[u8]) -> Result<Vec<Digest>, StoreError>;
 
@@ -124,8 +125,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// session.
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
 
-    /// Lists sessions, newest first: those for which [`SessionRow::listed`](rules::SessionRow::listed) holds.
-    /// A cursor of another query is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// Lists the sessions for which [`SessionRow::listed`](rules::SessionRow::listed) holds, newest first. A
+    /// cursor of another query is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
     /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged
@@ -140,31 +141,31 @@ pub trait StateStore: Send + Sync + 'static {
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError>;
 
     /// Claims at most `claim.runs.len()` sessions whose alarm has rung. No two claims share a session and
-    /// epoch (INV-32). A claim is never returned with its lease over.
+    /// epoch (INV-32). The lease of a returned claim has not ended.
     ///
-    /// If no more sessions are due than are asked for, they come soonest alarm first, ties by key. If more
-    /// are due, tenants take turns: each handle claims the soonest session of one tenant, then of the next by
-    /// name, and after the last tenant of the first. Once each tenant had its turn, the rest comes soonest
-    /// alarm first. So within a tenant the soonest come first. A store may bound how many tenants with an
-    /// alarm it looks at in one call; the next call continues behind them. A store that has partitions may
-    /// keep these orders within each.
+    /// If at most as many sessions are due as the caller asks for, they come soonest alarm first, ties by
+    /// key. If more are due, tenants take turns: each handle claims the soonest session of one tenant, then
+    /// of the next tenant by name, and continues with the first tenant after the last. Once each tenant had
+    /// its turn, the remaining sessions come soonest alarm first. Within a tenant, the soonest always come
+    /// first. A store may bound how many tenants with an alarm it looks at in one call; the next call
+    /// continues behind them. A store that has partitions may keep these orders within each.
     ///
-    /// A session in which another write is in flight at that moment may be passed over. It stays due, and a
-    /// later call finds it. So fewer sessions than were asked for may come back although more are due. A
-    /// caller that calls again until the answer is empty, with no other write in flight during that last
-    /// call, has found every session that was due.
+    /// A call may skip a session while another write of it is in flight. The session stays due, and a later
+    /// call finds it. A call may therefore return fewer sessions than the caller asked for although more are
+    /// due. To find every due session, call again until the answer is empty and no other write was in flight
+    /// during that last call.
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError>;
 
-    /// Moves a failed or interrupted session to suspended with the alarm now. Every other move is refused,
-    /// and so is a move that names another incarnation.
+    /// Moves a failed or interrupted session to suspended with the alarm now. Refuses every other move, and a
+    /// move that names another incarnation.
     async fn compare_and_set_status(
         &self,
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError>;
 
-    /// Lets the lease run for `lease` from now; never shortens it. The newest epoch may also renew after the
-    /// lease has ended.
+    /// Extends the lease to end `lease` from now; never shortens it. The newest epoch may renew even after
+    /// its lease has ended.
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError>;
 
     // Progress, all fenced
@@ -177,12 +178,11 @@ pub trait StateStore: Send + Sync + 'static {
     /// [`Retry::OutcomeUnknown`] the owner repeats the same commit until it is answered (INV-05).
     async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError>;
 
-    /// Appends to the stream of deltas of this run's model call. Changes nothing but the deltas: not the
-    /// version, not the event log, not the lease. [`read_events`](StateStore::read_events) shows acknowledged
-    /// deltas until the stream is over.
+    /// Appends deltas to a stream of this run. Does not change the version, the event log or the lease.
+    /// [`read_events`](StateStore::read_events) shows acknowledged deltas until the stream ends.
     ///
-    /// Deltas are provisional. Acknowledged deltas survive the death of the process where commits do, but not
-    /// a power cut, whatever commits survive. So a store need not sync them separately.
+    /// Deltas are provisional. If commits survive the death of the process, acknowledged deltas do too. They
+    /// need not survive a power cut, even if commits do, so a store need not sync them separately.
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
 
     /// Hands the waiting interrupt to this run. The interrupt keeps waiting until a commit names it, so a
@@ -194,8 +194,8 @@ pub trait StateStore: Send + Sync + 'static {
     /// Puts an item into the inbox, once for each key. Never moves an active session's alarm.
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError>;
 
-    /// Asks the session to stop, in the incarnation that the request names, if any. A session that nobody
-    /// runs becomes due, in every queue.
+    /// Asks the session to stop. If the request names an incarnation, only that one is asked. A session that
+    /// nobody runs becomes due in every queue.
     async fn request_interrupt(
         &self,
         key: &SessionKey,
@@ -251,17 +251,17 @@ pub trait StateStore: Send + Sync + 'static {
     /// [`NotFound`](StoreErrorKind::NotFound).
     async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError>;
 
-    /// Returns when the watched data may have changed, at the latest after `at_most`. This is only a hint: it
-    /// may return early for nothing, and a caller that only polls misses nothing.
+    /// Returns when the watched data may have changed, at the latest after `at_most`. This is only a hint:
+    /// the call may return early although nothing has changed, and a caller that only polls misses nothing.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
 
     // Branches, upkeep
 
-    /// Creates a session from the prefix of another one up to a checkpoint, as the source is at one instant
-    /// of the call. The fork becomes visible as a whole, at a later instant. The source is not touched. A
-    /// repeat with the same operation id continues, or answers [`ForkOutcome::Forked`] again. A repeat for a
-    /// fork that was deleted answers [`ForkOutcome::Deleted`], as
-    /// [`create_session`](StateStore::create_session) does, whether or not the source is there.
+    /// Creates a session from the prefix of another session up to a checkpoint, as of one instant of the
+    /// call. The fork becomes visible as a whole, at a later instant. The source does not change. A repeat
+    /// with the same operation id continues, or answers [`ForkOutcome::Forked`] again. A repeat for a fork
+    /// that was deleted answers [`ForkOutcome::Deleted`], as [`create_session`](StateStore::create_session)
+    /// does, even if the source no longer exists.
     async fn fork_session(
         &self,
         from: &SessionKey,
@@ -269,16 +269,16 @@ pub trait StateStore: Send + Sync + 'static {
         to: NewFork,
     ) -> Result<ForkOutcome, StoreError>;
 
-    /// Removes what `rule` says, from at most `rule.limit` sessions after `rule.after`, and says where to go
-    /// on. The order is longest unchanged first, ties by key, among the sessions of one partition of the
-    /// store, or over all sessions in a store without partitions. Each session is handled wholly or not at
-    /// all. A caller that is interrupted continues where it was, or begins again.
+    /// Removes the data that `rule` selects from at most `rule.limit` sessions after `rule.after`, and
+    /// returns the place to continue from. The order is longest unchanged first, ties by key. A store with
+    /// partitions keeps this order only within each partition. Each session is handled wholly or not at all.
+    /// A caller that was interrupted may continue from the last returned place, or begin again.
     ///
-    /// A call may remove less than the limit, even nothing, and still return a cursor: sessions that have
-    /// nothing to lose are passed, once in a walk. A walk to the end has handled every session to which the
-    /// rule applied during the whole walk. The cost grows with the number of sessions to which the rule
-    /// applies, not with its square. A cursor of another rule is an
-    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). A call may remove old tombstones, too.
+    /// A call may remove data from fewer sessions than the limit, even from none, and still return a cursor.
+    /// It passes over sessions that have nothing to remove, each once in a walk. A walk to the end has
+    /// handled every session to which the rule applied during the whole walk. The cost grows with the number
+    /// of sessions to which the rule applies, not with its square. A cursor of another rule is an
+    /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). A call may also remove old tombstones.
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError>;
 }
 

@@ -1,9 +1,9 @@
-//! The operations of the contract, listed once. What is the same for each of them is made from this list: stores that
-//! forward, requests and answers as values.
+//! The list of operations of the contract. Macros derive forwarding stores, requests and answers from it.
 
-/// Calls the macro in brackets with what follows it, and then the list. An entry is: the variant of
-/// [`Request`](crate::Request), the method with its arguments (each as the method takes it, and as a request keeps it), the
-/// variant of [`Answer`](crate::Answer) with the outcome, and whether it may change stored data.
+/// Calls the macro in brackets with the tokens after it, then the list. An entry has the variant of
+/// [`Request`](crate::Request), the method with its arguments (each as the method takes it, and as a request
+/// keeps it), the variant of [`Answer`](crate::Answer) with the outcome, and whether it may change stored
+/// data.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __each_operation {

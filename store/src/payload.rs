@@ -71,13 +71,13 @@ pub struct DigestMismatch {
     pub bytes: usize,
 }
 
-/// How a layer around a store encoded a payload. The payload says so by its first bytes, with which no text
-/// in UTF-8 begins.
+/// How a layer around a store encoded a payload. The first bytes of the payload name the encoding. No UTF-8
+/// text begins with these bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Encoding {
     /// Encoded by a layer that compresses.
     Compressed,
-    /// Encoded by a layer that encrypts, under the key of this name.
+    /// Encoded by a layer that encrypts, with the key of this name.
     Encrypted {
         /// The name of the key.
         key: u32,
@@ -93,7 +93,7 @@ impl Encoding {
     /// bytes, the highest first.
     pub const AES_256_SIV: u8 = 0xFA;
 
-    /// How these bytes were encoded; none if they do not say that they were.
+    /// The encoding that the first bytes name; none if they name none.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [Self::STORED | Self::ZSTANDARD, ..] => Some(Self::Compressed),
@@ -106,7 +106,7 @@ impl Encoding {
 }
 
 impl fmt::Display for Encoding {
-    /// Says why it cannot be read where nothing decodes it.
+    /// The reason why the payload cannot be read without the layer that decodes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Compressed => f.write_str("compressed, and nothing here decompresses it"),
@@ -151,7 +151,8 @@ impl Payload {
         })
     }
 
-    /// How the bytes are encoded, if they are. If so, a layer that should have decoded them is missing.
+    /// The encoding of the bytes, if they are encoded. For a payload that was read, it means that the layer
+    /// that decodes it is missing.
     pub fn encoding(&self) -> Option<Encoding> {
         Encoding::of(&self.bytes)
     }

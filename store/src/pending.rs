@@ -16,8 +16,9 @@ pub enum PendingKind {
     ClientTool,
     /// Other sessions owe the outcomes of their turns.
     Child,
-    /// Somebody that only a newer version knows. It is kept and shown as it is. Only a run that knows it
-    /// continues its session, which has a [format](crate::ids::StateFormat) of that version.
+    /// A kind that only a newer version knows. The store keeps and shows it unchanged. The session has a
+    /// [format](crate::ids::StateFormat) of that version, so unless an interrupt waits, `claim_due` gives it
+    /// only to workers that read that format.
     #[serde(untagged)]
     Other(KindName),
 }
@@ -42,7 +43,7 @@ impl PendingKind {
         known.or_else(|| KindName::new(name).ok().map(Self::Other))
     }
 
-    /// Whether it is what its name says: not [`Other`](Self::Other) under a name that is known.
+    /// Returns false for [`Other`](Self::Other) with the name of a known kind.
     pub(crate) fn is_itself(&self) -> bool {
         Self::from_wire(self.as_str()).as_ref() == Some(self)
     }
@@ -57,9 +58,10 @@ pub struct NewPending {
     pub call: CallId,
     /// Who owes the answer.
     pub kind: PendingKind,
-    /// The number of answers that it takes; at least 1.
+    /// The number of answers that the call needs; at least 1.
     pub needed: u32,
-    /// The instant from which no answer is taken; none only if the caller asked for none.
+    /// The instant from which the store refuses answers. If none, it accepts answers until the call is
+    /// closed.
     pub deadline: Option<Timestamp>,
     /// The content that is shown to whoever owes the answer.
     pub body: Payload,
@@ -70,7 +72,7 @@ pub struct NewPending {
 pub struct PendingCall {
     /// The session.
     pub key: SessionKey,
-    /// The life of the session. An answer must name it.
+    /// The incarnation of the session. An answer must name it.
     pub incarnation: Incarnation,
     /// The id, unique in the session for ever.
     pub id: PendingId,
@@ -78,16 +80,16 @@ pub struct PendingCall {
     pub call: CallId,
     /// Who owes the answer.
     pub kind: PendingKind,
-    /// The number of answers that it takes.
+    /// The number of answers that the call needs.
     pub needed: u32,
-    /// The number of answers that it has; `needed` when one answer settled it alone.
+    /// The number of answers that the call has; `needed` if one answer settled it alone.
     pub answered: u32,
     /// The newest answer's place in the inbox; 0 if there is none.
     pub last_answer: InboxSeq,
-    /// The instant from which no answer is taken.
+    /// The instant from which the store refuses answers, if there is one.
     pub deadline: Option<Timestamp>,
     /// The content that is shown to whoever owes the answer.
     pub body: Payload,
-    /// When it was opened.
+    /// When the call was opened.
     pub opened_at: Timestamp,
 }

@@ -11,14 +11,14 @@ use crate::ids::{
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The most rows of one page; a larger limit is read as this.
+/// The most rows of one page. A larger limit is lowered to it.
 pub const PAGE_ROWS_MAX: u32 = 200;
 
-/// The rows of a page when the caller names no number.
+/// The limit of rows if the caller gives none.
 pub const PAGE_ROWS_DEFAULT: u32 = 50;
 
-/// The most bytes of payload in one page of any read or list. Only a single row that is larger goes beyond.
-/// It is then the whole page, because a page has at least one row if there is one to show.
+/// The most bytes of payload in one page of any read or list. Only a page of a single, larger row goes
+/// beyond: a page has at least one row if there is one to show.
 pub const PAGE_BYTES_MAX: usize = 8 << 20;
 
 /// The messages `from ..= to`. Empty when `to` lies before `from`.
@@ -59,8 +59,8 @@ pub struct StoredMessage {
 pub struct MessagePage {
     /// The messages, in the order of the ranges.
     pub messages: Vec<StoredMessage>,
-    /// The ranges that are still to be read, to be passed back as they are: the rest of the range in which
-    /// the page ended, then the ranges after it. Empty at the end.
+    /// The ranges to read next: the rest of the range in which the page ended, then the ranges after it. Pass
+    /// them back unchanged. Empty at the end.
     pub rest: Vec<MessageRange>,
 }
 
@@ -86,12 +86,13 @@ pub enum EventPage {
         /// The stream that runs, at the end of the log. None: no stream runs, or the log continues beyond
         /// this page.
         stream: Option<DeltaPage>,
-        /// The place to go on from; the given place when there was nothing.
+        /// The place to continue from; the given place if the page is empty.
         next: EventCursor,
-        /// Whether there was more beyond this page when it was read. If so, the page shows at least one row.
+        /// Whether there were more rows after this page when it was read. If so, the page has at least one
+        /// row.
         more: bool,
     },
-    /// The cursor belongs to a life of the session that was deleted.
+    /// The cursor belongs to another incarnation of the session, which was deleted.
     Gone,
     /// There is no such session.
     NotFound,
@@ -106,9 +107,9 @@ pub struct RunRecord {
     pub run: RunId,
     /// The worker that ran it.
     pub worker: WorkerId,
-    /// The status that the run found. [`SessionStatus::Active`] means a recovery.
+    /// The status that the run found. [`SessionStatus::Active`] means a takeover.
     pub found: SessionStatus,
-    /// The run before it. None if it found the session idle, that is, new or after a turn that ended well.
+    /// The run before it. None if the run found the session idle: new, or with its turn ended.
     pub parent: Option<Epoch>,
     /// When the run began.
     pub started_at: Timestamp,
@@ -121,17 +122,17 @@ pub struct RunRecord {
 pub struct RunEnded {
     /// When the run ended.
     pub at: Timestamp,
-    /// How the run ended. [`OutcomeKind::Lost`] is written by the claim that found the run open.
+    /// How the run ended. The claim that found the run open writes [`OutcomeKind::Lost`].
     pub outcome: OutcomeKind,
     /// The run's usage and the reason for its end; none for a lost run.
     pub detail: Option<Payload>,
 }
 
-/// The page of a list that is asked for.
+/// A request for one page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageRequest {
-    /// The cursor at which the page before ended; from the start if none.
+    /// The cursor of the previous page; the first page if none.
     pub after: Option<PageCursor>,
     /// The most rows of the page: [`PAGE_ROWS_DEFAULT`] if none, and never more than [`PAGE_ROWS_MAX`].
     pub limit: Option<NonZeroU32>,
@@ -143,7 +144,7 @@ impl PageRequest {
         Self { after: None, limit: Some(limit) }
     }
 
-    /// The number of rows that are asked for, after bounds.
+    /// The limit of rows, with the default and the maximum applied.
     pub fn rows(&self) -> u32 {
         self.limit.map_or(PAGE_ROWS_DEFAULT, NonZeroU32::get).min(PAGE_ROWS_MAX)
     }
@@ -159,8 +160,9 @@ pub struct Page<T> {
     pub next: Option<PageCursor>,
 }
 
-/// The instants from `since` on that lie before `before`. The range is half-open, so adjacent ranges share no
-/// instant. A side without a bound is open. The range is empty when `before` does not come after `since`.
+/// The instants from `since`, inclusive, to `before`, exclusive. The range is half-open, so adjacent ranges
+/// share no instant. A side without a bound is open. The range is empty when `before` does not come after
+/// `since`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeRange {
@@ -174,12 +176,12 @@ impl TimeRange {
     /// Every instant.
     pub const ALWAYS: Self = Self { since: None, before: None };
 
-    /// From this instant on, a [`Timestamp`] or a `chrono::DateTime<Utc>`.
+    /// From this instant on. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
     pub fn since(at: impl Into<Timestamp>) -> Self {
         Self { since: Some(at.into()), before: None }
     }
 
-    /// Before this instant, of either type.
+    /// Before this instant. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
     pub fn before(at: impl Into<Timestamp>) -> Self {
         Self { since: None, before: Some(at.into()) }
     }
@@ -190,32 +192,33 @@ impl TimeRange {
     }
 }
 
-/// A query for sessions, newest first, ties by id descending. Agent, user, tags, metadata and the session
-/// that one was forked from are [`labels`](Self::labels).
+/// A query for sessions, newest first, ties by id descending. To filter by agent, user, tags, metadata or the
+/// source of a fork, use [`labels`](Self::labels).
 ///
 /// A session must pass all filters. A list walks along the sessions of the tenant by their creation, or only
-/// along those that have all of the labels. `created` bounds the walk, and every other filter is checked on
-/// each session on it. A store that bounds how many sessions it looks at for one page answers fewer rows,
-/// with a cursor.
+/// along those that have all of the labels. `created` bounds the walk. The other filters are checked on each
+/// session of the walk. A store may bound how many sessions it looks at for one page; the page may then have
+/// fewer rows and still have a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionQuery {
     /// The tenant.
     pub tenant: TenantId,
-    /// Only the session with this life, if it exists. A store finds it without looking at others, unless an
-    /// older version has left it without the index for that.
+    /// Only the session with this incarnation, if it exists. A store finds it by an index, unless an older
+    /// version of the store wrote the session without that index.
     pub life: Option<Incarnation>,
     /// Only sessions with one of these statuses; any status if empty.
     pub status: Vec<SessionStatus>,
     /// Only sessions in this queue.
     pub queue: Option<QueueLabel>,
-    /// Only sessions with all of these labels. A store finds them without looking at others, unless an older
-    /// version has left them without the index for that.
+    /// Only sessions with all of these labels. A store finds them by an index, unless an older version of the
+    /// store wrote them without that index.
     pub labels: super::Labels,
     /// Only sessions created in this time, by [`created_at`](super::SessionSummary::created_at), which never
     /// changes.
     pub created: TimeRange,
     /// Only sessions last changed in this time, by [`updated_at`](super::SessionSummary::updated_at). If a
-    /// session changes during a walk, its state when the walk reaches it decides.
+    /// session changes during a walk, the walk uses its `updated_at` at the instant when it reaches the
+    /// session.
     pub changed: TimeRange,
     /// The page that is asked for.
     pub page: PageRequest,
@@ -242,7 +245,7 @@ impl SessionQuery {
             "list": "sessions", "tenant": self.tenant, "status": self.status,
             "queue": self.queue, "labels": self.labels,
         });
-        // Some filters came later: cursors from before them still belong to queries without them.
+        // Later filters are left out when unset, so that older cursors still belong to queries without them.
         let times = [("created", self.created), ("changed", self.changed)];
         let times = times.into_iter().filter(|(_, range)| *range != TimeRange::ALWAYS);
         if let Some(filter) = filter.as_object_mut() {
@@ -291,8 +294,8 @@ pub fn runs_digest(key: &SessionKey) -> Digest {
 pub enum Watch {
     /// Any change of this session.
     Session(SessionKey),
-    /// News for the run that holds this session: an item, a stop, another owner or status, the removal of the
-    /// session.
+    /// News for the run that holds this session: an inbox item, an interrupt, another owner or status, the
+    /// removal of the session.
     News(SessionKey),
     /// Any session may have become due.
     Due,

@@ -1,4 +1,4 @@
-//! Retention: the removal of data of sessions that rest.
+//! Retention: removal of old data from sessions at rest.
 
 use std::num::NonZeroU32;
 
@@ -11,16 +11,16 @@ use crate::time::Timestamp;
 
 const OPERATION: &str = "purge";
 
-/// A rule for what is removed, and from which sessions. It never touches a session that is active or
-/// suspended, or that has an alarm (rung or to come), an unread item or a waiting interrupt.
+/// A rule that says which data to remove, and from which sessions. It never touches a session that is active
+/// or suspended, or that has an alarm (rung or to come), an unread item or a waiting interrupt.
 ///
 /// One call is one step of a walk over the sessions to which the rule applies, longest unchanged first.
-/// `after` says where the step before it ended.
+/// `after` is the place where the previous step ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionRule {
     /// Only sessions of this tenant; of all tenants if none.
     pub tenant: Option<TenantId>,
-    /// Only sessions that rest with one of these statuses; all that rest if empty.
+    /// Only sessions with one of these statuses at rest; every status at rest if empty.
     pub status: Vec<SessionStatus>,
     /// Only sessions in which nothing has changed since this instant, by the store's clock.
     pub unchanged_since: Timestamp,
@@ -28,8 +28,8 @@ pub struct RetentionRule {
     pub remove: Remove,
     /// The most sessions that one call looks at. It handles each wholly or not at all.
     pub limit: NonZeroU32,
-    /// The place where the call before ended: [`PurgeReport::next`] of the same rule, whatever its limit.
-    /// From the start if none.
+    /// The place where the previous call ended: [`PurgeReport::next`] of the same rule, with any limit. If
+    /// none, the walk begins at the start.
     pub after: Option<PageCursor>,
 }
 
@@ -39,16 +39,16 @@ pub struct RetentionRule {
 pub enum Remove {
     /// The session with everything that belongs to it. A [`Tombstone`](super::Tombstone) is left.
     Sessions,
-    /// All checkpoints but the newest ones.
+    /// All checkpoints except the newest.
     Checkpoints {
-        /// The number of checkpoints that stay of each session.
+        /// The number of newest checkpoints to keep in each session.
         keep: NonZeroU32,
     },
 }
 
 impl RetentionRule {
-    /// Checks the rule: a status that is no rest, or a cursor of another rule, is refused. Returns the
-    /// store's own bytes of the place to go on after; none at the start.
+    /// Refuses a status that is not at rest, and a cursor of another rule. Returns the store's own bytes of
+    /// the place to continue after; none at the start.
     pub fn check(&self) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(status) = self.status.iter().find(|status| !status.at_rest()) {
             let detail = format!("status: a session that is {status} does not rest");
@@ -75,6 +75,6 @@ pub struct PurgeReport {
     pub sessions: u64,
     /// The number of checkpoints that were removed from sessions that stay.
     pub checkpoints: u64,
-    /// The place to go on from; none when the walk is done.
+    /// The place to continue from; none when the walk is complete.
     pub next: Option<PageCursor>,
 }

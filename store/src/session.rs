@@ -18,15 +18,15 @@ use crate::time::Timestamp;
 pub enum SessionStatus {
     /// At rest: new, or its turn ended.
     Idle,
-    /// A run holds it, or held it when its lease ended.
+    /// A run holds the session. Once its lease is over, others may claim the session.
     Active,
-    /// Parked: something is owed, nobody runs it.
+    /// Parked: the turn waits, and nobody runs the session.
     Suspended,
     /// At rest after a soft stop; resumable.
     Interrupted,
     /// At rest after an error; resumable.
     Failed,
-    /// Ended for ever.
+    /// Ended; final.
     Aborted,
 }
 
@@ -67,9 +67,9 @@ impl std::fmt::Display for SessionStatus {
     }
 }
 
-/// Names and values by which sessions are listed: agent, user, the session that one was forked from, tags,
-/// metadata. A session has at most [`LABELS_MAX`](Self::LABELS_MAX) labels, fixed at creation. It has one
-/// value for each name, so a tag is a name whose value is empty.
+/// Names and values by which sessions are listed: agent, user, source of a fork, tags, metadata. A session
+/// has at most [`LABELS_MAX`](Self::LABELS_MAX) labels, fixed at creation. Each name has one value; a tag is
+/// a name with an empty value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);
@@ -79,24 +79,25 @@ impl Labels {
     pub const LABELS_MAX: usize = 32;
     /// The longest name or value, in bytes.
     pub const TEXT_BYTES_MAX: usize = 256;
-    /// The name of the agent that serves the session, whatever its version. Set by the runtime unless the creator says
-    /// otherwise.
+    /// The name of the agent that serves the session, without its version. The runtime sets it unless the
+    /// creator does.
     pub const AGENT: &'static str = "agent";
     /// The version of that agent, if it has one. Set like [`AGENT`](Self::AGENT).
     pub const AGENT_VERSION: &'static str = "agent_version";
-    /// The name of the program that created the session, which has its agent. Set by the runtime unless the creator says
-    /// otherwise.
+    /// The name of the program that created the session and has its agent. The runtime sets it unless the
+    /// creator does.
     pub const PROGRAM: &'static str = "program";
     /// The id of the session that this one was forked from. Set by the runtime.
     pub const FORKED_FROM: &'static str = "forked_from";
 
-    /// The id of the session whose call this one answers, its parent. Set by the runtime.
+    /// The id of the parent: the session whose call this session answers. Set by the runtime.
     pub const PARENT: &'static str = "parent";
-    /// The id of the session at the top: the parent, or the root of the parent. Set by the runtime.
+    /// The id of the topmost ancestor: the root of the parent or, if the parent has none, the parent. Set by
+    /// the runtime.
     pub const ROOT: &'static str = "root";
 
-    /// Adds this label if there is room for it. Beside [`LABELS_MAX`](Self::LABELS_MAX) others it is left
-    /// out, so that the labels of a creator never become too many because of it.
+    /// Sets this label, unless it is new and there are [`LABELS_MAX`](Self::LABELS_MAX) others already. The
+    /// label therefore never makes the labels too many.
     #[must_use]
     pub fn with_if_room(mut self, name: &str, value: impl Into<String>) -> Self {
         if self.0.contains_key(name) || self.0.len() < Self::LABELS_MAX {
@@ -120,29 +121,29 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Labels {
 /// How a new session begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// No alarm of its own: due at once if one of its items wakes it, else at rest.
+    /// Sets no alarm. The session is due at once if one of its items wakes it, else at rest.
     WithItems,
-    /// Due at this instant, whatever its items say.
+    /// The session is due at this instant, even if its items would wake it earlier.
     At(Timestamp),
     /// Claimed in the same write.
     Claimed(ClaimOne),
 }
 
-/// The parts from which a session is created.
+/// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
     /// Tenant and id.
     pub key: SessionKey,
     /// The incarnation, which the caller draws at random.
     pub incarnation: Incarnation,
-    /// The operation id, by which a repeat of this creation is recognised.
+    /// The operation id. The store recognises a repeat of this creation by it.
     pub operation: OperationId,
     /// The queue label, by which workers choose the session.
     pub queue: QueueLabel,
     /// The labels by which the session is listed.
     pub labels: Labels,
-    /// The definition, opaque and immutable: what a later run must know of the session. It comes with every
-    /// claim.
+    /// The definition: data that every run of the session needs. It is opaque and immutable, and comes with
+    /// every claim.
     pub definition: Payload,
     /// The format of the state that the session will have.
     pub format: StateFormat,
@@ -155,17 +156,17 @@ pub struct NewSession {
 /// The answer to [`create_session`](super::StateStore::create_session).
 #[derive(Debug, Clone, PartialEq)]
 pub enum CreateOutcome {
-    /// Created by this operation. A repeat answers the same. Holds the claim, if one was asked for and its
-    /// lease still runs.
+    /// Created by this operation. A repeat answers the same. Holds the claim if the creation asked for one
+    /// and its lease still runs.
     Created {
         /// The version after creation.
         version: Version,
         /// The claim that was asked for with [`Start::Claimed`].
         claim: Option<Box<Claim>>,
     },
-    /// A session with this key exists; it was not touched.
+    /// A session with this key exists; it was not changed.
     AlreadyExists {
-        /// The life of that session.
+        /// The incarnation of that session.
         incarnation: Incarnation,
         /// The status of that session.
         status: SessionStatus,
@@ -173,22 +174,22 @@ pub enum CreateOutcome {
         version: Version,
     },
     /// The session that this operation created, or that had this incarnation, was deleted: a
-    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and nothing ever will be under these
-    /// names. To begin again, draw a new incarnation and a new operation.
+    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and a repeat is refused as long as the
+    /// tombstone stands. To begin again, draw a new incarnation and a new operation.
     Deleted,
     /// Two of the items have the same key; nothing was created.
     ItemConflict {
-        /// The index of the second one among all items.
+        /// The index of the second of them among all items.
         index: usize,
     },
 }
 
-/// A session as it is now: everything but its messages, events, inbox and runs.
+/// A session at one instant, without its messages, events, inbox, pending calls, runs and checkpoints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
     /// Tenant and id.
     pub key: SessionKey,
-    /// The life of the session.
+    /// The incarnation of the session.
     pub incarnation: Incarnation,
     /// The status of the session.
     pub status: SessionStatus,
@@ -214,7 +215,7 @@ pub struct Session {
     pub last_item: InboxSeq,
     /// The number of inbox items that are not consumed.
     pub unread: u64,
-    /// Items up to here wake nobody.
+    /// The newest item that a run has declared read. Only later items count towards waking.
     pub inbox_seen: InboxSeq,
     /// The instant at which the session wants a worker.
     pub alarm: Option<Timestamp>,
@@ -235,9 +236,9 @@ pub struct Session {
 /// The lease of a session: who holds it, and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// The holder, under the name that it gives itself.
+    /// The worker that holds the session.
     pub worker: WorkerId,
-    /// The instant from which others may try.
+    /// The instant from which others may claim the session.
     pub ends: Timestamp,
     /// The length of the lease when it was granted, in milliseconds.
     pub granted_ms: u64,
@@ -248,7 +249,7 @@ pub struct Lease {
 pub struct SessionSummary {
     /// Tenant and id.
     pub key: SessionKey,
-    /// The life of the session.
+    /// The incarnation of the session.
     pub incarnation: Incarnation,
     /// The status of the session.
     pub status: SessionStatus,
@@ -272,31 +273,33 @@ pub struct SessionSummary {
     pub updated_at: Timestamp,
 }
 
-/// Whether a session that a run holds may be deleted.
+/// Whether an active session may be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeleteMode {
     /// An active session is kept.
     UnlessActive,
-    /// The session is deleted whatever its status. A run that holds it learns this by its fence.
+    /// The session is deleted whatever its status. The next write of a run that holds it answers
+    /// `StaleFence`.
     Force,
 }
 
 /// A request to delete a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
-    /// Whether a session that a run holds may be deleted.
+    /// Whether an active session may be deleted.
     pub mode: DeleteMode,
-    /// The life to delete; another answers `NotFound`. If none, whichever there is.
+    /// The incarnation to delete; a session of another incarnation answers `NotFound`. If none, any
+    /// incarnation.
     pub incarnation: Option<Incarnation>,
 }
 
 impl Deletion {
-    /// Deletes whichever life there is, unless a run holds it.
+    /// Deletes any incarnation, unless its status is active.
     pub const UNLESS_ACTIVE: Self = Self { mode: DeleteMode::UnlessActive, incarnation: None };
-    /// Deletes whichever life there is, whatever its status.
+    /// Deletes any incarnation, whatever its status.
     pub const FORCE: Self = Self { mode: DeleteMode::Force, incarnation: None };
 
-    /// The same request for this life only.
+    /// The same request for this incarnation only.
     #[must_use]
     pub const fn of(self, incarnation: Incarnation) -> Self {
         Self { incarnation: Some(incarnation), ..self }
@@ -308,16 +311,17 @@ impl Deletion {
 pub enum DeleteOutcome {
     /// Every row of the session is gone. A [`Tombstone`](super::Tombstone) is left.
     Deleted,
-    /// A run holds the session; nothing was changed.
+    /// The session is active; nothing was changed.
     Active,
-    /// There is no such session, or not in this incarnation.
+    /// The session does not exist, or not in the named incarnation.
     NotFound,
 }
 
-/// A move of a resting session without a claim: from failed or interrupted to suspended, with the alarm now.
+/// A move of a session without a claim: from failed or interrupted to suspended, with the alarm now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusCas {
-    /// The life to move; another answers `NotFound`. If none, whichever there is.
+    /// The incarnation to move; a session of another incarnation answers `NotFound`. If none, any
+    /// incarnation.
     pub incarnation: Option<Incarnation>,
     /// The version that the session must have.
     pub expected_version: Version,
@@ -358,6 +362,6 @@ pub enum CasOutcome {
         /// Why the item was not accepted.
         refusal: super::Delivery,
     },
-    /// There is no such session, or not in this incarnation.
+    /// The session does not exist, or not in the named incarnation.
     NotFound,
 }

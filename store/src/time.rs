@@ -1,4 +1,4 @@
-//! Instants on the store's clock. The core is told the time and never asks for it.
+//! Instants on the store's clock. The core never reads a clock: callers pass the time to it.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// An instant on the store's clock: whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Milliseconds, because every backend keeps them exactly (a Redis score is a double: exact to 2⁵³).
+/// The unit is the millisecond because every backend keeps milliseconds exactly (a Redis score is a double:
+/// exact to 2⁵³).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
@@ -27,14 +28,13 @@ impl Timestamp {
         self.0
     }
 
-    /// The instant `by` later, rounded down to a millisecond, or the last possible instant if that is beyond
-    /// it.
+    /// The instant `by` later, with `by` rounded down to a millisecond. At most the last possible instant.
     #[must_use]
     pub fn after(self, by: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// The same instant as users of the engine read it. See [`From`] for what lies beyond its range.
+    /// The same instant as a `chrono` type. See [`From`] for instants beyond the range of `chrono`.
     pub fn to_utc(self) -> DateTime<Utc> {
         self.into()
     }
@@ -46,8 +46,8 @@ impl Timestamp {
     }
 }
 
-/// RFC 3339: `2024-05-01T12:00:00Z`, with milliseconds if there are any. An instant outside of the years 0 to 9999 is shown
-/// in milliseconds.
+/// RFC 3339: `2024-05-01T12:00:00Z`, with milliseconds if there are any. An instant outside the years 0 to
+/// 9999 is shown in milliseconds.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match DateTime::from_timestamp_millis(self.0).filter(|at| (0..=9999).contains(&at.year())) {
@@ -58,14 +58,15 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// The millisecond that the instant lies in.
+/// Rounds down to a millisecond.
 impl From<DateTime<Utc>> for Timestamp {
     fn from(at: DateTime<Utc>) -> Self {
         Self(at.timestamp_millis())
     }
 }
 
-/// The same instant. One that `chrono` does not reach, which is some 262,000 years away, becomes its first or its last.
+/// Converts exactly. An instant beyond the range of `chrono`, about 262,000 years away, becomes its first or
+/// last instant.
 impl From<Timestamp> for DateTime<Utc> {
     fn from(at: Timestamp) -> Self {
         let beyond = if at.0 < 0 { Self::MIN_UTC } else { Self::MAX_UTC };
@@ -79,8 +80,8 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// The clock that a store reads. The core reads none. A store gets its clock when it is opened; a test passes
-/// one that it moves by hand.
+/// The clock that a store reads. A store gets its clock when it is opened. A test can pass a clock that it
+/// moves by hand.
 pub trait Clock: Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Timestamp;

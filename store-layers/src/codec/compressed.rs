@@ -10,19 +10,19 @@ use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind};
 const STORED: u8 = Encoding::STORED;
 const ZSTANDARD: u8 = Encoding::ZSTANDARD;
 
-/// What is shorter is not worth a frame.
+/// Shorter payloads are not compressed.
 const BYTES_MIN: usize = 32;
 const LEVEL: i32 = 3;
 
-/// Payloads compressed with Zstandard, where that makes them smaller.
+/// Compresses payloads with Zstandard, if that makes them smaller.
 ///
-/// One version of the compressor is pinned, because a repeat is recognised by its bytes. If a release of this
-/// crate takes another one, its changelog says so: then a repeat of what was delivered or staged before may
-/// be answered as a conflict.
+/// The version of the compressor is pinned, because a store recognises a repeat by its bytes. The changelog
+/// says if a release of this crate changes that version. After such a release, a repeat of an older delivery
+/// or staging may be answered as a conflict.
 ///
-/// Compress before encrypting: what is encrypted has nothing left to compress. The length of what is kept
-/// then tells how well it compresses; where somebody may choose a part of a payload to learn the rest of it
-/// from lengths, leave compression out.
+/// Compress before encrypting, because encrypted bytes do not compress. The stored length then shows how well
+/// a payload compresses. If an attacker can choose a part of a payload and see stored lengths, do not
+/// compress, because the lengths may reveal the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compressed {
     now: Form,
@@ -40,7 +40,7 @@ impl Compressed {
         Self { now: Form::Zstandard }
     }
 
-    /// Compresses no more, and reads what was compressed.
+    /// Writes new payloads uncompressed, and still reads compressed ones.
     pub fn no_more() -> Self {
         Self { now: Form::Stored }
     }
@@ -63,7 +63,8 @@ impl PayloadCodec for Compressed {
 
     fn encode(&self, of: &PayloadContext<'_>, plain: Bytes, way: usize) -> Result<Bytes, CodecError> {
         if of.kind == PayloadKind::Key {
-            // It is digested: there is nothing to save, and another version of the library must not change it.
+            // Keys are only digested, so compression saves nothing, and a new compressor version must not
+            // change them.
             return Ok(plain);
         }
         let form = match (self.now, way) {
@@ -101,7 +102,7 @@ impl PayloadCodec for Compressed {
     }
 }
 
-/// Whether the frame says that it holds more.
+/// Whether the frame's header names a larger content size.
 fn is_larger(frame: &[u8], bytes_max: usize) -> bool {
     let says = zstd::zstd_safe::get_frame_content_size(frame).ok().flatten();
     says.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > bytes_max))

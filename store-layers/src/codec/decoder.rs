@@ -1,4 +1,4 @@
-//! Decodes every payload of every answer, and no more of a page than a page may hold.
+//! Decodes every payload of every answer, and bounds decoded pages.
 //!
 //! Types are taken apart field by field, so that a new field does not compile until this code handles it.
 
@@ -14,24 +14,24 @@ use holdover_store::{
 
 use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind, reason};
 
-/// Decodes what one operation answers.
+/// Decodes the answer of one operation.
 pub(super) struct Decoder<'a, C> {
     codec: &'a C,
     operation: &'static str,
     bytes_max: usize,
 }
 
-/// How many rows of a page fit into one after they were decoded.
+/// The number of rows of a page that still fit after decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// All.
+    /// All rows.
     Whole,
-    /// So many, at least one. What comes after them is not decoded.
+    /// This number of rows, at least one. Later rows are not decoded.
     Rows(usize),
 }
 
 impl<'a, C: PayloadCodec> Decoder<'a, C> {
-    /// One for an answer of `operation`, in which no payload becomes larger than `bytes_max`.
+    /// A decoder for an answer of `operation`. It refuses payloads that would become larger than `bytes_max`.
     pub(super) fn new(codec: &'a C, operation: &'static str, bytes_max: usize) -> Self {
         Self { codec, operation, bytes_max }
     }
@@ -154,7 +154,7 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
 
     pub(super) fn pending_calls(&self, calls: &mut [PendingCall]) -> Result<Fit, StoreError> {
         page(calls, |call| match self.pending(call) {
-            // It stays as it is kept, and holds up none of the others.
+            // The body stays encoded, and does not block the other calls.
             Err(why) if why.needs_key() => Ok(call.body.len()),
             decoded => decoded.map_err(|why| self.pending_error(call, &why)),
         })
@@ -170,7 +170,7 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
         })
     }
 
-    /// Decodes one payload and answers how many bytes it has now.
+    /// Decodes one payload and returns its new number of bytes.
     fn payload(
         &self,
         key: &SessionKey,

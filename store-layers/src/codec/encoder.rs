@@ -12,7 +12,7 @@ use holdover_store::{
 use super::ways::{Compared, Ways};
 use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind, reason};
 
-/// Encodes what one session is asked for.
+/// Encodes a request to one session.
 pub(super) struct Encoder<'a, C> {
     codec: &'a C,
     operation: &'static str,
@@ -21,7 +21,7 @@ pub(super) struct Encoder<'a, C> {
 }
 
 impl<'a, C: PayloadCodec> Encoder<'a, C> {
-    /// One for a request of `operation` to a session of `tenant`.
+    /// An encoder for a request of `operation` to a session of `tenant`.
     pub(super) fn new(codec: &'a C, operation: &'static str, tenant: &'a TenantId, ways: &'a Ways) -> Self {
         Self { codec, operation, tenant, ways }
     }
@@ -206,7 +206,7 @@ impl<'a, C: PayloadCodec> Encoder<'a, C> {
     }
 }
 
-/// Nothing passes that may hold a payload that nobody encodes.
+/// The error for an unknown request: it may hold a payload that would pass unencoded.
 pub(super) fn unknown(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::Unsupported, operation, "the codec does not know this operation")
 }

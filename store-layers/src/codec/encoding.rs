@@ -1,4 +1,4 @@
-//! The layer that encodes what goes in and decodes what comes out.
+//! The layer that encodes requests and decodes answers.
 
 use std::sync::Arc;
 
@@ -17,32 +17,37 @@ use super::encoder::{Encoder, unknown};
 use super::ways::{Compared, Ways};
 use super::{PayloadCodec, PayloadContext, PayloadKind, page, room};
 
-/// A store whose payloads are kept as its codec says. Made by [`PayloadCodec::around`].
+/// A store whose payloads are encoded by a codec. Made by [`PayloadCodec::around`].
 ///
-/// Every payload is encoded on its way in and decoded on its way out: definitions, states, messages, staged
-/// results, inbox items, events, bodies of pending calls, details of runs, deltas, and reasons of interrupts.
-/// The store sees everything else as it is, and so does the caller.
+/// Every payload is encoded when it is written and decoded when it is read: definitions, states, messages,
+/// staged results, inbox items, events, bodies of pending calls, details of runs, deltas, and reasons of
+/// interrupts. Everything else passes unchanged in both directions.
 ///
-/// - **Repeats** are recognised as the store does. Where it answers that it has something else, it is asked
-///   again in each older [way](PayloadCodec::ways): such an answer changed nothing.
-/// - **Limits.** The [capabilities](StateStore::capabilities) are those of the store less what the codec adds.
-///   What they allow fits, and what they do not is refused before it is encoded. The reason of an interrupt is
-///   kept as text: it may be a few bytes less than three quarters as long, and with one codec around another at
-///   least half as long.
-/// - **Pages** are bounded by what the reader sees, too. Where a page grows beyond
-///   [`PAGE_BYTES_MAX`](holdover_store::PAGE_BYTES_MAX) as it is decoded, it ends earlier.
-/// - **What cannot be decoded** is an error of the kind [`Corrupt`](holdover_store::StoreErrorKind::Corrupt), or
-///   [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing), that names session and field. A claim of such a
-///   session is given back, to be due again when its lease would have ended, or at once while an interrupt waits. A
-///   claim that brought items has accepted them: its error says that the outcome is unknown.
-///   [`claim_due`](StateStore::claim_due) passes the session over when it has others, so that it holds up nobody else.
-///   [`list_pending`](StateStore::list_pending) lists a call whose key is not here with its body as it is kept.
-/// - **Growth.** A payload that would become larger than [`DECODED_BYTES_MAX`], or than the store allows if that
-///   is more, is not decoded. Below that a payload is read although today's limits would refuse it.
+/// - **Repeats** are recognised by the store, by the encoded bytes. If the store answers that it has other
+///   bytes, the layer asks again in each older [way](PayloadCodec::ways). This is safe, because such an
+///   answer means that nothing was changed.
+/// - **Limits.** The [capabilities](StateStore::capabilities) are those of the store, minus the overhead of
+///   the codec. A request within them fits; a larger one is refused before it is encoded. The reason of an
+///   interrupt is kept as text, so its limit is smaller: a few bytes less than three quarters of the payload
+///   limit, and with one codec around another at least half.
+/// - **Pages** are also bounded after decoding. A page that would grow beyond
+///   [`PAGE_BYTES_MAX`](holdover_store::PAGE_BYTES_MAX) ends earlier.
+/// - **A payload that cannot be decoded** is an error of the kind
+///   [`Corrupt`](holdover_store::StoreErrorKind::Corrupt), or
+///   [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing), that names the session and the field. The
+///   layer gives a claim of such a session back. The session is due again when the lease would have ended, or
+///   at once while an interrupt waits. If the claim carried items or came with a creation, these were
+///   accepted, so the error says that the outcome is unknown. The error also says so if the claim could not
+///   be given back. [`claim_due`](StateStore::claim_due) leaves the session out if it has claimed others, so
+///   it does not block them. [`list_pending`](StateStore::list_pending) lists a call whose encryption key is
+///   missing with its body still encoded.
+/// - **Growth.** A payload that would become larger than [`DECODED_BYTES_MAX`], or than the store allows if
+///   that is more, is not decoded. A smaller payload is decoded even if the present limits would refuse to
+///   write it.
 pub type Encoded<S, C> = Layered<S, Encoding<C>>;
 
-/// So large may a payload become as it is decoded, in bytes, whatever the store's limits are now: they may have
-/// been larger when it was written.
+/// The size to which a payload may always be decoded, in bytes, even if the store's present limits are lower.
+/// The limits may have been higher when the payload was written.
 pub const DECODED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The layer of an [`Encoded`] store.
@@ -52,12 +57,13 @@ pub struct Encoding<C> {
 }
 
 impl<C: PayloadCodec> Encoding<C> {
-    /// The layer that keeps payloads as `codec` says.
+    /// The layer that encodes payloads with `codec`.
     pub fn new(codec: C) -> Self {
         Self { codec }
     }
 
-    /// Asks with every payload encoded, until the store has none of them otherwise.
+    /// Sends the request with every payload encoded. Repeats it in older ways while the store answers that it
+    /// has other bytes.
     async fn ask(&self, request: &Request, store: &Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         let Some(key) = request.key() else { return request.clone().perform(store).await };
         let mut ways = Ways::newest(self.codec.ways());
@@ -93,7 +99,7 @@ impl<C: PayloadCodec> Encoding<C> {
                 }
                 (Request::ReadInbox(..), Answer::Inbox(read)) => return Ok(page::inbox(read, rows).into()),
                 (_, _) => match page::of_rows(&request, rows) {
-                    // The store alone can say where a shorter page of these goes on.
+                    // Only the store can give the cursor of a shorter page of these rows.
                     Some(shorter) => {
                         request = shorter;
                         request.clone().perform(store).await?
@@ -156,7 +162,7 @@ impl<C: PayloadCodec> Encoding<C> {
         Ok(Fit::Whole)
     }
 
-    /// The claims that can be decoded. An error if there are others alone.
+    /// The claims that can be decoded. An error if there are claims and none can be decoded.
     async fn readable(
         &self,
         decoder: &Decoder<'_, C>,
@@ -181,8 +187,8 @@ impl<C: PayloadCodec> Encoding<C> {
         }
     }
 
-    /// Gives a claim back that nobody can work with: a worker that lacks a key neither holds the session nor
-    /// makes it fail.
+    /// Gives back a claim that cannot be decoded, so that a worker without the key neither holds the session
+    /// nor makes it fail.
     async fn give_back(&self, claim: &Claim, why: StoreError, store: &Arc<dyn StateStore>) -> StoreError {
         let key: &SessionKey = &claim.fence.key;
         let Ok(operation) = OperationId::new(claim.run.as_str()) else { return why };
@@ -207,7 +213,7 @@ impl<C: PayloadCodec> Encoding<C> {
     }
 }
 
-/// Whether a claim that is granted has accepted more than itself.
+/// Whether a granted claim of this request also accepted items or created the session.
 fn carries(request: &Request) -> bool {
     matches!(request, Request::Create(_))
         || matches!(request, Request::Claim(_, claim) if !claim.items.is_empty())
@@ -226,7 +232,7 @@ impl<C: PayloadCodec> Layer for Encoding<C> {
         room::capabilities(&self.codec, &store.capabilities())
     }
 
-    /// Those of the words as they are encoded in each way, then those that they had before there was this layer.
+    /// The digests of the words in each way, then the digests of the store without this layer.
     fn digests(
         &self,
         store: &dyn StateStore,

@@ -10,21 +10,21 @@ use super::{CodecError, EncryptionKey, KeyId, Keyring, PayloadCodec, PayloadCont
 /// The format and the id of the key, in the clear.
 const HEAD_BYTES: usize = 1 + size_of::<u32>();
 
-/// Payloads encrypted with AES-256-SIV (RFC 5297): a cipher that is made to be deterministic, so that a store
-/// still recognises repeats.
+/// Payloads encrypted with AES-256-SIV (RFC 5297): a deterministic cipher, so that a store still recognises
+/// repeats.
 ///
 /// Each payload is bound to its tenant, its [kind](super::PayloadKind), the format and the key.
 ///
-/// **It protects** what payloads say from whoever reads the store, its backups or the way to it; and it notices a
-/// payload that was changed, cut, or brought from another tenant or kind: reading it is an error of the kind
-/// [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). One that is encrypted under a key that is not here is of the kind
-/// [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
+/// **It protects** the content of payloads from anyone who can read the store, its backups or the traffic to
+/// it. It also detects a payload that was changed, cut, or moved from another tenant or kind: reading it is
+/// an error of the kind [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). If the encryption key is
+/// missing, the error is of the kind [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
 ///
 /// **It does not protect** what the store itself must read: ids, keys of items, labels, queues, names of
-/// workers, statuses, instants, numbers. Two equal payloads of one tenant and kind are seen to be equal, and
-/// the length of each is seen. Whoever can write the store can exchange payloads of one kind within a tenant,
-/// bring an older one back, or remove them: nothing is bound to its session or place, because a store copies
-/// payloads by itself when it promotes a result and when it forks a session.
+/// workers, statuses, instants, numbers. A reader of the store can see which payloads of one tenant, kind and
+/// key are equal, and the length of each. Anyone who can write to the store can exchange payloads of one kind
+/// within a tenant, restore an older one, or remove them. Payloads are not bound to a session or place,
+/// because a store copies payloads itself when it promotes a result or forks a session.
 #[derive(Debug)]
 pub struct Encrypted {
     keys: Keyring,
@@ -78,7 +78,7 @@ fn head(id: KeyId) -> [u8; HEAD_BYTES] {
     [Encoding::AES_256_SIV, a, b, c, d]
 }
 
-/// What is authenticated beside the payload.
+/// The data that is authenticated with the payload.
 fn bound_to<'a>(of: &PayloadContext<'a>, head: &'a [u8; HEAD_BYTES]) -> [&'a [u8]; 3] {
     [head, of.kind.as_str().as_bytes(), of.tenant.as_str().as_bytes()]
 }

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The name of a key, kept in the clear with whatever was encrypted under it. Never given to another key.
+/// The name of a key. It is kept in the clear with every payload that the key encrypts. Never reuse it for
+/// another key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId(pub u32);
 
@@ -17,21 +18,21 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// A secret of [`BYTES`](Self::BYTES) random bytes, as `openssl rand -hex 64` draws one. It is wiped from
-/// memory when it is dropped, and no log shows it.
+/// A secret of [`BYTES`](Self::BYTES) random bytes. `openssl rand -hex 64` makes one. It is wiped from memory
+/// when it is dropped, and its debug output does not show it.
 pub struct EncryptionKey(Box<Zeroizing<[u8; Self::BYTES]>>);
 
-/// A text that is no key. It does not say which.
+/// The error for a text that is not a key. It does not contain the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a key is {} hexadecimal digits", 2 * EncryptionKey::BYTES)]
 #[non_exhaustive]
 pub struct InvalidKey;
 
 impl EncryptionKey {
-    /// How long a key is: two of AES-256.
+    /// The length of a key, in bytes: two AES-256 keys.
     pub const BYTES: usize = 64;
 
-    /// The key of these bytes, drawn at random.
+    /// The key of these bytes, which must be random.
     pub fn new(mut bytes: [u8; Self::BYTES]) -> Self {
         let mut key = Self(Box::new(Zeroizing::new([0; Self::BYTES])));
         key.0.copy_from_slice(&bytes);
@@ -47,7 +48,7 @@ impl EncryptionKey {
 impl FromStr for EncryptionKey {
     type Err = InvalidKey;
 
-    /// Reads hexadecimal digits; white space around them is left out.
+    /// Reads hexadecimal digits; white space around them is ignored.
     fn from_str(text: &str) -> Result<Self, InvalidKey> {
         let digits = text.trim().as_bytes();
         if digits.len() != 2 * Self::BYTES {
@@ -66,24 +67,25 @@ impl fmt::Debug for EncryptionKey {
     }
 }
 
-/// The keys that can be read with, one of which is written with.
+/// The keys for reading, one of which is active: it is used for writing.
 ///
 /// To change keys while processes run: give every process the new key beside the old one, then let every
-/// process write with the new one. The old one stays for as long as something is kept that was written with it.
+/// process write with the new one. Keep the old key as long as the store has payloads that were written with
+/// it.
 #[derive(Debug)]
 pub struct Keyring {
     active: KeyId,
     keys: BTreeMap<KeyId, EncryptionKey>,
 }
 
-/// Keys that make no ring.
+/// The reason why keys cannot form a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidKeyring {
-    /// The key to write with is not among them.
+    /// The active key is not in the ring.
     #[error("key {0} is to be written with and is not in the ring")]
     NoActiveKey(KeyId),
-    /// Two keys have one name.
+    /// Two keys have the same name.
     #[error("key {0} is in the ring twice")]
     Twice(KeyId),
 }
@@ -94,7 +96,7 @@ impl Keyring {
         Self { active: id, keys: BTreeMap::from([(id, key)]) }
     }
 
-    /// A ring of `keys`. The one named `active` is written with.
+    /// A ring of `keys`. The key named `active` is used for writing.
     pub fn new(
         active: KeyId,
         keys: impl IntoIterator<Item = (KeyId, EncryptionKey)>,

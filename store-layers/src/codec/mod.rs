@@ -1,4 +1,4 @@
-//! Payloads in another form: compressed, encrypted, or in an encoding of your own.
+//! Codecs: payloads compressed, encrypted, or in an encoding of your own.
 
 mod compressed;
 mod decoder;
@@ -29,31 +29,34 @@ pub use or_plain::OrPlain;
 pub use reason::encoding_of_reason;
 pub use then::Then;
 
-/// How payloads are kept. Behind an [`Encoded`] store every payload passes it, on its way in and on its way out.
+/// An encoding of payloads. An [`Encoded`] store encodes every payload that it writes and decodes every
+/// payload that it reads.
 ///
-/// Pure, and the same for the same input: a store recognises a repeat by its bytes. It sees a payload's kind
-/// and tenant and not its session or place, because a store copies payloads by itself: promoted results, forks.
+/// A codec must be deterministic, because a store recognises a repeat by its bytes. It gets the kind and
+/// tenant of a payload, but not its session or place, because a store copies payloads itself: promoted
+/// results, forks.
 pub trait PayloadCodec: Send + Sync + 'static {
-    /// By so many bytes is an encoded payload larger than the plain one, at the most.
+    /// The most bytes by which an encoded payload is larger than the plain one.
     fn overhead_bytes_max(&self) -> usize;
 
-    /// In how many ways what can be read may have been written; at least 1. Way 0 is how payloads are
-    /// written now, the others are how they may have been written before: under an older key, say.
+    /// The number of ways in which readable payloads may have been written; at least 1. Way 0 is the way of
+    /// new payloads. The others are older ways, for example with an older key.
     fn ways(&self) -> usize {
         1
     }
 
-    /// The payload as it is kept: the same bytes for the same input, whichever process asks.
+    /// Encodes a payload. Returns the same bytes for the same input in every process.
     fn encode(&self, of: &PayloadContext<'_>, plain: Bytes, way: usize) -> Result<Bytes, CodecError>;
 
-    /// The payload as it was given, in whichever way it was written. What would grow to more than `bytes_max`
-    /// bytes is refused before it takes their memory.
+    /// Decodes a payload that was written in any of the ways. Must refuse a payload that would grow to more
+    /// than `bytes_max` bytes, before it allocates that memory.
     fn decode(&self, of: &PayloadContext<'_>, encoded: Bytes, bytes_max: usize) -> Result<Bytes, CodecError>;
 
-    /// Whether these bytes say of themselves that this codec wrote them. No text in UTF-8 does.
+    /// Whether these bytes have the mark of this codec. A mark must not begin like UTF-8 text. An [`OrPlain`]
+    /// codec returns true for all bytes.
     fn marks(&self, encoded: &[u8]) -> bool;
 
-    /// This codec, then `next`: to compress and then encrypt.
+    /// Combines this codec with `next`, which encodes its output: for example, compress and then encrypt.
     fn then<C: PayloadCodec>(self, next: C) -> Then<Self, C>
     where
         Self: Sized,
@@ -61,7 +64,7 @@ pub trait PayloadCodec: Send + Sync + 'static {
         Then::new(self, next)
     }
 
-    /// This codec, which also reads what was written before there was one. See [`OrPlain`].
+    /// This codec, extended to also read payloads that were written without a codec. See [`OrPlain`].
     fn or_plain(self) -> OrPlain<Self>
     where
         Self: Sized,
@@ -69,7 +72,7 @@ pub trait PayloadCodec: Send + Sync + 'static {
         OrPlain::new(self)
     }
 
-    /// `store`, with its payloads kept in this way.
+    /// `store` with its payloads encoded by this codec.
     fn around<S: StateStore>(self, store: impl Into<Arc<S>>) -> Encoded<S, Self>
     where
         Self: Sized,
@@ -78,7 +81,7 @@ pub trait PayloadCodec: Send + Sync + 'static {
     }
 }
 
-/// What a payload is and whose. It never changes for as long as the payload is kept.
+/// The kind and tenant of a payload. They never change while the payload is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadContext<'a> {
     /// Whose.
@@ -87,7 +90,7 @@ pub struct PayloadContext<'a> {
     pub kind: PayloadKind,
 }
 
-/// What a payload is. A store copies payloads only within a kind.
+/// The kind of a payload. A store copies payloads only within a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum PayloadKind {
@@ -95,24 +98,24 @@ pub enum PayloadKind {
     Definition,
     /// The state of a session or of a checkpoint.
     State,
-    /// A message, or what may become one: a staged result, an inbox item.
+    /// A message, or a payload that may become one: a staged result or an inbox item.
     Message,
     /// An event.
     Event,
-    /// What is shown to whoever owes an answer.
+    /// The body of a pending call, which is shown to whoever owes the answer.
     Pending,
     /// The detail of a run.
     Run,
     /// A delta of a stream.
     Delta,
-    /// Why an interrupt was asked for.
+    /// The reason of an interrupt.
     Reason,
-    /// Words that a key is made of. What they are encoded to is digested, and never decoded.
+    /// Words of a key. Their encoding is digested and never decoded.
     Key,
 }
 
 impl PayloadKind {
-    /// Its name, which never changes: codecs may write it.
+    /// The name of the kind. It never changes, because codecs may write it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Definition => "definition",
@@ -128,18 +131,19 @@ impl PayloadKind {
     }
 }
 
-/// Why a codec cannot encode or decode a payload: one line, without anything of the payload or a key.
+/// The reason why a codec cannot encode or decode a payload: one line, without content of the payload or of a
+/// key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 #[non_exhaustive]
 pub struct CodecError {
     why: Cow<'static, str>,
-    /// The payload may be sound: whoever has the key reads it.
+    /// Whether only the key is missing. The payload may be intact.
     needs_key: bool,
 }
 
 impl CodecError {
-    /// For this reason.
+    /// An error with this reason.
     pub fn new(why: impl Into<Cow<'static, str>>) -> Self {
         Self { why: why.into(), needs_key: false }
     }

@@ -4,13 +4,13 @@ use bytes::Bytes;
 
 use super::{CodecError, PayloadCodec, PayloadContext};
 
-/// A codec that also reads what was written before there was one: for a store that has sessions already.
-/// Made by [`PayloadCodec::or_plain`].
+/// A codec that also reads payloads that were written without a codec. Use it for a store that has sessions
+/// already. Made by [`PayloadCodec::or_plain`].
 ///
-/// What is written is encoded. Whoever can write the store can put a plain payload in the place of an
-/// encrypted one, and a repeat that the store does not know under any key is asked about in plain: so take it
-/// off once nothing plain is left. A payload that was written plain and [marks](PayloadCodec::marks) itself as
-/// encoded cannot be read; no text in UTF-8 does.
+/// New payloads are encoded. Remove `OrPlain` once the store has no plain payloads, for two reasons: anyone
+/// who can write to the store can replace an encrypted payload by a plain one, and a write that the store
+/// answers with a conflict in every encoded way is sent again in plain. A plain payload that has the
+/// [mark](PayloadCodec::marks) of the codec cannot be read; UTF-8 text never has it.
 #[derive(Debug, Clone)]
 pub struct OrPlain<C>(C);
 

@@ -1,4 +1,4 @@
-//! Pages that became too large when they were decoded.
+//! Shortens pages that became too large when they were decoded.
 
 use std::num::NonZeroU32;
 
@@ -16,8 +16,8 @@ pub(super) fn messages(page: MessagePage, ranges: &[MessageRange], rows: usize) 
     MessagePage::cut(kept, ranges.get(range..).unwrap_or_default(), next.seq)
 }
 
-/// In which range message `next` was read, when `before` were read before it: messages are dense, so a range is
-/// read until its end, or that of the transcript.
+/// The index of the range in which message `next` was read after the messages `before`. Messages are dense,
+/// so a range is read to its end or to the end of the transcript.
 fn range_of(before: &[StoredMessage], ranges: &[MessageRange], next: MessageSeq) -> usize {
     let mut read = before.iter().map(|message| message.seq).chain([next]).peekable();
     for (index, range) in ranges.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn inbox(page: InboxPage, rows: usize) -> InboxPage {
     InboxPage::new(items, true)
 }
 
-/// The same request for `rows` rows, if it is one for a number of rows.
+/// The same request for `rows` rows, if it has a limit of rows.
 pub(super) fn of_rows(request: &Request, rows: usize) -> Option<Request> {
     let rows = u32::try_from(rows).ok().and_then(NonZeroU32::new)?;
     let mut shorter = request.clone();

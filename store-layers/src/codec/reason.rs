@@ -7,14 +7,14 @@ use holdover_store::payload::Encoding;
 
 use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind};
 
-/// What an encoded reason begins with. The rest is Base64 without padding.
+/// The prefix of an encoded reason. The rest is Base64 without padding.
 const PREFIX: &str = "encoded:";
 
 fn context(tenant: &TenantId) -> PayloadContext<'_> {
     PayloadContext { tenant, kind: PayloadKind::Reason }
 }
 
-/// The reason as it is kept.
+/// Encodes a reason for the store.
 pub(super) fn encode(
     codec: &impl PayloadCodec,
     tenant: &TenantId,
@@ -24,7 +24,7 @@ pub(super) fn encode(
     Ok(format!("{PREFIX}{}", BASE64_NOPAD.encode(&encoded)))
 }
 
-/// The reason as it was given.
+/// Decodes a reason from the store.
 pub(super) fn decode(
     codec: &impl PayloadCodec,
     tenant: &TenantId,
@@ -39,7 +39,7 @@ pub(super) fn decode(
     String::from_utf8(plain.into()).map_err(|_| CodecError::new("it is no text"))
 }
 
-/// How the reason of an interrupt, as a store has it, is encoded; none: it does not say that it is.
+/// The encoding of an interrupt's reason, as the store keeps it. None if it has no mark of an encoding.
 pub fn encoding_of_reason(kept: &str) -> Option<Encoding> {
     Encoding::of(&BASE64_NOPAD.decode(kept.strip_prefix(PREFIX)?.as_bytes()).ok()?)
 }
@@ -47,7 +47,7 @@ pub fn encoding_of_reason(kept: &str) -> Option<Encoding> {
 /// The longest reason whose encoded text has no more than `bytes_max` bytes.
 pub(super) fn bytes_max(codec: &impl PayloadCodec, bytes_max: usize) -> usize {
     let text = bytes_max.saturating_sub(PREFIX.len());
-    // Four characters for three bytes, and two or three for the one or two that are left.
+    // Base64 needs four characters for three bytes, and two or three for the last one or two.
     let encoded = text / 4 * 3 + (text % 4).saturating_sub(1);
     encoded.saturating_sub(codec.overhead_bytes_max())
 }

@@ -1,4 +1,4 @@
-//! The limits of a store when every payload may grow a little.
+//! The limits of a store whose payloads grow when they are encoded.
 
 use holdover_store::rules::Limits;
 use holdover_store::{Capabilities, Request, Start, StoreError};
@@ -6,20 +6,20 @@ use holdover_store::{Capabilities, Request, Start, StoreError};
 use super::encoder::unknown;
 use super::{PayloadCodec, reason};
 
-/// So many payloads of one write have their overhead set aside in
-/// [`commit_bytes_max`](Capabilities::commit_bytes_max). In a write with more of them, each further one takes
-/// its overhead from that.
+/// The number of payloads of one write for whose overhead
+/// [`commit_bytes_max`](Capabilities::commit_bytes_max) is lowered. In a write with more payloads, the
+/// overhead of each further payload counts against that limit.
 const PAYLOADS_SET_ASIDE: usize = 4096;
 
-/// What `store` promises, less what `codec` adds.
+/// The capabilities of `store`, minus the overhead of `codec`.
 pub(super) fn capabilities(codec: &impl PayloadCodec, store: &Capabilities) -> Capabilities {
     capabilities_for(codec, store, 0)
 }
 
-/// The same for a write of so many payloads.
+/// The same for a write of `payloads` payloads.
 fn capabilities_for(codec: &impl PayloadCodec, store: &Capabilities, payloads: usize) -> Capabilities {
     let overhead = codec.overhead_bytes_max();
-    // Never more than half of what a small store takes.
+    // The reserved overhead is at most half of the store's limit.
     let most = store.commit_bytes_max / 2 / overhead.max(1);
     let counted = payloads.max(PAYLOADS_SET_ASIDE.min(most));
     Capabilities {
@@ -29,7 +29,7 @@ fn capabilities_for(codec: &impl PayloadCodec, store: &Capabilities, payloads: u
     }
 }
 
-/// Refuses what would not fit, or has no meaning, before it is encoded.
+/// Refuses a request that would not fit or is meaningless, before it is encoded.
 pub(super) fn check(
     codec: &impl PayloadCodec,
     store: &Capabilities,

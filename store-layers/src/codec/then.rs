@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{CodecError, PayloadCodec, PayloadContext};
 
-/// One codec, then another. Made by [`PayloadCodec::then`].
+/// A codec whose output another codec encodes. Made by [`PayloadCodec::then`].
 #[derive(Debug, Clone)]
 pub struct Then<A, B> {
     first: A,
@@ -22,7 +22,7 @@ impl<A: PayloadCodec, B: PayloadCodec> PayloadCodec for Then<A, B> {
         self.first.overhead_bytes_max().saturating_add(self.second.overhead_bytes_max())
     }
 
-    /// Every pair, the second codec's newest way first.
+    /// One way for each pair of ways, beginning with the second codec's newest way.
     fn ways(&self) -> usize {
         self.first.ways() * self.second.ways()
     }

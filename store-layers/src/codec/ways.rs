@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use holdover_store::ids::CallId;
 use holdover_store::{Answer, CasOutcome, ClaimOutcome, CommitOutcome, Delivery, StageOutcome};
 
-/// A payload that a store compares with what it has.
+/// A payload that a store compares with its own copy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Compared {
     /// The item at this place among those of the request.
@@ -15,7 +15,8 @@ pub(super) enum Compared {
 }
 
 impl Compared {
-    /// Which payload the store answers to have otherwise. It changed nothing then.
+    /// The payload of which the store answers that it has other bytes. Such an answer means that nothing was
+    /// changed.
     pub(super) fn refused_by(answer: &Answer) -> Option<Self> {
         if let Answer::Staged(StageOutcome::Conflict { call })
         | Answer::Committed(CommitOutcome::StageConflict { call }) = answer
@@ -43,7 +44,7 @@ impl Compared {
     }
 }
 
-/// The way of each payload that is compared: the newest, until an answer says that it was another.
+/// The way of each compared payload: the newest, until an answer shows that the store has other bytes.
 #[derive(Debug)]
 pub(super) struct Ways {
     count: usize,
@@ -51,7 +52,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// All in the newest of `count` ways.
+    /// All payloads in the newest of `count` ways.
     pub(super) fn newest(count: usize) -> Self {
         Self { count, chosen: BTreeMap::new() }
     }
@@ -60,7 +61,7 @@ impl Ways {
         self.chosen.get(compared).copied().unwrap_or(0)
     }
 
-    /// Takes the next way for this payload, if there is one.
+    /// Chooses the next way for this payload. Returns whether there is one.
     pub(super) fn take_next(&mut self, compared: &Compared) -> bool {
         let next = self.of(compared) + 1;
         let is_there = next < self.count;

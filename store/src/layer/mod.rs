@@ -1,8 +1,8 @@
 //! Layers: code between a caller and a store.
 //!
 //! Every call of a [`StateStore`] can be a value: a [`Request`] with its arguments, and an [`Answer`]. So a
-//! layer is one function, whatever its purpose. It records, counts, delays, refuses, repeats or changes the
-//! calls that pass, without knowing the methods. Only [`Layered`] lists them.
+//! layer is one function, whatever its purpose: it can record, count, delay, refuse, repeat or change calls
+//! without code for each method. Only [`Layered`] lists them.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -10,13 +10,13 @@ use crate::Queues;
 use crate::ids::{SessionKey, StateFormat};
 use crate::time::Timestamp;
 
-/// Behind every name.
+/// A byte that sorts after every name.
 const BEHIND_ALL: u8 = 0xff;
 
 /// Implements [`Rows::due`](super::Rows::due) for a backend that keeps [`Index::Alarms`] and
 /// [`Index::Turns`]. `entries` returns the first entries of an index in a range, at most as many as asked
-/// for. `find` returns the wanted rows of a session, or none if the session is not due at `now`. If something
-/// in a session cannot be read, the result holds an error in its place.
+/// for. `find` returns the wanted rows of a session, or none if the session is not due at `now`. If a session
+/// cannot be read, the result holds an error in its place.
 pub fn due_along<F, E>(
     query: &DueQuery,
     now: Timestamp,
@@ -61,7 +61,7 @@ where
                 };
                 start = behind_group(&group);
                 match &group {
-                    // Those of this queue that come next are newer.
+                    // The next groups of this queue have newer formats.
                     DueGroup::Queue { queue, format } if *format > query.newest_format => {
                         start = queue_range(queue).end;
                     }
@@ -117,13 +117,13 @@ where
 }
 
 impl<N, L> Along<N, L> {
-    /// What is due at this very instant is due.
+    /// A session whose alarm is exactly now is due.
     fn next_instant(&self) -> Timestamp {
         self.now.after(Duration::from_millis(1))
     }
 }
 
-/// Where a session stands in [`Index::Alarms`].
+/// The entry of a session in [`Index::Alarms`].
 pub(super) fn alarm_entry(group: &DueGroup, place: &DuePlace) -> Vec<u8> {
     [head(group).as_slice(), &instant(place.alarm), &place.tenant, &[0], &place.id].concat()
 }
@@ -135,7 +135,7 @@ fn alarm_place(entry: &[u8]) -> Option<DuePlace> {
     Some(DuePlace { alarm: instant_of(*alarm), tenant: tenant.to_vec(), id: id.to_vec() })
 }
 
-/// Where a session stands in [`Index::Turns`].
+/// The entry of a session in [`Index::Turns`].
 pub(super) fn turn_entry(group: &DueGroup, place: &DuePlace) -> Vec<u8> {
     [head(group).as_slice(), &place.tenant, &[0], &instant(place.alarm), &place.id].concat()
 }
@@ -147,7 +147,7 @@ fn turn_place(entry: &[u8]) -> Option<DuePlace> {
     Some(DuePlace { alarm: instant_of(*alarm), tenant: tenant.to_vec(), id: id.to_vec() })
 }
 
-/// What the entries of a group begin with. No queue has an empty name.
+/// The prefix of a group's entries. No queue has an empty name.
 fn head(group: &DueGroup) -> Vec<u8> {
     let (queue, format) = match group {
         DueGroup::Interrupted => (&[][..], StateFormat(0)),
@@ -156,7 +156,7 @@ fn head(group: &DueGroup) -> Vec<u8> {
     [queue, &[0], &format.0.to_be_bytes()].concat()
 }
 
-/// The group of an entry, and what follows on it.
+/// The group of an entry, and the bytes after it.
 fn group_of(entry: &[u8]) -> Option<(DueGroup, &[u8])> {
     let (queue, rest) = split(entry)?;
     let (format, place) = rest.split_first_chunk()?;
@@ -178,7 +178,7 @@ fn queue_range(queue: &[u8]) -> Range<Vec<u8>> {
     [queue, &[0]].concat()..[queue, &[1]].concat()
 }
 
-/// Behind all entries of a group: where the next one would begin.
+/// The first bytes after all entries of a group.
 fn behind_group(group: &DueGroup) -> Vec<u8> {
     let behind_format = |queue: &[u8], format: StateFormat| match format.0.checked_add(1) {
         Some(next) => [queue, &[0], &next.to_be_bytes()].concat(),

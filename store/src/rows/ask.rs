@@ -12,33 +12,33 @@ use crate::rules::SessionRow;
 use crate::time::Timestamp;
 use crate::{StoreError, StoredMessage, Tombstone};
 
-/// Something that is asked of one session: decided on facts, as often as it takes.
+/// An operation on one session. It is decided on facts, again for every retry.
 pub(super) trait Ask: Sync {
     /// The answer.
     type Outcome;
 
-    /// What must be known beside the slot.
+    /// The rows that the decision needs in addition to the slot.
     fn wants(&self) -> Vec<Want>;
 
-    /// The fence of the run that asks.
+    /// The fence of the calling run, if the operation is fenced.
     fn fence(&self) -> Option<&Fence> {
         None
     }
 
-    /// Whether the key is supposed to be free, so that nothing is read before the first try.
+    /// Whether to assume that the key has no session, so that nothing is read before the first try.
     fn supposes_absent(&self) -> bool {
         false
     }
 
-    /// Whether it decides on nothing that was known before it was asked.
+    /// Whether to read first instead of deciding on held rows.
     fn reads_first(&self) -> bool {
         false
     }
 
-    /// Decides. The same facts lead to the same decision.
+    /// Decides on `facts`. The same facts give the same decision.
     fn decide(&self, facts: &Facts) -> Decision<Self::Outcome>;
 
-    /// The answer if the source of its copy is not there. Only asked where there is a copy.
+    /// The answer if the source of the copy does not exist. Called only for a write with a copy.
     fn no_source(&self) -> Option<Self::Outcome> {
         None
     }
@@ -47,13 +47,13 @@ pub(super) trait Ask: Sync {
 /// The result of deciding on facts: an answer, an error, a request to read more rows, or a write and the answer that
 /// follows it.
 pub(super) enum Decision<O> {
-    /// Nothing is written.
+    /// Write nothing; return this answer.
     Answer(O),
-    /// What is stored cannot be right.
+    /// The stored data is inconsistent; return this error.
     Fail(StoreError),
-    /// These rows must be known, too.
+    /// Read these rows, then decide again.
     Need(Vec<Want>),
-    /// This is written; then this is answered.
+    /// Apply this draft, then return this answer.
     Write(Box<Draft>, O),
 }
 
@@ -63,7 +63,7 @@ impl<O> Decision<O> {
         Self::Write(Box::new(draft), outcome)
     }
 
-    /// The same, with the answer put otherwise.
+    /// The same decision, with its answer converted by `map`.
     pub(super) fn map_outcome<P>(self, map: impl FnOnce(O) -> P) -> Decision<P> {
         match self {
             Self::Answer(outcome) => Decision::Answer(map(outcome)),
@@ -74,22 +74,22 @@ impl<O> Decision<O> {
     }
 }
 
-/// A write, as far as its decision says it.
+/// The part of a write that the decision determines.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) row: Option<SessionRow>,
-    /// None: those that are there stay.
+    /// The tombstones after the write. None: they do not change.
     pub(super) lives: Option<Vec<Tombstone>>,
     pub(super) ops: Vec<Op>,
     pub(super) copy: Option<Prefix>,
-    /// The first instant at which it would be decided otherwise.
+    /// The first instant at which the decision would differ.
     pub(super) until: Option<Timestamp>,
     pub(super) provisional: bool,
     pub(super) skip_held: bool,
 }
 
 impl Draft {
-    /// The row, changed or not. The deltas of a stream that it ends go with it.
+    /// A draft that writes the row. If it ends a stream, its deltas are removed.
     pub(super) fn of(before: Option<&SessionRow>, after: SessionRow) -> Self {
         let mut draft = Self::default();
         if before.is_some_and(|before| before.stream.open) && !after.stream.open {
@@ -126,7 +126,7 @@ impl Draft {
         }
     }
 
-    /// Decided otherwise from `instant` on, if that lies ahead.
+    /// Limits the draft: from `instant` on, if set, the decision would differ.
     pub(super) fn before(&mut self, instant: Option<Timestamp>) {
         if let Some(instant) = instant {
             self.until = Some(self.until.map_or(instant, |until| until.min(instant)));

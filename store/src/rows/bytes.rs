@@ -1,8 +1,8 @@
 //! Rows as bytes, for backends that keep bytes under keys.
 //!
 //! A row is a head and a payload. First comes the length of the head in four bytes, big-endian, then the head
-//! as JSON. If there is a payload, its digest and its bytes follow. The row does not repeat what its key
-//! says.
+//! as JSON. If there is a payload, its digest and its bytes follow. The row does not repeat the fields of its
+//! key.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ use crate::{
     StagedResult, StoredDelta, StoredItem, StoredMessage, Tombstone, Wake,
 };
 
-/// The error for bytes that are no row, with the reason.
+/// The reason why bytes are not a valid row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidRow(String);
@@ -55,9 +55,8 @@ pub fn decode_slot(key: &SessionKey, bytes: &[u8]) -> Result<Slot, InvalidRow> {
     Ok(Slot { token: Token(head.token), place: head.place, row: head.row, lives })
 }
 
-/// The slot that is left when a session is removed although it cannot be read. Only the lives that can be
-/// read from these bytes are kept, and the last one ended at `at`. None: no life can be read, so nothing is
-/// left.
+/// The slot to leave when an unreadable session is removed. It keeps only the incarnations that can be read
+/// from these bytes; the last one ended at `at`. None: no incarnation can be read, so no slot is left.
 ///
 /// For [`Rows::remove_unreadable`](super::Rows::remove_unreadable).
 pub fn bury_slot(key: &SessionKey, bytes: &[u8], at: Timestamp) -> Option<Slot> {
@@ -125,7 +124,7 @@ pub fn key_range(key: &RowKey) -> Range<Vec<u8>> {
     start.clone()..behind(start)
 }
 
-/// What stands for a kind in a key. It is stored: it never changes.
+/// The code of a kind in a key. It is stored, so it must never change.
 fn code(kind: Kind) -> u8 {
     match kind {
         Kind::Labels => 0,
@@ -303,7 +302,7 @@ fn payload(body: &[u8]) -> Result<Payload, InvalidRow> {
 }
 
 fn to_json<T: Serialize>(value: &T) -> Vec<u8> {
-    // Ids, numbers and texts: nothing in it can fail to be written.
+    // The value holds only ids, numbers and texts, so serialisation cannot fail.
     serde_json::to_vec(value).unwrap_or_default()
 }
 

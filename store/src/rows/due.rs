@@ -1,10 +1,10 @@
 //! The choice of due sessions for a worker, and the turns of tenants.
 //!
 //! The due sessions of each tenant are claimed soonest alarm first. If more are due than are asked for,
-//! tenants take turns, so that a tenant with a hundred thousand due sessions delays nobody. Two indexes serve
-//! this: one by alarm, which finds what is due at once, and one by tenant, which says who is next. The number
-//! of queries grows with the number of queues and formats that are served, and not with that of sessions or
-//! tenants.
+//! tenants take turns, so that a tenant with many due sessions does not block others. Two indexes serve this:
+//! one by alarm, which finds due sessions directly, and one by tenant, which gives the next tenant. The
+//! number of index queries grows with the number of queues and formats that are served. It does not grow with
+//! the number of sessions or tenants.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,8 +13,8 @@ use crate::ids::{SessionKey, StateFormat, TenantId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// So often one look at what is due asks the index by tenant. Beyond that many tenants with an alarm, one that waits is
-/// served some looks later.
+/// After this number of questions to the index by tenant, a query gives no further tenant its turn. With many
+/// tenants with an alarm, a tenant may therefore have its turn only in a later query.
 const PROBES_MAX: usize = 256;
 
 /// A query for the sessions that are due for a worker.
@@ -27,7 +27,7 @@ pub struct DueQuery {
     pub newest_format: StateFormat,
     /// Only sessions of this tenant; of all tenants if none.
     pub tenant: Option<TenantId>,
-    /// The tenant whose turn it was last. The next one by name is next, and after the last the first.
+    /// The tenant whose turn it was last. The next tenant by name is next; the first tenant follows the last.
     pub after: Option<TenantId>,
     /// The most sessions to find.
     pub limit: usize,
@@ -38,7 +38,7 @@ pub struct DueQuery {
 pub struct Due<F> {
     /// The sessions.
     pub found: Vec<F>,
-    /// The tenant whose turn it was last: [`DueQuery::after`] of the next look.
+    /// The tenant whose turn it was last: [`DueQuery::after`] of the next query.
     pub after: Option<TenantId>,
 }
 
@@ -56,7 +56,7 @@ pub enum DueGroup {
     },
 }
 
-/// The place of a session with an alarm. The names are bytes, because stored bytes may be no valid names.
+/// The place of a session with an alarm. The names are bytes, because stored bytes may not be valid names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DuePlace {
     /// The alarm of the session.
@@ -69,9 +69,9 @@ pub struct DuePlace {
 
 /// The two indexes of sessions with an alarm, by alarm and by tenant, at one instant of the store's clock.
 pub trait DueIndex {
-    /// What is found of a session.
+    /// The data that is found for a session.
     type Found;
-    /// Why it is not.
+    /// The error when it cannot be found.
     type Error;
 
     /// The groups of a query that are not empty.
@@ -99,7 +99,7 @@ pub trait DueIndex {
     fn next_tenant(&self, group: &DueGroup, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, Self::Error>;
 
     /// The wanted rows of the session at a place. None: it is not due. An error fails the whole query, so the
-    /// backend must put an unreadable session into the result.
+    /// backend must return an unreadable session as a `Found`.
     fn find(&self, place: &DuePlace) -> Result<Option<Self::Found>, Self::Error>;
 
     /// Whether the session can be claimed. An unreadable session takes no place from others.
@@ -130,8 +130,8 @@ impl DuePlace {
     }
 }
 
-/// Finds due sessions. If no more are due than were asked for, returns all of them, soonest alarm first.
-/// Otherwise returns the soonest of each tenant whose turn it is, and then the soonest of all.
+/// Finds due sessions. If at most as many are due as the query asks for, returns all of them, soonest alarm
+/// first. Otherwise returns the soonest of each tenant whose turn it is, and then the soonest of all.
 pub fn find_due<I: DueIndex>(index: &I, query: &DueQuery) -> Result<Due<I::Found>, I::Error> {
     let groups = index.groups(query)?;
     let mut taken = Taken { index, limit: query.limit, found: Vec::new(), sound: 0, seen: BTreeSet::new() };
@@ -149,7 +149,7 @@ pub fn find_due<I: DueIndex>(index: &I, query: &DueQuery) -> Result<Due<I::Found
     Ok(Due { found: taken.found, after })
 }
 
-/// What was taken so far.
+/// The sessions taken so far.
 struct Taken<'a, I: DueIndex> {
     index: &'a I,
     limit: usize,
@@ -163,7 +163,7 @@ impl<I: DueIndex> Taken<'_, I> {
         self.sound >= self.limit
     }
 
-    /// Takes the session at a place, unless it was looked at before. Answers whether it can be claimed.
+    /// Takes the session at a place, unless it was looked at before. Returns whether it can be claimed.
     fn take(&mut self, place: DuePlace) -> Result<bool, I::Error> {
         if self.seen.contains(&place) {
             return Ok(false);
@@ -184,7 +184,7 @@ struct Soonest<'a, I> {
     groups: Vec<Stream>,
 }
 
-/// Those of one group.
+/// The places of one group.
 struct Stream {
     group: DueGroup,
     ahead: VecDeque<DuePlace>,
@@ -204,14 +204,14 @@ impl<'a, I: DueIndex> Soonest<'a, I> {
     }
 
     fn next(&mut self) -> Result<Option<DuePlace>, I::Error> {
-        // What cannot be claimed is rare, so few are looked at again.
+        // Sessions that cannot be claimed are rare, so fetch only one at a time.
         self.fill(1)?;
         let streams = self.groups.iter_mut().filter(|stream| !stream.ahead.is_empty());
         let first = streams.min_by(|a, b| a.ahead.front().cmp(&b.ahead.front()));
         Ok(first.and_then(|stream| stream.ahead.pop_front()))
     }
 
-    /// Looks further in each group of which nothing is ahead.
+    /// Fetches more places of each group that has none left.
     fn fill(&mut self, count: usize) -> Result<(), I::Error> {
         for stream in self.groups.iter_mut().filter(|stream| stream.ahead.is_empty() && !stream.ended) {
             let (group, last) = (&stream.group, stream.last.as_ref());
@@ -227,7 +227,7 @@ impl<'a, I: DueIndex> Soonest<'a, I> {
     }
 }
 
-/// One tenant after the other.
+/// The turns of tenants, one after the other.
 struct Turns<'a, I> {
     index: &'a I,
     groups: &'a [DueGroup],
@@ -235,7 +235,8 @@ struct Turns<'a, I> {
 }
 
 impl<I: DueIndex> Turns<'_, I> {
-    /// Takes the soonest of each tenant behind `after`, then of those up to it. Answers whose turn it was last.
+    /// Takes the soonest session of each tenant after `after`, then of the tenants up to it. Returns whose
+    /// turn it was last.
     fn take(
         mut self,
         after: Option<&TenantId>,
@@ -246,7 +247,7 @@ impl<I: DueIndex> Turns<'_, I> {
         let mut at = began.clone();
         let mut wrapped = began.is_none();
         let mut served = false;
-        // At least one tenant has its turn, however many groups are asked.
+        // At least one tenant has its turn, even if many groups are asked.
         while !taken.is_full() && (!served || self.probes < PROBES_MAX) {
             let next = self.next(at.as_deref())?;
             let Some(tenant) =
@@ -260,7 +261,7 @@ impl<I: DueIndex> Turns<'_, I> {
             };
             self.take_soonest(&tenant, taken)?;
             served = true;
-            // What is no name is passed over, and nobody's turn.
+            // An invalid name is skipped and does not count as a turn.
             last = std::str::from_utf8(&tenant).ok().and_then(|name| name.parse().ok()).or(last);
             at = Some(tenant);
         }
@@ -277,7 +278,7 @@ impl<I: DueIndex> Turns<'_, I> {
         Ok(next)
     }
 
-    /// Takes the soonest of one tenant that can be claimed.
+    /// Takes the soonest session of one tenant that can be claimed.
     fn take_soonest(&mut self, tenant: &[u8], taken: &mut Taken<'_, I>) -> Result<(), I::Error> {
         self.probes += self.groups.len();
         let mut soonest = Soonest::new(self.index, self.groups.to_vec(), Some(tenant));

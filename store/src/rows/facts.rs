@@ -1,4 +1,4 @@
-//! The known rows of one session, while a write is decided.
+//! The known rows of one session, on which a write is decided.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use crate::ids::{Incarnation, OperationId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// Rows of a session that are known, right for as long as its token stands.
+/// Known rows of a session. They are current as long as the session has the same token.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
-    /// What stands under the key.
+    /// The slot under the key.
     pub(super) slot: Option<Arc<Slot>>,
     /// The instant as of which to decide.
     pub(super) now: Timestamp,
-    /// Whether `slot` and `now` were learnt during this call. Only then may a decision be answered that
-    /// writes nothing: what was known before may have changed.
+    /// Whether `slot` and `now` were learnt during this call. Only then may the store return a decision that
+    /// writes nothing, because older facts may be out of date.
     pub(super) fresh: bool,
     rows: BTreeMap<RowKey, Row>,
     /// Keys that have no row.
     absent: BTreeSet<RowKey>,
     /// Kinds of which every row is known.
     whole: BTreeSet<Kind>,
-    /// From one number to another every row of the kind is known.
+    /// Ranges of numbers in which every row of the kind is known.
     ranges: Vec<(Kind, u64, u64)>,
 }
 
 impl Facts {
-    /// Nothing stands under the key, or so it is supposed.
+    /// Facts that assume that there is nothing under the key.
     pub(super) fn supposed_absent(now: Timestamp) -> Self {
         Self {
             slot: None,
@@ -43,7 +43,7 @@ impl Facts {
         }
     }
 
-    /// What was read.
+    /// The facts that a read found.
     pub(super) fn found(found: Found, wants: &[Want]) -> Self {
         let mut facts = Self {
             slot: found.slot,
@@ -87,24 +87,25 @@ impl Facts {
         self.slot.as_ref().and_then(|slot| slot.row.as_ref())
     }
 
-    /// Whether a life that ended under this key had this incarnation or came of this operation.
+    /// Whether a tombstone of this key has this incarnation or operation.
     pub(super) fn names_life(&self, incarnation: Incarnation, operation: &OperationId) -> bool {
         let mut lives = self.slot.iter().flat_map(|slot| &slot.lives);
         lives.any(|life| life.names(incarnation, operation))
     }
 
-    /// What is known of a life that is about to begin: it has no row.
+    /// The facts about an incarnation that is about to begin: it has no rows.
     pub(super) fn of_new_life(&self) -> Self {
         Self { slot: self.slot.clone(), fresh: self.fresh, ..Self::supposed_absent(self.now) }
     }
 
-    /// Whether it is known if this row is there.
+    /// Whether the facts say if this row exists.
     pub(super) fn knows(&self, key: &RowKey) -> bool {
         let number = key.as_number();
         self.rows.contains_key(key) || self.absent.contains(key) || self.knows_range(key.kind, number, number)
     }
 
-    /// Whether every row of a kind is known from one number to another. Of a kind that has names: every row.
+    /// Whether every row of a kind is known from one number to another. For a kind with names: whether every
+    /// row is known.
     pub(super) fn knows_range(&self, kind: Kind, from: u64, to: u64) -> bool {
         let holds = |range: &(Kind, u64, u64)| range.0 == kind && range.1 <= from && to <= range.2;
         self.whole.contains(&kind) || self.ranges.iter().any(holds)
@@ -125,7 +126,7 @@ impl Facts {
         self.rows.insert(row.key(), row);
     }
 
-    /// What is known once `write` is applied.
+    /// The facts after `write` is applied.
     pub(super) fn after(mut self, write: &Write, place: u64) -> Self {
         if write.row_before().is_none() || write.ends_life() {
             self.rows.clear();
@@ -167,8 +168,8 @@ impl Facts {
         self
     }
 
-    /// Keeps what later writes of a run decide on, and forgets the rest: the log, the definition, keys. Kinds of which
-    /// there is too much are forgotten, too, so what is kept is bounded.
+    /// Keeps the rows on which later writes of a run decide, and forgets the rest: the log, the definition,
+    /// keys. Also forgets kinds that exceed the limits, so the kept data is bounded.
     pub(super) fn trim(&mut self, rows_max: usize, bytes_max: usize) {
         self.absent.clear();
         self.ranges.clear();
@@ -182,13 +183,13 @@ impl Facts {
                 self.rows.retain(|key, _| key.kind != kind);
             }
         }
-        // Only the newest run is written again.
+        // Only the record of the newest run can be written again.
         let newest = self.of(Kind::Run).last().map(Row::key);
         self.rows.retain(|key, _| key.kind != Kind::Run || Some(key) == newest.as_ref());
         self.whole.remove(&Kind::Run);
     }
 
-    /// Of items that are kept only their places and how they count are needed.
+    /// Of the kept items, only the places and how they count are needed.
     fn lighten_items(&mut self) {
         for row in self.rows.values_mut() {
             if let Row::Item { item, .. } = row {

@@ -11,7 +11,7 @@ use crate::Claim;
 use crate::ids::{Fence, RunId};
 use crate::rules::SessionRow;
 
-/// So many grants are remembered; the oldest is forgotten first.
+/// The most grants that are remembered. The oldest is forgotten first.
 const GRANTS_MAX: usize = 16_384;
 
 #[derive(Default)]

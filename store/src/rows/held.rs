@@ -8,14 +8,15 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::facts::Facts;
 use crate::ids::SessionKey;
 
-/// Of so many sessions rows are held.
+/// The most sessions of which rows are held.
 const SESSIONS_MAX: usize = 1_024;
-/// So many rows of one kind are held of a session.
+/// The most rows of one kind that are held of a session.
 const ROWS_MAX: usize = 256;
-/// So many bytes of payload of one kind.
+/// The most bytes of payload that are held of one kind.
 const BYTES_MAX: usize = 256 << 10;
 
-/// The sessions that are held. Bounded: what was used longest ago is forgotten, which costs a read.
+/// The sessions that are held. Their number is bounded: the session used longest ago is forgotten, and its
+/// next write needs a read.
 #[derive(Default)]
 pub(super) struct Held {
     sessions: Lock<Sessions>,
@@ -24,7 +25,7 @@ pub(super) struct Held {
 #[derive(Default)]
 struct Sessions {
     by_key: HashMap<SessionKey, Entry>,
-    /// By when they were used.
+    /// The sessions in the order of their last use.
     by_use: BTreeMap<u64, SessionKey>,
     uses: u64,
 }
@@ -34,7 +35,8 @@ struct Entry {
     used: u64,
 }
 
-/// The turn of one write of a session. Others of this handle wait for it, so they do not lose races to each other.
+/// The turn of one write of a session. Other writes of the session through this handle wait, so they do not
+/// lose races to each other.
 pub(super) struct Turn(OwnedMutexGuard<Option<Facts>>);
 
 impl Held {
@@ -51,7 +53,8 @@ impl Held {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Sessions> {
-        // Nothing is half done in it at any point where it could panic.
+        // No code under this lock can panic halfway through a change, so the data is consistent even if
+        // poisoned.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -73,7 +76,7 @@ impl Sessions {
         facts
     }
 
-    /// Forgets a session that nobody is writing. If all are being written, there is one more for a while.
+    /// Forgets a session that nobody is writing. If all are being written, the limit is exceeded for a while.
     fn make_room(&mut self) {
         while self.by_key.len() >= SESSIONS_MAX {
             let free = self.by_use.iter().find(|(_, key)| {
@@ -87,13 +90,13 @@ impl Sessions {
 }
 
 impl Turn {
-    /// Takes what is held. Until something is put back nothing is: whoever is dropped in the middle leaves nothing that
-    /// could be wrong.
+    /// Takes the held facts. Nothing is held until `hold`, so a caller that is dropped in between leaves no
+    /// outdated facts.
     pub(super) fn take(&mut self) -> Option<Facts> {
         self.0.take()
     }
 
-    /// Holds what is known now.
+    /// Holds these facts.
     pub(super) fn hold(&mut self, mut facts: Facts) {
         facts.trim(ROWS_MAX, BYTES_MAX);
         *self.0 = Some(facts);

@@ -13,7 +13,7 @@ use crate::rules::SessionRow;
 use crate::time::Timestamp;
 use crate::{PendingCall, SessionSummary};
 
-/// How long a life is in [`Index::Lives`].
+/// The length of an incarnation in an entry of [`Index::Lives`], in bytes.
 const LIFE_BYTES: usize = 16;
 
 /// The place of a session in an index by time.
@@ -26,7 +26,7 @@ pub struct SessionPlace {
 }
 
 impl SessionPlace {
-    /// Decodes the place from an entry of an index of sessions. None: it is no such entry.
+    /// Decodes the place from an entry of an index of sessions. None: the entry is not valid.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Sessions => Self::from_bytes(place_in(entry)?),
@@ -37,7 +37,7 @@ impl SessionPlace {
         }
     }
 
-    /// The place in a list of sessions, which begins with the greatest.
+    /// The place in a list of sessions. The list begins with the greatest place.
     pub fn listed(summary: &SessionSummary) -> Self {
         Self { at: summary.created_at, key: summary.key.clone() }
     }
@@ -80,7 +80,7 @@ pub struct PendingPlace {
 }
 
 impl PendingPlace {
-    /// Decodes the place from an entry of [`Index::Pending`]. None: it is no such entry.
+    /// Decodes the place from an entry of [`Index::Pending`]. None: the entry is not valid.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Pending => Self::from_bytes(place_in(entry)?),
@@ -129,9 +129,9 @@ impl PendingPlace {
     }
 }
 
-/// An index that is kept by a backend without indexes of its own: sorted byte strings.
+/// An index of sorted byte strings, for backends without indexes of their own.
 ///
-/// A backend may store `index as u8`, so new ones are added at the end.
+/// A backend may store `index as u8`, so new variants must be added at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Index {
     /// Sessions by tenant, creation and id.
@@ -140,20 +140,20 @@ pub enum Index {
     Resting,
     /// Open pending calls by tenant, deadline, session and id.
     Pending,
-    /// Keys under which only ended lives are left, by when the newest ended.
+    /// Keys that have only tombstones, by the end of their newest incarnation.
     Dead,
     /// Sessions with an alarm, by [group](DueGroup), alarm and key.
     Alarms,
     /// Sessions with an alarm, by [group](DueGroup), tenant, alarm and id.
     Turns,
-    /// Sessions by tenant, life, creation and id.
+    /// Sessions by tenant, incarnation, creation and id.
     Lives,
     /// Sessions by tenant, label, creation and id: one entry for each label.
     Labels,
 }
 
-/// The entries of a session's row in the indexes: all those that change with the row. Old entries are
-/// removed, new ones are added.
+/// The index entries of a session's row: all those that change with the row. When the row changes, remove the
+/// old entries and add the new ones.
 pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
     let listed = SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes();
     let life = [row.incarnation.0.as_bytes().as_slice(), &listed].concat();
@@ -172,7 +172,7 @@ pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
     entries
 }
 
-/// Whether two rows of one session stand at the same places of all indexes.
+/// Whether two rows of one session have the same places in all indexes.
 pub(super) fn stand_alike(before: &SessionRow, after: &SessionRow) -> bool {
     /// The places that a row has in [`index_entries`], without its names.
     fn places(row: &SessionRow) -> impl PartialEq + '_ {
@@ -183,7 +183,7 @@ pub(super) fn stand_alike(before: &SessionRow, after: &SessionRow) -> bool {
     places(before) == places(after)
 }
 
-/// The entries of a slot in the indexes: of the row in it, or of the newest life that is left in it.
+/// The entries of a slot in the indexes: of its row or, without a row, of its newest tombstone.
 pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
     match (&slot.row, slot.lives.last()) {
         (Some(row), _) => index_entries(row),
@@ -219,22 +219,23 @@ pub fn row_entries(session: &SessionRow, row: &Row) -> Vec<(Index, Vec<u8>)> {
 pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<u8>> {
     let start = after.map_or_else(Vec::new, |place| behind(place.to_bytes()));
     let end = instant(before).to_vec();
-    // A range that ends before it starts is none.
+    // A range that ends before it starts is empty.
     start.clone().min(end.clone())..end
 }
 
 /// The range of a tenant's entries in [`Index::Sessions`] that come after a place in the list of its
-/// sessions. That list begins with the newest, so it is walked backwards, and this range ends at the place.
+/// sessions. The list begins with the newest session, so walk the range backwards. The range ends at the
+/// place.
 pub fn sessions_range(tenant: &TenantId, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
     let Range { start, end } = tenant_range(tenant);
     let end = after.map_or(end, |place| of_tenant(tenant, &place.to_bytes()));
     start..end
 }
 
-/// The same range in [`Index::Lives`], for one life.
+/// The same range in [`Index::Lives`], for one incarnation.
 pub fn life_range(tenant: &TenantId, life: Incarnation, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
     let of_life = |place: &[u8]| of_tenant(tenant, &[life.0.as_bytes().as_slice(), place].concat());
-    // A place begins with an instant of eight bytes, and an id behind it.
+    // A place is an instant of eight bytes, then ids.
     let end = after.map_or_else(|| of_life(&[u8::MAX; 9]), |place| of_life(&place.to_bytes()));
     of_life(&[])..end
 }
@@ -251,7 +252,7 @@ fn tenant_range(tenant: &TenantId) -> Range<Vec<u8>> {
     with(0)..with(1)
 }
 
-/// The bytes that come next.
+/// The smallest bytes after `entry`.
 pub(super) fn behind(mut entry: Vec<u8>) -> Vec<u8> {
     entry.push(0);
     entry
@@ -269,13 +270,13 @@ pub(super) fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What follows on the tenant.
+/// The bytes after the tenant.
 fn place_in(entry: &[u8]) -> Option<&[u8]> {
     let end = entry.iter().position(|byte| *byte == 0)?;
     entry.get(end + 1..)
 }
 
-/// Big-endian, with the sign turned, so that byte order is the order of time.
+/// Big-endian with the sign bit inverted, so that byte order is the order of time.
 pub(super) fn instant(at: Timestamp) -> [u8; 8] {
     (at.as_ms() ^ i64::MIN).to_be_bytes()
 }

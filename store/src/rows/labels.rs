@@ -9,11 +9,11 @@ use crate::ids::TenantId;
 use crate::payload::Digest;
 use crate::rules::SessionRow;
 
-/// How long a label is in an entry.
+/// The length of a label in an entry, in bytes.
 const LABEL_BYTES: usize = 32;
 
-/// The entries of a session with these labels in [`Index::Labels`]: one for each label, as long as the
-/// session lives.
+/// The entries of a session with these labels in [`Index::Labels`]: one for each label. They never change
+/// while the session exists.
 pub fn label_entries(row: &SessionRow, labels: &Labels) -> Vec<(Index, Vec<u8>)> {
     let place = SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes();
     let entry = |(name, value): (&String, &String)| {
@@ -23,13 +23,13 @@ pub fn label_entries(row: &SessionRow, labels: &Labels) -> Vec<(Index, Vec<u8>)>
     labels.0.iter().map(entry).collect()
 }
 
-/// The range of the entries of a tenant's label in [`Index::Labels`] from a place on. The newest are at its
-/// end.
+/// The range of the entries of a tenant's label in [`Index::Labels`] from a place on. The newest sessions are
+/// at its end.
 pub fn label_range(tenant: &TenantId, name: &str, value: &str, from: Bound<&SessionPlace>) -> Range<Vec<u8>> {
     let label = label(name, value);
     let of_label = |place: &[u8]| of_tenant(tenant, &[label.as_slice(), place].concat());
     let end = match from {
-        // A place begins with an instant of eight bytes, and an id behind it.
+        // A place is an instant of eight bytes, then ids.
         Bound::Unbounded => of_label(&[u8::MAX; 9]),
         Bound::Excluded(place) => of_label(&place.to_bytes()),
         Bound::Included(place) => behind(of_label(&place.to_bytes())),
@@ -37,12 +37,12 @@ pub fn label_range(tenant: &TenantId, name: &str, value: &str, from: Bound<&Sess
     of_label(&[])..end
 }
 
-/// What follows on the label in an entry, behind its tenant.
+/// The bytes after the label, in an entry without its tenant.
 pub(super) fn place_of_label(entry: &[u8]) -> Option<&[u8]> {
     entry.get(LABEL_BYTES..)
 }
 
-/// All labels in an index have one length, and no two are the same.
+/// The label as it is in an entry: a fixed length, different for each label.
 fn label(name: &str, value: &str) -> [u8; LABEL_BYTES] {
     let length = (name.len() as u64).to_be_bytes();
     Digest::of(&[&length, name.as_bytes(), value.as_bytes()].concat()).0
@@ -51,8 +51,8 @@ fn label(name: &str, value: &str) -> [u8; LABEL_BYTES] {
 /// The places of the sessions that have all of these labels, newest first, after a place. There must be at
 /// least one label. `seek` returns the first place of one label's list from a place on.
 ///
-/// All lists have the same order, so each list is asked for the entry from the place on that another list has
-/// reached. The shortest list bounds the number of questions.
+/// All lists have the same order, so the search in each list starts at the place that another list has
+/// reached. The shortest list bounds the number of calls of `seek`.
 pub fn with_labels<E>(
     labels: &Labels,
     after: Option<&SessionPlace>,
@@ -60,7 +60,7 @@ pub fn with_labels<E>(
 ) -> impl Iterator<Item = Result<SessionPlace, E>> {
     let mut from = after.cloned().map_or(Bound::Unbounded, Bound::Excluded);
     std::iter::from_fn(move || {
-        // How many lists in a row have one there.
+        // The number of consecutive lists that have this place.
         let mut agree = 0;
         for (name, value) in labels.0.iter().cycle() {
             let place = match seek(name, value, from.as_ref()) {

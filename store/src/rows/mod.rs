@@ -1,17 +1,17 @@
-//! For authors of stores: a store that is made of rows.
+//! For authors of stores: a store made of rows.
 //!
-//! To write a store, implement [`StateStore`](crate::StateStore) itself, or the smaller trait [`Rows`]: read
-//! rows of a session, walk along an index, and **apply** a list of row operations if the session's token is
-//! still the one that they were decided on. [`RowStore`] is the `StateStore` over it. It decides with the
-//! [`rules`](crate::rules), so a backend needs no rules of its own.
+//! To write a store, implement [`StateStore`](crate::StateStore) itself, or the smaller trait [`Rows`]. A
+//! backend of `Rows` reads rows of a session, walks along an index, and **applies** a list of row operations
+//! if the session still has the token on which they were decided. [`RowStore`] implements `StateStore` on top
+//! of `Rows`. It decides with the [`rules`](crate::rules), so a backend needs no rules of its own.
 //!
-//! A write goes like this. The store reads the session's [`Slot`] and the rows that matter, unless it still
-//! has them from its own last write. It decides, and passes a [`Write`] to the backend. The backend compares
-//! the token and the clock, and applies all of the write or nothing. If the token was another one, the store
-//! reads again and decides anew.
+//! A write has these steps. The store reads the session's [`Slot`] and the rows that the decision needs,
+//! unless it still holds them from its own last write. It decides, and passes a [`Write`] to the backend. The
+//! backend compares the token and the clock, and applies all of the write or nothing. If the token differs,
+//! the store reads again and decides again.
 //!
-//! Everything that belongs to a session lies under its key. The session's token changes with every write, so
-//! rows that were read together with a token are right for as long as that token stands.
+//! Everything that belongs to a session is stored under its key. Every write changes the session's token, so
+//! rows that were read together with a token are current as long as the session has that token.
 
 mod along;
 mod ask;
@@ -64,32 +64,31 @@ use crate::{
     Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
 };
 
-/// The place where the rows of sessions are kept. Object-safe; a handle is shared by many tasks.
+/// A backend that keeps the rows of sessions. The trait is object-safe, and many tasks may share one handle.
 ///
-/// - **Atomic.** [`apply`](Self::apply) applies each write wholly or not at all, also when the caller's
-///   future is dropped.
+/// - **Atomic.** [`apply`](Self::apply) applies each write wholly or not at all, even if the caller drops the
+///   future.
 /// - **Compared.** A write is applied only if the slot under its key has the token that the write expects, or
-///   if there is no slot and the write expects none. The comparison and the change are one step: no other
-///   write of the session comes between.
-/// - **In time.** A write is applied only if the store's clock, read when the write holds the session, is at
+///   if there is no slot and the write expects none. The comparison and the change are one atomic step.
+/// - **In time.** A write is applied only if the store's clock, read while the write holds the session, is at
 ///   or after [`Write::from`] and before [`Write::until`].
-/// - **One instant.** All rows that one [`read`](Self::read) returns were there at the same instant.
-/// - **Visible.** Once a write is answered, every handle on the same data finds it.
-/// - **Errors** say what went wrong and whether a write may have landed. The caller sets their operation and
-///   key.
+/// - **One instant.** All rows that one [`read`](Self::read) returns are from the same instant.
+/// - **Visible.** Once a write is answered, every handle on the same data sees it.
+/// - **Errors** contain the cause and say whether a write may have landed. [`RowStore`] sets their operation
+///   and key.
 #[async_trait]
 pub trait Rows: Send + Sync + 'static {
     /// The promises of this backend under its present settings.
     fn capabilities(&self) -> Capabilities;
 
-    /// The store's clock, as far as this process knows it without asking, and never ahead of it. None: it
-    /// must be asked.
+    /// The store's clock, if this process knows it without asking the backend; never ahead of it. None: only
+    /// the backend knows it.
     fn now(&self) -> Option<Timestamp>;
 
-    /// How long one operation of the store over these rows may wait, for earlier writes of the same session
-    /// and for all its exchanges together. Only an operation that copies or removes a whole session may take
-    /// longer. A tenth more may pass before the operation reports the time-out. None: each exchange ends by
-    /// itself, and nothing else is bounded.
+    /// The time limit of one operation of the store: for its wait for earlier writes of the same session, and
+    /// for all its exchanges with the backend together. An operation that copies or removes a whole session
+    /// may take longer. A time-out may be reported up to a tenth of the limit late. None: each exchange ends
+    /// by itself, and there is no other limit.
     fn patience(&self) -> Option<Duration> {
         None
     }
@@ -97,21 +96,22 @@ pub trait Rows: Send + Sync + 'static {
     /// Reads the slot under a key, and rows of that session.
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
 
-    /// Applies writes of different sessions, each by itself. Returns one answer for each, in their order.
+    /// Applies writes of different sessions, each independently of the others. Returns one answer for each,
+    /// in their order.
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>>;
 
     /// Finds sessions for which [`SessionRow::is_due`] holds by the store's clock: at most
     /// [`DueQuery::limit`], chosen as [`find_due`] does, each with its wanted rows. A session that is being
-    /// written may be left out. An unreadable session is an error in its place, so that it delays nobody
-    /// else.
+    /// written may be left out. For an unreadable session, the result holds an error in its place, so it does
+    /// not block other sessions.
     async fn due(
         &self,
         query: &DueQuery,
         wants: &[Want],
     ) -> Result<Due<Result<Found, StoreError>>, StoreError>;
 
-    /// Lists sessions of a tenant, newest first, ties by id descending, after `after`. Those for which
-    /// [`SessionSummary::listed`] does not hold may be left out. Returns about `limit` of them.
+    /// Lists sessions of a tenant, newest first, ties by id descending, after `after`. May leave out sessions
+    /// for which [`SessionSummary::listed`] does not hold. Returns about `limit` sessions.
     async fn sessions(
         &self,
         query: &SessionQuery,
@@ -119,10 +119,10 @@ pub trait Rows: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Scanned<SessionSummary, SessionPlace>, StoreError>;
 
-    /// Lists open pending calls of a tenant, soonest deadline first, after `after`. Those that are not of the
-    /// session or kind that the query names may be left out. Returns about `limit` of them, and no more once
-    /// their bodies have `bytes`. A call that cannot be read, although its place can, is also left out, and
-    /// the log says so: it delays nobody else.
+    /// Lists open pending calls of a tenant, soonest deadline first, after `after`. May leave out calls that
+    /// are not of the session or kind that the query names. Returns about `limit` calls, and stops once their
+    /// bodies have `bytes`. If a call cannot be read but its place can, the call is left out and logged, so
+    /// it does not block other calls.
     async fn pending(
         &self,
         query: &PendingQuery,
@@ -132,8 +132,8 @@ pub trait Rows: Send + Sync + 'static {
     ) -> Result<Scanned<PendingCall, PendingPlace>, StoreError>;
 
     /// Lists sessions that are [`quiet`](SessionRow::quiet), longest unchanged first, ties by key, after
-    /// `after`. Those that are not [`purgeable`](SessionRow::purgeable) may be left out. Returns at most
-    /// `limit` of them.
+    /// `after`. May leave out sessions that are not [`purgeable`](SessionRow::purgeable). Returns at most
+    /// `limit` sessions.
     async fn resting(
         &self,
         rule: &RetentionRule,
@@ -141,14 +141,13 @@ pub trait Rows: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError>;
 
-    /// Lists keys with a life that ended before `before`: at most `limit`, those that ended first. Keys that
-    /// have a session may be left out.
+    /// Lists keys with an incarnation that ended before `before`, earliest end first, at most `limit`. May
+    /// leave out keys that have a session.
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError>;
 
-    /// Removes a session although its row cannot be read: in the life that is named, if one is. Everything
-    /// that can be read of it is left as an earlier life. Answers whether there was such a session. A backend
-    /// whose rows can always be read, or never become corrupt by themselves, may leave this out. Then such a
-    /// session cannot be removed.
+    /// Removes a session whose row cannot be read; if an incarnation is named, only that one. Keeps the
+    /// tombstones that can be read. Returns whether there was such a session. A backend whose rows cannot
+    /// become corrupt need not implement this; without it, such a session cannot be removed.
     async fn remove_unreadable(
         &self,
         key: &SessionKey,
@@ -158,6 +157,6 @@ pub trait Rows: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Returns when the watched data may have changed, at the latest after `at_most`. Only a hint.
+    /// Returns when the watched data may have changed, at the latest after `at_most`. This is only a hint.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
 }

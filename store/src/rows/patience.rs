@@ -1,4 +1,4 @@
-//! How long an operation waits in total: for its turn, and for all its exchanges with the backend.
+//! The time limit of an operation: for its turn and all its exchanges with the backend together.
 
 use std::time::Duration;
 
@@ -6,23 +6,24 @@ use tokio::time::{Instant, timeout};
 
 use crate::{Retry, StoreError, StoreErrorKind};
 
-/// When less than this part of its time is left, an operation asks the backend nothing more. An answer is waited for by this
-/// part longer, since the backend ends by itself and says more.
+/// One tenth of the limit. When less than that is left, the operation starts no further exchange. The
+/// operation waits for an answer one tenth longer than the limit, because an error of the backend says more
+/// than a time-out.
 const MARGIN: u32 = 10;
 
-/// The time of one operation.
+/// The time limit of one operation.
 pub(super) struct Patience {
     began: Instant,
     most: Option<Duration>,
 }
 
 impl Patience {
-    /// From now on so long; none: however long it takes.
+    /// A limit of `most` from now on; none: no limit.
     pub(super) fn of(most: Option<Duration>) -> Self {
         Self { began: Instant::now(), most }
     }
 
-    /// Waits for the turn to write a session, which others of this handle have.
+    /// Waits until other writes of this handle have given up the turn for the session.
     pub(super) async fn turn<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
         self.within(Duration::ZERO, turn).await.ok_or_else(|| self.over())
     }
@@ -37,12 +38,12 @@ impl Patience {
         self.within(margin, answer).await.ok_or_else(silent)
     }
 
-    /// Whether the backend is asked nothing more.
+    /// Whether no further exchange may start.
     pub(super) fn is_over(&self) -> bool {
         self.most.is_some_and(|most| self.left(most) < most / MARGIN)
     }
 
-    /// What is left of it; none: however long it takes.
+    /// The time that is left; none: no limit.
     pub(super) fn rest(&self) -> Option<Duration> {
         self.most.map(|most| self.left(most))
     }
@@ -58,7 +59,7 @@ impl Patience {
         most.saturating_sub(self.began.elapsed())
     }
 
-    /// Nothing was changed, and there is no time to ask.
+    /// The error of a time-out before anything was changed.
     fn over(&self) -> StoreError {
         self.error("others were writing the session")
     }

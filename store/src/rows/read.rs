@@ -1,4 +1,4 @@
-//! Types for reading rows of one session: what is asked for, and what was found.
+//! Types for reading rows of one session: the rows to read, and the rows that were found.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,12 +28,12 @@ pub struct Want {
     pub kind: Kind,
     /// The rows of that kind.
     pub which: Which,
-    /// The most rows to read. Those that come first are read.
+    /// The most rows to read. The first rows are read.
     pub rows: usize,
     /// The limit on payload bytes. The read ends after the row with which the payloads of the kind reach it.
-    /// Later rows of this kind are left out, also those of later wants of the same read.
+    /// Later rows of this kind are left out, even for later wants of the same read.
     pub bytes: usize,
-    /// Whether the backend may leave payloads out, that is, empty.
+    /// Whether the backend may return empty payloads.
     pub light: bool,
 }
 
@@ -63,21 +63,21 @@ impl Want {
         Self { which: Which::Descending(0, to), ..Self::all(kind) }
     }
 
-    /// Limits the want to so many rows and bytes.
+    /// Limits the want to `rows` rows and `bytes` bytes.
     #[must_use]
     pub fn at_most(self, rows: usize, bytes: usize) -> Self {
         Self { rows, bytes, ..self }
     }
 
-    /// Reads without payloads, if that saves the backend something.
+    /// Allows the backend to return empty payloads.
     #[must_use]
     pub fn light(self) -> Self {
         Self { light: true, ..self }
     }
 }
 
-/// Reads the wanted rows. `rows_of` finds the rows of one want, in its order. Takes only as many of them as
-/// [`Want::rows`] and [`Want::bytes`] allow, and asks for no more.
+/// Reads the wanted rows. `rows_of` finds the rows of one want, in its order. Takes only as many rows as
+/// [`Want::rows`] and [`Want::bytes`] allow, and does not read further.
 pub fn read_wants<'w, E, I: Iterator<Item = Result<Row, E>>>(
     wants: &'w [Want],
     mut rows_of: impl FnMut(&'w Want) -> Result<I, E>,
@@ -120,14 +120,13 @@ impl Found {
 pub struct Scanned<T, P> {
     /// The rows, in the order of the index.
     pub rows: Vec<T>,
-    /// The place after which to go on; none at the end. There may be a next place although rows are few, or
-    /// none.
+    /// The place to continue after; none at the end. Even with few rows or none, there may be a next place.
     pub next: Option<P>,
 }
 
 impl<T, P> Scanned<T, P> {
     /// Takes rows, each with its place, until there are `limit` of them, or their `size` has reached `bytes`
-    /// in total. Looks at one more row, to know whether there is more.
+    /// in total. Reads one more row, to know whether more follow.
     pub fn fill<E>(
         rows: impl IntoIterator<Item = Result<(P, T), E>>,
         limit: usize,

@@ -10,7 +10,7 @@ use crate::{
     StoredMessage, Wake,
 };
 
-/// A kind of row. A backend may keep each kind in its own way: a table, a hash, a range of keys.
+/// A kind of row. A backend may choose how to keep each kind: in a table, a hash or a range of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// The labels: one row.
@@ -99,7 +99,7 @@ impl RowKey {
         Self { kind, at: At::Name(name.into()) }
     }
 
-    /// The number; 0 if it has none.
+    /// The number in the key; 0 if there is none.
     pub fn as_number(&self) -> u64 {
         match &self.at {
             At::Number(number) => *number,
@@ -107,7 +107,7 @@ impl RowKey {
         }
     }
 
-    /// The name; empty if it has none.
+    /// The name in the key; empty if there is none.
     pub fn as_name(&self) -> &str {
         match &self.at {
             At::Name(name) => name,
@@ -139,8 +139,8 @@ pub struct EventBatch {
 }
 
 impl EventBatch {
-    /// All payloads as one, for backends that keep a batch as one row: their bytes one after another, and
-    /// their sizes if there are several.
+    /// Joins the payloads for a backend that keeps a batch as one row. Returns their bytes one after another
+    /// and, if there are several, their sizes.
     pub fn join(&self) -> (Payload, Option<Vec<usize>>) {
         if let [one] = self.payloads.as_slice() {
             return (one.clone(), None);
@@ -149,8 +149,8 @@ impl EventBatch {
         (Payload::new(bytes.concat()), Some(self.payloads.iter().map(Payload::len).collect()))
     }
 
-    /// Takes apart what [`join`](Self::join) put together. Without sizes there is one payload. None: the
-    /// sizes do not fit.
+    /// Splits the result of [`join`](Self::join). Without sizes there is one payload. None: the sizes do not
+    /// match the bytes.
     pub fn split(all: Payload, sizes: &[usize]) -> Option<Vec<Payload>> {
         if sizes.is_empty() || sizes == [all.len()] {
             return Some(vec![all]);
@@ -202,8 +202,8 @@ pub enum Row {
         item: StoredItem,
         /// How the item counts towards waking its session.
         wake: Wake,
-        /// The digest of the item's content ([`InboxItem::digest`](crate::InboxItem::digest)), which the row
-        /// of its key keeps.
+        /// The digest of the item's content ([`InboxItem::digest`](crate::InboxItem::digest)), as the row of
+        /// its key keeps it.
         content: Digest,
     },
     /// See [`Kind::Key`].
@@ -221,7 +221,7 @@ pub enum Row {
     Start(CallId),
     /// See [`Kind::Pending`].
     Pending {
-        /// The order in which the session opened its calls: it rises from call to call.
+        /// The position in the order in which the session opened its calls. It rises from call to call.
         order: u64,
         /// The pending call, as it is now.
         call: PendingCall,

@@ -21,13 +21,13 @@ use crate::{
     StoreErrorKind,
 };
 
-/// Found entries, in ascending order or, from the back, in descending order.
+/// Entries in ascending order. Iterate from the back for descending order.
 pub type InOrder<'a, T> = Box<dyn DoubleEndedIterator<Item = Result<T, StoreError>> + 'a>;
 
-/// The data, at one instant, of a backend that keeps bytes in sorted order. Three methods say how it is read.
-/// The others implement the methods of [`Rows`](super::Rows) on top of those three.
+/// The data of a backend that keeps bytes in sorted order, at one instant. Implement three methods, which
+/// read the data. The others implement the methods of [`Rows`](super::Rows) on top of those three.
 ///
-/// A list skips a session that it cannot read and logs it, so such a session delays no other.
+/// A list skips a session that it cannot read and logs it, so it does not block others.
 pub trait Snapshot {
     /// The slot under a key.
     fn slot(&self, key: &SessionKey) -> Result<Option<Slot>, StoreError>;
@@ -170,7 +170,7 @@ fn wanted<'a, S: Snapshot + ?Sized>(
     })
 }
 
-/// What `look` finds at these places, but for what it cannot read.
+/// The results of `look` at these places, without those that it cannot read.
 fn sound<P, T>(
     places: impl Iterator<Item = Result<Option<P>, StoreError>>,
     look: impl Fn(P) -> Result<Option<T>, StoreError>,

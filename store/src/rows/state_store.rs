@@ -1,4 +1,4 @@
-//! The contract over rows: checks arguments, asks, reads.
+//! The implementation of the contract over rows.
 
 use std::time::{Duration, Instant};
 
@@ -24,11 +24,12 @@ use crate::{
     StoreError, StoreErrorKind, TOMBSTONE_STANDS, Watch, runs_digest,
 };
 
-/// How many old slots each deletion clears away. More than it leaves, so that they never pile up.
+/// The number of old slots that each deletion clears. It is greater than the number that it leaves, so old
+/// slots do not accumulate.
 const CLEARED_BY_EACH: usize = 2;
-/// After so long a step of a purge begins no further session; the walk goes on there.
+/// The time after which a step of a purge begins no further session. The next step continues there.
 const PURGE_STEP_MAX: Duration = Duration::from_secs(5);
-/// So many sessions are read at once in a list.
+/// The most sessions that a list reads at once.
 const LIST_ROWS_MAX: usize = PAGE_ROWS_MAX as usize + 1;
 
 #[async_trait]
@@ -97,7 +98,7 @@ impl<R: Rows> StateStore for RowStore<R> {
         const OPERATION: &str = "delete_session";
         let asked = self.ask(OPERATION, key, &ops::delete::Delete(deletion)).await;
         let (outcome, now) = match asked {
-            // What cannot be read any more can still be removed.
+            // A session that cannot be read can still be removed.
             Err(error) if error.kind == StoreErrorKind::Corrupt && deletion.mode == DeleteMode::Force => {
                 let removed = self.rows().remove_unreadable(key, deletion.incarnation).await;
                 return match removed.map_err(|error| named(error, OPERATION, key))? {
@@ -293,7 +294,7 @@ impl<R: Rows> StateStore for RowStore<R> {
         let found = self.read(OPERATION, key, &[want.at_most(rows, PAGE_BYTES_MAX)]).await?;
         let found = there(found, OPERATION, key)?;
         let checkpoints = ops::log::checkpoints(found.rows.into_iter().flatten().collect());
-        // Whether there are earlier ones than were read is known only by reading them.
+        // Only another read can tell whether there are earlier ones.
         Ok(list::page(&query.page, digest, checkpoints, |one| one.state.len(), |_| query.id.is_none()))
     }
 
@@ -323,7 +324,8 @@ impl<R: Rows> StateStore for RowStore<R> {
                 },
             };
             let ask = ops::fork::Fork { new: &to, from, at, source };
-            // Each turn more, the source has lost its life or the checkpoint for good.
+            // The loop ends: the next turn finds that the source has lost its incarnation or the checkpoint
+            // for good.
             if let (Some(outcome), _) = self.ask(OPERATION, &to.key, &ask).await? {
                 return Ok(outcome);
             }
@@ -348,7 +350,7 @@ impl<R: Rows> StateStore for RowStore<R> {
             }
             last = Some(SessionPlace::changed(&row));
             let (purged, at) = match self.ask(OPERATION, &row.key, &ops::purge::PurgeOne(rule)).await {
-                // No rule is about what cannot be read: it stays, and holds up nobody else.
+                // A rule does not apply to an unreadable session: it stays, and the walk continues.
                 Err(error) if error.kind == StoreErrorKind::Corrupt => {
                     tracing::warn!(%error, "a purge leaves out a session that cannot be read");
                     continue;
@@ -367,7 +369,8 @@ impl<R: Rows> StateStore for RowStore<R> {
 }
 
 impl<R: Rows> RowStore<R> {
-    /// Forgets lives that ended long enough ago. What cannot be forgotten now is later.
+    /// Forgets incarnations that ended long enough ago. If some cannot be forgotten now, a later call
+    /// retries.
     async fn clear_dead(&self, now: crate::time::Timestamp, most: usize) {
         let stands = i64::try_from(TOMBSTONE_STANDS.as_millis()).unwrap_or(i64::MAX);
         let before = crate::time::Timestamp::from_ms(now.as_ms().saturating_sub(stands));
@@ -384,7 +387,7 @@ impl<R: Rows> RowStore<R> {
     }
 }
 
-/// What was found of a session that must be there.
+/// Returns `found`, or the error `NotFound` if there is no session.
 fn there(found: Found, operation: &'static str, key: &SessionKey) -> Result<Found, StoreError> {
     match found.slot.as_ref().and_then(|slot| slot.row.as_ref()) {
         Some(_) => Ok(found),

@@ -21,20 +21,20 @@ use crate::{
     Claim, ClaimDue, PAGE_BYTES_MAX, PendingCall, PendingQuery, Queues, Retry, StoreError, StoreErrorKind,
 };
 
-/// A decision is not applied later than so long after the instant as of which it was made.
+/// The longest time from the instant of a decision until it is applied. After that it is decided again.
 const DECISION_STANDS: Duration = Duration::from_secs(1);
-/// So often a write is decided anew because something else was there.
+/// The most times that a write is decided again after lost races.
 const RACES_MAX: usize = 1_000;
-/// For so many kinds of workers it is remembered whose turn it was.
+/// The most sets of queues and formats for which the last turn is remembered.
 const TURNS_MAX: usize = 64;
-/// So often is looked for what is due while others claim it first.
+/// The most times that `claim_due` looks again because others claimed first.
 const LOOKS_MAX: usize = 16;
 
-/// A [`StateStore`](crate::StateStore) over [`Rows`]. Cheap to clone; clones share the rows that they hold.
+/// A [`StateStore`](crate::StateStore) over [`Rows`]. Clones are cheap and share the rows that they hold.
 ///
 /// It decides with the rules on the data in the backend. It holds the rows of the sessions that it wrote
-/// last, so that a commit of a run is one exchange. The held rows are only ever a guess: the backend compares
-/// the token, and an answer that writes nothing is given only on rows that were read for it.
+/// last, so that a commit of a run usually takes one exchange. Held rows may be out of date. The backend
+/// compares the token, and the store answers without a write only on rows that it read in that call.
 pub struct RowStore<R> {
     rows: Arc<R>,
     held: Arc<Held>,
@@ -42,7 +42,7 @@ pub struct RowStore<R> {
     turns: Arc<Mutex<Turns>>,
 }
 
-/// Whose turn it was last to have a session claimed, for those who serve the same queues and formats.
+/// The tenant whose turn it was last, for each set of served queues and newest format.
 type Turns = HashMap<(Queues, StateFormat), TenantId>;
 
 impl<R> Clone for RowStore<R> {
@@ -78,12 +78,12 @@ impl<R: Rows> RowStore<R> {
         Self { rows, held: Arc::default(), granted: Arc::default(), turns: Arc::default() }
     }
 
-    /// A handle on other rows of the same sessions: it holds nothing, and knows whom this one granted what.
+    /// A handle on other rows of the same sessions. It holds no rows, and shares the grants of this handle.
     pub(super) fn on<S: Rows>(&self, rows: S) -> RowStore<S> {
         RowStore { granted: Arc::clone(&self.granted), ..RowStore::new(rows) }
     }
 
-    /// Remembers whose a fence is.
+    /// Remembers the run to which a fence was granted.
     pub(super) fn grant(&self, claim: &Claim) {
         self.granted.remember(claim);
     }
@@ -107,7 +107,8 @@ impl<R: Rows> RowStore<R> {
         self.rows.read(key, wants).await.map_err(|error| named(error, operation, key))
     }
 
-    /// Open pending calls after a place. Those of one session are read with it, however many others there are.
+    /// Open pending calls after a place. If the query names a session, only the calls of that session are
+    /// read.
     pub(super) async fn pending_after(
         &self,
         query: &PendingQuery,
@@ -117,7 +118,7 @@ impl<R: Rows> RowStore<R> {
         if let Some(session) = &query.session {
             let key = SessionKey::new(query.tenant.clone(), session.clone());
             match self.rows.read(&key, &[Want::all(Kind::Pending)]).await {
-                // One that cannot be read keeps no other from the list.
+                // An unreadable call is skipped; the list continues.
                 Err(error) if error.kind == StoreErrorKind::Corrupt => {}
                 found => {
                     let rows = list::pending(found?, |place| after.is_none_or(|after| place > after));
@@ -128,8 +129,8 @@ impl<R: Rows> RowStore<R> {
         self.rows.pending(query, after, limit, PAGE_BYTES_MAX).await
     }
 
-    /// Answers `ask`, and what the store's clock says by now at the latest: learns, decides, applies; and anew, if something
-    /// else was there.
+    /// Performs `ask`: reads, decides and applies, and repeats that after a lost race. Also returns the
+    /// store's clock at the end, as `by_now` gives it.
     pub(super) async fn ask<A: Ask>(
         &self,
         operation: &'static str,
@@ -142,18 +143,18 @@ impl<R: Rows> RowStore<R> {
         let mut known = self.first_guess(&mut turn, ask);
         let mut wants = ask.wants();
         for _ in 0..RACES_MAX {
-            // The answer may be long on its way: a lease may end meanwhile.
+            // The answer may take long, and a lease may end meanwhile.
             let asked = Instant::now();
             let mut facts = match known.take() {
                 Some(facts) => facts,
                 None => {
                     let found = patience.exchange(self.read(operation, key, &wants)).await;
-                    // Nothing is changed by a read.
+                    // A read changes nothing.
                     let found = found.map_err(|error| named(error.retry(Retry::Later), operation, key))?;
                     Facts::found(found?, &wants)
                 }
             };
-            // Whoever has lost its epoch to another finds nothing of its own.
+            // A run that has lost its epoch to another run has a stale fence.
             let lost =
                 ask.fence().zip(facts.row()).is_some_and(|(fence, row)| self.granted.to_another(fence, row));
             let decision =
@@ -195,7 +196,7 @@ impl<R: Rows> RowStore<R> {
         Err(named(StoreError::new(StoreErrorKind::Unavailable, operation, detail), operation, key))
     }
 
-    /// What is held of the session, or what `ask` supposes; none if it must be read.
+    /// The held facts of the session, or the facts that `ask` assumes; none if they must be read.
     fn first_guess<A: Ask>(&self, turn: &mut Turn, ask: &A) -> Option<Facts> {
         let held = turn.take();
         let now = self.rows.now()?;
@@ -207,7 +208,8 @@ impl<R: Rows> RowStore<R> {
         }
     }
 
-    /// What the store's clock says by now, at the latest, that said `then` after `since`.
+    /// The store's clock now: as this process knows it, else at most `then` plus the time since `since`. The
+    /// clock was `then` at some time after `since`.
     fn by_now(&self, then: Timestamp, since: Instant) -> Timestamp {
         self.rows.now().unwrap_or_else(|| then.after(since.elapsed()))
     }
@@ -219,7 +221,7 @@ impl<R: Rows> RowStore<R> {
         patience: &Patience,
     ) -> Result<Verdict, StoreError> {
         let applied = self.rows.apply(vec![Arc::clone(write)]);
-        // A whole session takes as long as it is large.
+        // An operation on a whole session takes longer for a longer session.
         let applied = if write.is_long() { Ok(applied.await) } else { patience.exchange(applied).await };
         let none = || Err(unexpected("no answer").retry(Retry::OutcomeUnknown));
         let verdict = applied.and_then(|verdicts| verdicts.into_iter().next().unwrap_or_else(none));
@@ -230,7 +232,7 @@ impl<R: Rows> RowStore<R> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers whose turn it was last, if anybody took one.
+    /// Remembers the tenant whose turn it was last, if it changed.
     fn remember_turn(&self, served: (Queues, StateFormat), query: &DueQuery, last: Option<TenantId>) {
         let Some(last) = last.filter(|last| Some(last) != query.after.as_ref()) else { return };
         let mut turns = self.turns();
@@ -240,7 +242,7 @@ impl<R: Rows> RowStore<R> {
         turns.insert(served, last);
     }
 
-    /// Claims what is due, each session with one of the runs. Looks again if others were there first each time.
+    /// Claims due sessions, each with one of the runs. Looks again if others claimed all that were found.
     pub(super) async fn claim_due(&self, want: &ClaimDue) -> Result<Vec<Claim>, StoreError> {
         let patience = Patience::of(self.rows.patience());
         for _ in 0..LOOKS_MAX {
@@ -252,7 +254,8 @@ impl<R: Rows> RowStore<R> {
         Ok(Vec::new())
     }
 
-    /// One look at what is due: what was claimed, and how many were written by others in between.
+    /// One attempt to claim due sessions. Returns the claims, and the number of sessions lost to other
+    /// writes.
     async fn try_claim_due(
         &self,
         want: &ClaimDue,
@@ -320,21 +323,22 @@ impl<R: Rows> RowStore<R> {
             }
         }
         match failed {
-            // Those that were claimed are in the caller's hands; the others' leases end.
+            // The caller gets the claims that were made. A lease of a claim that was lost ends by itself.
             Some(error) if claims.is_empty() => Err(error),
             Some(_) | None => Ok((claims, lost)),
         }
     }
 }
 
-/// The write that follows from `facts`, and what time is left for it. A whole session takes as long as it is large.
+/// The write of `draft`, decided on `facts`, with the time that is left for it. An operation on a whole
+/// session takes longer for a longer session.
 fn write_of(draft: Draft, key: &SessionKey, facts: &Facts, patience: &Patience) -> Arc<Write> {
     let mut write = draft.into_write(key, facts, facts.now.after(DECISION_STANDS));
     write.within = patience.rest().filter(|_| !write.is_long());
     Arc::new(write)
 }
 
-/// The error, told of an operation on a session.
+/// The error with its operation and, if it has none, its key.
 pub(super) fn named(error: StoreError, operation: &'static str, key: &SessionKey) -> StoreError {
     StoreError { operation, key: Some(error.key.unwrap_or_else(|| Box::new(key.clone()))), ..error }
 }

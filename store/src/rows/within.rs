@@ -17,7 +17,7 @@ use crate::{
 /// An open transaction of a backend, in which the caller's code may have written.
 ///
 /// It ends when a write is applied in it, when an answer is an error, or when it is dropped. It may end when
-/// a call in it is dropped. Only an applied write leaves anything: its own rows, and everything that was
+/// a call in it is dropped. Only an applied write makes changes durable: its own, and everything that was
 /// written in the transaction before it.
 #[async_trait]
 pub trait Transaction: Send + Sync + 'static {
@@ -25,20 +25,21 @@ pub trait Transaction: Send + Sync + 'static {
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
 
     /// Applies this one write like [`Rows::apply`]. If it is applied, the whole transaction is committed with
-    /// it, as durably as any write. If it is not, the transaction stays open as it was.
+    /// it, as durably as any write. If it is not applied and the answer is not an error, the transaction
+    /// stays open, unchanged.
     async fn apply(&self, write: Arc<Write>) -> Result<Verdict, StoreError>;
 }
 
-/// Rows on which one write is applied inside a transaction. Everything else is answered by the rows to which
-/// the transaction belongs.
+/// Rows on which one write is applied inside a transaction. Lists and change hints use the rows to which the
+/// transaction belongs. A purge, and the removal of an unreadable session, are refused.
 pub struct Within<R, T> {
     rows: Arc<R>,
     transaction: T,
 }
 
 impl<R: Rows> RowStore<R> {
-    /// The store in which one write is possible: inside `transaction`, and together with it. It holds none of
-    /// the rows that this store holds.
+    /// A store that can apply one write, inside `transaction` and together with it. It does not share the
+    /// rows that this store holds.
     pub fn within<T: Transaction>(&self, transaction: T) -> RowStore<Within<R, T>> {
         self.on(Within { rows: self.shared(), transaction })
     }
@@ -108,7 +109,7 @@ impl<R: Rows, T: Transaction> Rows for Within<R, T> {
         Err(StoreError::invalid("purge", "a transaction is committed with one write"))
     }
 
-    /// None: to forget them takes writes of its own.
+    /// Returns no keys, because forgetting them needs separate writes.
     async fn dead(&self, _: Timestamp, _: usize) -> Result<Vec<SessionKey>, StoreError> {
         Ok(Vec::new())
     }

@@ -1,4 +1,4 @@
-//! Words and columns in which backends keep what is an enum in the contract.
+//! Words and columns in which backends keep enums of the contract.
 
 use crate::ids::PendingId;
 use crate::{InterruptKind, ItemKind, Wake};
@@ -30,8 +30,8 @@ pub fn answer_columns(kind: &ItemKind) -> (Option<&PendingId>, bool) {
     }
 }
 
-/// The kind of an item, of its wire name and its other columns. None: there is no such kind, or they do not
-/// go together.
+/// The kind of an item, from its wire name and its other columns. None: the name is not valid, or the columns
+/// do not match it.
 pub fn item_kind(name: &str, wake: Wake, pending: Option<PendingId>, settles: bool) -> Option<ItemKind> {
     match (name, pending) {
         ("answer", Some(pending)) => Some(ItemKind::Answer { pending, settles }),

@@ -12,9 +12,9 @@ use crate::ids::{EventSeq, Incarnation, MessageSeq, SessionKey};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// A random number that every write of a session replaces. As long as it is the same, nothing of the session
-/// has changed. It is never a counter, because a counter repeats across lives, failovers and groups that were
-/// not synced.
+/// A random number that every write of a session replaces. As long as it is the same, the session has not
+/// changed. It is not a counter, because a counter can repeat after a deletion, a failover or a lost unsynced
+/// write.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
@@ -31,16 +31,17 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The content under the key of a session: its row, or what is left of it.
+/// The content under the key of a session: its row, and tombstones of deleted incarnations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
     /// The token, replaced by every write.
     pub token: Token,
-    /// The backend's own number of this life, of its choice. 0 in a slot that is yet to be written.
+    /// A number of this incarnation, chosen by the backend. 0 in a slot that is not yet written.
     pub place: u64,
-    /// The session's row. None: there is no session, only earlier lives.
+    /// The session's row. None: there is no session, only tombstones.
     pub row: Option<SessionRow>,
-    /// The lives that were deleted under this key within [`TOMBSTONE_STANDS`](crate::TOMBSTONE_STANDS).
+    /// The incarnations that were deleted under this key. They are kept for at least
+    /// [`TOMBSTONE_STANDS`](crate::TOMBSTONE_STANDS).
     pub lives: Vec<Tombstone>,
 }
 
@@ -65,10 +66,10 @@ pub enum Op {
 pub struct Prefix {
     /// The key of the source.
     pub from: SessionKey,
-    /// The life of the source. If there is another life, or none, or it has no checkpoint `last_checkpoint`,
-    /// the write changes nothing and answers [`Verdict::NoSource`].
+    /// The incarnation of the source. If the source does not exist, or in another incarnation, or has no
+    /// checkpoint `last_checkpoint`, the write changes nothing and answers [`Verdict::NoSource`].
     pub life: Incarnation,
-    /// The place of that life.
+    /// The `place` in the slot of that incarnation.
     pub place: u64,
     /// The last message that is copied.
     pub last_message: MessageSeq,
@@ -83,31 +84,32 @@ pub struct Prefix {
 pub struct Write {
     /// The key of the session.
     pub key: SessionKey,
-    /// The slot before the write. None: nothing is there.
+    /// The slot before the write. None: there is no slot.
     pub before: Option<Arc<Slot>>,
-    /// The slot after the write. None: nothing is there, and no row of the session is left. If there was a
-    /// session and `after` has none, or one of another life, all rows of the old one are removed.
+    /// The slot after the write. None: the slot and all rows of the session are removed. If there was a
+    /// session and `after` has none, or one of another incarnation, all rows of the old one are removed.
     pub after: Option<Arc<Slot>>,
     /// The changes of the session's rows, in this order. No two of them have the same key.
     pub ops: Vec<Op>,
-    /// The prefix that is copied into a new session, besides.
+    /// The prefix to copy into a new session, in addition.
     pub copy: Option<Prefix>,
-    /// The instant on the store's clock as of which the write was decided. It is not applied before.
+    /// The instant on the store's clock as of which the write was decided. The write is not applied before
+    /// it.
     pub from: Timestamp,
-    /// The instant from which the write is not applied any more.
+    /// The instant from which the write is no longer applied.
     pub until: Timestamp,
-    /// Whether nothing depends on the write. Once acknowledged it must survive the process, but it need not
-    /// be synced.
+    /// Whether nothing depends on the write. An acknowledged write must survive the process if commits do,
+    /// but it need not be synced.
     pub provisional: bool,
     /// Whether to answer [`Verdict::Lost`] rather than wait for another write of the session.
     pub skip_held: bool,
     /// The rest of the operation's [patience](super::Rows::patience). A backend that can pass a time limit to
-    /// its server does so. The server then ends in time, and it is known that nothing was changed.
+    /// its server should do so. Then the server ends in time, and the error can say that nothing was changed.
     pub within: Option<Duration>,
 }
 
 impl Write {
-    /// The token that must be there.
+    /// The token that the slot must have.
     pub fn expect(&self) -> Option<Token> {
         self.before.as_ref().map(|slot| slot.token)
     }
@@ -122,7 +124,7 @@ impl Write {
         self.after.as_ref().and_then(|slot| slot.row.as_ref())
     }
 
-    /// Whether the write ends a life: all rows of the life are removed.
+    /// Whether the write ends an incarnation: all rows of the incarnation are removed.
     pub fn ends_life(&self) -> bool {
         match (self.row_before(), self.row_after()) {
             (Some(before), Some(after)) => before.incarnation != after.incarnation,
@@ -157,7 +159,7 @@ impl Write {
             return None;
         }
         let stop = after.interrupt.is_some() && after.interrupt != before.interrupt;
-        // Whoever waits for a turn to end must not depend on a process that may end with it.
+        // A caller that waits for a turn to end must not depend on a process that may end with the turn.
         let moved = after.status != before.status || after.epoch != before.epoch;
         let news = after.last_item > before.last_item || stop || moved;
         let due = after.alarm != before.alarm && after.alarm.is_some_and(|alarm| alarm <= now);
@@ -182,7 +184,7 @@ pub enum Verdict {
     Applied {
         /// The store's clock, read when the write was applied.
         now: Timestamp,
-        /// The backend's number of the life that is there now.
+        /// The backend's number of the incarnation that is there now.
         place: u64,
     },
     /// The slot is not the one on which the write was decided, or the store's clock is outside of the write's

@@ -9,10 +9,10 @@ use crate::{
     Commit, CommitOutcome, NewMessage, Receipt, Release, SessionStatus, StagedResult, StreamId, Wake,
 };
 
-/// The items after `inbox_seen`, as far as they can wake the session.
+/// The items after `inbox_seen` that can wake the session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
-    /// The number of items that count one.
+    /// The number of items with `Wake::Count`.
     pub counted: u64,
     /// Whether one item is urgent.
     pub urgent: bool,
@@ -33,14 +33,14 @@ impl Unseen {
         self.urgent || (wake_on > 0 && self.counted >= u64::from(wake_on))
     }
 
-    /// Whether these wake a session at rest.
+    /// Whether these items wake a session at rest.
     fn any(&self) -> bool {
         self.urgent || self.counted > 0
     }
 }
 
-/// The facts that a store reads under the row's lock for a commit that [`SessionRow::admit`] let through. It
-/// need only read what the commit names.
+/// The facts that a store reads under the row's lock for a commit that [`SessionRow::admit`] let through. The
+/// store need only read what the commit names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitFacts {
     /// The staged results, with their digests, of the calls that the commit promotes or stages.
@@ -55,8 +55,8 @@ pub struct CommitFacts {
 }
 
 impl SessionRow {
-    /// Checks a commit on the row alone. An answer ends it: a repeat, an old fence, another version. None:
-    /// read the [`CommitFacts`] and go on with [`SessionRow::apply`].
+    /// Checks a commit on the row alone. Returns an answer for a repeat, an old fence or another version.
+    /// None: read the [`CommitFacts`] and go on with [`SessionRow::apply`].
     pub fn admit(&self, fence: &Fence, commit: &Commit) -> Option<CommitOutcome> {
         let repeat = self.last_commit.as_ref().filter(|last| {
             last.operation == commit.operation && last.epoch == fence.epoch && self.epoch == fence.epoch
@@ -121,7 +121,7 @@ impl SessionRow {
     }
 
     fn check_facts(&self, commit: &Commit, facts: &CommitFacts) -> Result<InboxSeq, CommitOutcome> {
-        // Nobody has seen what is not there yet: an item that comes later must count.
+        // Cannot have seen an item that does not exist yet: an item that comes later must count.
         let seen = commit.inbox_seen.unwrap_or_default().min(self.last_item).max(self.inbox_seen);
         let mut staged: Vec<&StagedResult> = facts.staged.iter().collect();
         for result in &commit.stage {
@@ -169,7 +169,7 @@ impl SessionRow {
         Ok(seen)
     }
 
-    /// Leaves the session: no wake-up is ever lost.
+    /// Releases the session. Sets the alarm so that no wake-up is lost.
     fn release(&mut self, status: SessionStatus, deadline: Option<Timestamp>, now: Timestamp) {
         self.lease = None;
         self.stream.open = false;

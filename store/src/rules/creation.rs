@@ -6,10 +6,11 @@ use crate::time::Timestamp;
 use crate::{CreateOutcome, NewSession, Start};
 
 impl SessionRow {
-    /// Decides a creation of this session's key, which exists.
+    /// Decides a creation whose key this existing session has.
     ///
     /// `Ok`: this operation created it. Answer [`CreateOutcome::Created`] with this version. If the flag is
-    /// true, the claim that was asked for is alive; answer with it as it is now. `Err`: answer with it.
+    /// true, the lease of the requested claim still runs; include the claim as it is now. `Err`: answer with
+    /// it.
     pub fn created_before(&self, new: &NewSession, now: Timestamp) -> Result<(Version, bool), CreateOutcome> {
         if self.created_by != new.operation {
             return Err(CreateOutcome::AlreadyExists {

@@ -12,11 +12,11 @@ use crate::{
 /// The facts that a store must know of the pending call that an answer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingFacts {
-    /// The number of answers that the call takes.
+    /// The number of answers that the call needs.
     pub needed: u32,
     /// The number of answers that the call has.
     pub answered: u32,
-    /// The instant from which no answer is taken.
+    /// The instant from which answers are refused.
     pub deadline: Option<Timestamp>,
 }
 
@@ -38,7 +38,8 @@ pub struct Arrival {
 }
 
 impl SessionRow {
-    /// Decides a delivery. If the item is accepted, counts it and sets the alarm that it asks for.
+    /// Decides a delivery. If the item is accepted, counts it and, if it wakes the session, sets the alarm to
+    /// now.
     ///
     /// `known` is the place and digest of the item with the same key, consumed or not, if there is one.
     /// `pending` is the open pending call that an answer names, if there is one.
@@ -84,7 +85,7 @@ impl SessionRow {
         Ok(Arrival { seq, wake, answered })
     }
 
-    /// Whether the item that was just counted wakes the session. A live run is never taken over by it.
+    /// Whether the item that was just counted wakes the session. It never wakes an active session.
     fn wakes(&self, wake: Wake) -> bool {
         match self.status {
             SessionStatus::Active | SessionStatus::Aborted => false,
@@ -93,7 +94,7 @@ impl SessionRow {
         }
     }
 
-    /// Decides a request to stop, and sets the alarm of a session that nobody runs.
+    /// Decides a request to stop. If it is accepted and nobody runs the session, sets the alarm to now.
     pub fn request_interrupt(&mut self, interrupt: Interrupt, now: Timestamp) -> InterruptOutcome {
         if interrupt.incarnation.is_some_and(|named| named != self.incarnation) {
             return InterruptOutcome::NotFound;

@@ -1,4 +1,4 @@
-//! The decision on deltas, and the deltas that a reader is shown.
+//! The decision on deltas, and the choice of the deltas that a reader gets.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,17 +21,18 @@ pub struct Stream {
     pub open: bool,
 }
 
-/// The steps that a store must take for an accepted batch, beside writing the row back.
+/// The steps that a store must take for an accepted batch, in addition to writing the row back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streamed {
-    /// Whether to remove the deltas that are there, because they belong to an earlier stream.
+    /// Whether to remove the stored deltas, because they belong to an earlier stream.
     pub replaces: bool,
-    /// The number of deltas of the batch that are there already. If it is all of them, nothing has changed.
+    /// The number of deltas of the batch that are stored already. If all of them are, the row has not
+    /// changed.
     pub skip: usize,
 }
 
 impl Stream {
-    /// Ends the stream `id`, and any before it. A later one runs on.
+    /// Ends the stream `id`, and any before it. A later stream continues.
     pub(super) fn end(&mut self, id: StreamId) {
         match self.id.cmp(&id) {
             std::cmp::Ordering::Less => *self = Self { id, last: 0, open: false },

@@ -7,7 +7,7 @@ use crate::{Checkpoint, ForkOutcome, NewFork};
 
 impl SessionRow {
     /// The row of a fork from `at`. Version, epoch, messages and events continue from the checkpoint, so that
-    /// no number in the fork stands for something else in its copied prefix.
+    /// the fork never reuses a number of its copied prefix.
     pub fn fork(at: &Checkpoint, new: &NewFork, now: Timestamp) -> Self {
         Self {
             key: new.key.clone(),
@@ -41,7 +41,7 @@ impl SessionRow {
         }
     }
 
-    /// Decides a fork to this session's key, which exists.
+    /// Decides a fork whose key this existing session has.
     pub fn forked_before(&self, new: &NewFork, at: CheckpointId) -> ForkOutcome {
         if self.created_by == new.operation {
             return ForkOutcome::Forked { version: Version(at.0.saturating_add(1)) };

@@ -1,4 +1,4 @@
-//! Arguments that are refused before a store is asked: those that are too large or meaningless (INV-38).
+//! Checks that refuse too large or meaningless arguments before a store is asked (INV-38).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
 /// The limits of one call, as the store's capabilities declare them. They are the same for every write:
 ///
 /// - Each payload has at most `payload_bytes_max` bytes, and so has the reason of an interrupt. A layer that
-///   keeps the reason as encoded text may leave it less, but at least half of that.
+///   keeps the reason as encoded text may allow less, but at least half of that.
 /// - All payloads of the call together have at most `commit_bytes_max` bytes. Only the payloads that the call
 ///   carries count. A staged result that a commit promotes and the prefix that a fork copies do not.
 ///
@@ -33,8 +33,7 @@ impl<'a> Limits<'a> {
         Self { capabilities, operation, total: 0 }
     }
 
-    /// The number of rows that are asked for: `asked`, or `most` if that is less. 0 asks for nothing and is
-    /// refused.
+    /// The number of rows that are asked for: `asked`, or `most` if that is less. Refuses 0.
     pub fn rows(operation: &'static str, asked: u32, most: u32) -> Result<u32, StoreError> {
         match asked {
             0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing")),

@@ -4,8 +4,8 @@
 //! row, lets these functions decide, writes the row back, and then writes the rows that the decision names.
 //! Stores that decide in SQL or in a script follow the same rules; the conformance suite compares.
 //!
-//! Every function takes `now`, the store's clock read after any wait. It changes the row only when it answers
-//! that the write is applied.
+//! Every function takes `now`, the store's clock read after any wait. It changes the row only if its answer
+//! says that the write is applied.
 
 mod commit;
 mod creation;
@@ -42,12 +42,12 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
-/// The row of a session: everything on which a write decides, in one place.
+/// The row of a session. Every write is checked against it first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRow {
     /// Tenant and id.
     pub key: SessionKey,
-    /// The life of the session.
+    /// The incarnation of the session.
     pub incarnation: Incarnation,
     /// The operation that created it.
     pub created_by: OperationId,
@@ -61,9 +61,9 @@ pub struct SessionRow {
     pub queue: QueueLabel,
     /// The format of the state.
     pub format: StateFormat,
-    /// The lease. None while nobody holds the session, also while an active session was given back.
+    /// The lease. None while nobody holds the session, even if an active session was given back.
     pub lease: Option<Lease>,
-    /// The run of the newest claim.
+    /// The run id of the newest claim.
     pub last_claim: Option<RunId>,
     /// The status that the newest claim found.
     pub found: SessionStatus,
@@ -79,7 +79,7 @@ pub struct SessionRow {
     pub interrupt: Option<Interrupt>,
     /// The run to which the waiting interrupt was handed.
     pub interrupt_handed_to: Option<Epoch>,
-    /// The newest interrupt that no longer waits. If it is requested again, it stops nothing.
+    /// The newest interrupt that no longer waits. A repeated request for it changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_interrupt: Option<InterruptId>,
     /// The stream whose deltas are kept, or were kept last.
@@ -92,7 +92,7 @@ pub struct SessionRow {
     pub last_item: InboxSeq,
     /// The number of inbox items that are not consumed.
     pub unread: u64,
-    /// Items up to here wake nobody.
+    /// The newest item that a run has declared read. Only later items count towards waking.
     pub inbox_seen: InboxSeq,
     /// The items after `inbox_seen`.
     pub unseen: Unseen,
@@ -165,7 +165,7 @@ impl SessionRow {
     }
 
     /// Whether `fence` may write: it has the session's incarnation and the newest epoch, and was not released
-    /// (INV-22). Whether the lease still runs does not matter.
+    /// (INV-22). The lease need not still run.
     pub fn admits(&self, fence: &Fence) -> bool {
         self.incarnation == fence.incarnation
             && self.epoch == fence.epoch
@@ -173,8 +173,8 @@ impl SessionRow {
             && self.lease.is_some()
     }
 
-    /// Whether `commit` was applied, as far as that is known, under a fence that may not write any more. Only
-    /// the newest commit of the session is remembered.
+    /// Whether `commit` was applied, for a fence that may no longer write. Only the newest commit of the
+    /// session is remembered.
     pub fn was_applied(&self, fence: &Fence, commit: &Commit) -> Applied {
         if self.incarnation != fence.incarnation {
             return Applied::Unknown;
@@ -184,13 +184,13 @@ impl SessionRow {
             Ordering::Less => Applied::No,
             Ordering::Greater => Applied::Unknown,
             Ordering::Equal if last.operation == commit.operation => Applied::Yes,
-            // Decided on what the newest commit made, it could only have come after it.
+            // It was decided on a version that the newest commit made, so it came later.
             Ordering::Equal if commit.expected_version >= Some(last.receipt.version) => Applied::No,
             Ordering::Equal => Applied::Unknown,
         }
     }
 
-    /// The news as of `now`.
+    /// The receipt as of `now`.
     pub fn receipt(&self, now: Timestamp) -> Receipt {
         Receipt {
             version: self.version,

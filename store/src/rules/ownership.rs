@@ -1,4 +1,4 @@
-//! Claims, leases, changes of status.
+//! Claims, leases and changes of status.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::ids::{Epoch, Fence, RunId, StateFormat, TenantId, WorkerId};
 use crate::time::Timestamp;
 use crate::{CasOutcome, ClaimOutcome, Lease, Queues, Receipt, SessionStatus, StatusCas};
 
-/// The steps that a store must take beside writing the row back.
+/// The steps that a store must take for a claim in addition to writing the row back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimed {
     /// Whether the claim is a repeat: nothing was changed, and the answer is the claim as it is now.
@@ -20,7 +20,7 @@ pub struct Claimed {
 }
 
 impl SessionRow {
-    /// Whether a repeat of the claim `run` finds that claim alive. None if `run` is no repeat.
+    /// For a repeat of the claim `run`: whether its lease still runs. None if `run` is not a repeat.
     pub fn repeated_claim(&self, run: &RunId, now: Timestamp) -> Option<bool> {
         if self.last_claim.as_ref() != Some(run) {
             return None;
@@ -60,7 +60,7 @@ impl SessionRow {
             | SessionStatus::Suspended
             | SessionStatus::Interrupted
             | SessionStatus::Failed
-            // A fork has none of its source's runs.
+            // A fork does not have the runs of its source.
             | SessionStatus::Aborted => self.last_claim.is_some(),
         };
         let claimed = Claimed {
@@ -97,7 +97,7 @@ impl SessionRow {
             && (self.interrupt.is_some() || (queues.serves(&self.queue) && self.format <= newest))
     }
 
-    /// Lets the lease run for `lease` from `now`, never shorter than before. None: the fence is stale.
+    /// Extends the lease to end `lease` from `now`; never shortens it. None: the fence is stale.
     pub fn renew(&mut self, fence: &Fence, lease: Duration, now: Timestamp) -> Option<Receipt> {
         if !self.admits(fence) {
             return None;
@@ -112,7 +112,7 @@ impl SessionRow {
         Some(self.receipt(now))
     }
 
-    /// Extends the lease by what it was granted for, if less than half of that is left.
+    /// If less than half of its granted length is left, extends the lease to that length from `now`.
     pub(super) fn keep_lease(&mut self, now: Timestamp) {
         if let Some(held) = &mut self.lease {
             let granted = Duration::from_millis(held.granted_ms);

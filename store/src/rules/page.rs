@@ -22,8 +22,8 @@ impl PageRoom {
         Self { rows, bytes: PAGE_BYTES_MAX, empty: true }
     }
 
-    /// Whether a row with so many bytes of payload still fits; if so, it is counted. Once one does not fit,
-    /// the page is over, and no later row fits, however small.
+    /// Whether a row with `bytes` of payload still fits; if so, counts it. Once a row does not fit, the page
+    /// is full, and no later row fits, however small.
     pub fn takes(&mut self, bytes: usize) -> bool {
         let fits = self.rows > 0 && (self.empty || bytes <= self.bytes);
         if fits {
@@ -41,8 +41,8 @@ impl PageRoom {
         self.rows
     }
 
-    /// Takes rows, each with its `bytes` of payload, as long as they fit. Returns them, and the first that
-    /// does not fit. No row after that one is read.
+    /// Takes rows as long as they fit; `bytes` gives the payload bytes of a row. Returns them, and the first
+    /// row that does not fit. No row after that one is read.
     pub fn fill<T, E>(
         &mut self,
         rows: impl IntoIterator<Item = Result<T, E>>,
@@ -61,8 +61,8 @@ impl PageRoom {
 }
 
 impl PageRequest {
-    /// The store's own bytes of the place to go on after; none at the start. A cursor of another query than
-    /// `query` is an [`InvalidArgument`](crate::StoreErrorKind::InvalidArgument) of `operation`.
+    /// The store's own bytes of the place to continue after; none at the start. A cursor of another query
+    /// than `query` is an [`InvalidArgument`](crate::StoreErrorKind::InvalidArgument) of `operation`.
     pub fn position(&self, operation: &'static str, query: Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let place = self.after.as_ref().map(|cursor| cursor.position_in(query)).transpose();
         place.map_err(|why| StoreError::invalid(operation, format!("after: {why}")))
@@ -72,7 +72,7 @@ impl PageRequest {
 impl<T> Page<T> {
     /// The page that `request` asks for: the next of `rows`. They come in the order of the list from its
     /// [`position`](PageRequest::position) on, each with the store's own bytes of its place. `bytes` counts
-    /// the payload of a row. No more than one row beyond the page is read.
+    /// the payload of a row. At most one row beyond the page is read.
     pub fn fill<E>(
         request: &PageRequest,
         query: Digest,

@@ -4,8 +4,8 @@ use super::SessionRow;
 use crate::RetentionRule;
 
 impl SessionRow {
-    /// Whether the session rests and nothing waits in it. A retention rule applies only to such sessions. An
-    /// index for `purge` holds them, ordered by `updated_at` and key.
+    /// Whether the session is at rest and has no alarm, unread item or interrupt. A retention rule applies
+    /// only to such sessions. An index for `purge` holds them, ordered by `updated_at` and key.
     pub fn quiet(&self) -> bool {
         self.status.at_rest() && self.alarm.is_none() && self.unread == 0 && self.interrupt.is_none()
     }

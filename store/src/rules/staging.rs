@@ -5,7 +5,8 @@ use crate::ids::Fence;
 use crate::{Commit, Release, SessionStatus, StageOutcome, StagedResult, Staging};
 
 impl SessionRow {
-    /// Decides a staging. `there` are the results that are staged, at least those of the calls that it names.
+    /// Decides a staging. `there` must contain the staged results of the calls in `staging`; it may contain
+    /// others.
     ///
     /// `Ok`: write these results and every start mark, and answer [`StageOutcome::Staged`] with a
     /// [`receipt`](Self::receipt); the row stays as it is. `Err`: write nothing; answer with it.
@@ -33,8 +34,8 @@ impl SessionRow {
 }
 
 impl Commit {
-    /// Whether nothing is staged after this commit, because it leaves the session idle, and an idle session
-    /// owes nothing. A result that was not promoted by then was a late repeat.
+    /// Whether this commit drops everything staged, because it leaves the session idle. A result that was not
+    /// promoted by then is a late repeat.
     pub fn ends_staging(&self) -> bool {
         matches!(self.release, Some(Release::To { status: SessionStatus::Idle, .. }))
     }

@@ -1,5 +1,4 @@
-//! What a reader is shown of a row and of the data beside it. No decisions: it only assembles the same
-//! fields.
+//! Builds the values that readers get from a row and the data beside it. Makes no decisions.
 
 use super::{Arrival, Claimed, SessionRow};
 use crate::ids::{InboxSeq, RunId, WorkerId};
@@ -75,8 +74,8 @@ impl SessionRow {
         }
     }
 
-    /// The newest claim, with all its news: its [`session`](Self::session), the open pending calls in the
-    /// order in which they were opened, and the first page of the inbox. None: the session was never claimed.
+    /// The newest claim, with its [`session`](Self::session), the open pending calls in the order in which
+    /// they were opened, and the first page of the inbox. None: the session was never claimed.
     pub fn newest_claim(
         &self,
         session: Session,
@@ -96,7 +95,7 @@ impl SessionRow {
         })
     }
 
-    /// The record of the run that began with the claim that answered `claimed`.
+    /// The record of a run that begins with this claim.
     pub fn run_record(&self, run: RunId, worker: WorkerId, claimed: Claimed, now: Timestamp) -> RunRecord {
         RunRecord {
             epoch: self.epoch,

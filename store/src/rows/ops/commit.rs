@@ -11,7 +11,8 @@ use crate::rules::{CommitFacts, SessionRow, Unseen};
 use crate::time::Timestamp;
 use crate::{Applied, Commit, CommitOutcome, NewMessage, RunEnded, StagedResult};
 
-/// So many pending calls can one commit open before the order of later ones would be in doubt.
+/// Bits of a pending call's order for its position within one commit. A commit that opens more calls than
+/// these bits can count would overlap with later ones.
 const OPENED_MAX_BITS: u32 = 20;
 
 /// The one atomic write by which a run makes progress.
@@ -77,7 +78,7 @@ impl CommitRun<'_> {
         })
     }
 
-    /// The calls of which it matters what is staged.
+    /// The calls whose staged results the decision needs.
     fn calls(&self) -> Vec<RowKey> {
         self.promoted().chain(self.commit.stage.iter().map(|result| &result.call)).map(Row::staged).collect()
     }
@@ -97,7 +98,7 @@ impl CommitRun<'_> {
         self.commit.close.iter().map(Row::pending).collect()
     }
 
-    /// What the rules must know; or what must be read to know it.
+    /// The facts for the rules, or the rows that must be read first.
     fn facts(&self, facts: &Facts, row: &SessionRow) -> Result<CommitFacts, Vec<Want>> {
         let commit = self.commit;
         let (calls, closed) = (self.calls(), self.closed());
@@ -116,7 +117,7 @@ impl CommitRun<'_> {
         let staged = |key| picked!(facts.get(key), Some(Row::Staged(result)) => result.clone());
         let answered = |key| picked!(facts.get(key), Some(Row::Pending { call, .. }) => (call.id.clone(), call.last_answer));
         let mut pending: Vec<_> = closed.iter().filter_map(answered).collect();
-        // Whether an id was used before is found out by writing it.
+        // Only the write itself shows whether an id was used before.
         let reopened = commit.open.iter().filter(|new| facts.get(&Row::opened(&new.id)).is_some());
         pending.extend(reopened.map(|new| (new.id.clone(), InboxSeq(0))));
         let there = |seq: &InboxSeq| facts.get(&Row::item(*seq)).is_some();
@@ -132,7 +133,8 @@ impl CommitRun<'_> {
         self.commit.inbox_seen.unwrap_or_default().min(row.last_item).max(row.inbox_seen)
     }
 
-    /// What lies after the commit's `inbox_seen`. What it consumes lies at or before. None: it must be read.
+    /// The items after the commit's `inbox_seen`. The items that it consumes are not after it. None: they
+    /// must be read.
     fn unseen(&self, facts: &Facts, row: &SessionRow) -> Option<Unseen> {
         let seen = self.seen(row);
         if seen == row.inbox_seen {
@@ -186,14 +188,14 @@ impl CommitRun<'_> {
         draft
     }
 
-    /// Whether it is known that nothing is staged but what is promoted.
+    /// Whether the facts show that only promoted results are staged.
     fn promotes_all(&self, facts: &Facts) -> bool {
         let promoted: Vec<RowKey> = self.promoted().map(Row::staged).collect();
         facts.knows_range(Kind::Staged, 0, u64::MAX)
             && facts.of(Kind::Staged).all(|row| promoted.contains(&row.key()))
     }
 
-    /// Appends the messages, promoted results among them, and stages what is staged and not promoted, as far as it stays.
+    /// Appends the messages, including promoted results, and stages the results that stay staged.
     fn write_messages(
         &self,
         draft: &mut Draft,

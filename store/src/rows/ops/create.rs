@@ -42,7 +42,7 @@ impl Ask for Create<'_> {
         if let Some(index) = items_of(new).position(|item| !keys.insert(&item.key)) {
             return Decision::Answer(CreateOutcome::ItemConflict { index });
         }
-        // Nothing of an earlier life is left.
+        // No row of an earlier incarnation is left.
         let nothing = facts.of_new_life();
         let mut draft = Draft::of(None, SessionRow::create(new, facts.now));
         let arrived = match accept_all(&nothing, &mut draft, items_of(new)) {

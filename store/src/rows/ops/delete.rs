@@ -35,7 +35,7 @@ pub(in super::super) fn wants() -> Vec<Want> {
     vec![Want::all(Kind::Pending).light()]
 }
 
-/// The end of the life that `row` is.
+/// Ends the incarnation of `row`.
 pub(in super::super) fn end(facts: &Facts, row: &SessionRow) -> Draft {
     draft(facts, row.tombstone(facts.now))
 }
@@ -48,7 +48,7 @@ fn draft(facts: &Facts, tombstone: Tombstone) -> Draft {
     Draft { lives: Some(lives), ops, ..Draft::default() }
 }
 
-/// Forgets the lives that ended long enough ago.
+/// Forgets the incarnations that ended long enough ago.
 pub(in super::super) struct Forget;
 
 impl Ask for Forget {

@@ -38,11 +38,11 @@ impl Ask for Deliver<'_> {
 
 /// Whether items are accepted.
 pub(super) enum Accepted {
-    /// All are, so they are kept.
+    /// All items are accepted.
     All(Vec<StoredItem>),
-    /// This one is not.
+    /// The item with this index is refused.
     Refused(usize, Delivery),
-    /// It cannot be told before these are known.
+    /// These rows must be read first.
     Needs(Vec<Want>),
 }
 
@@ -91,7 +91,7 @@ pub(super) fn accept_all<'a>(
                 arrived.push((item, stored));
             }
             Err(refusal) => {
-                // What a key is known for comes first, and an earlier item that is refused before this one.
+                // The outcome for a known key takes precedence, and so does the refusal of an earlier item.
                 let own = (!is_known && refusal != Delivery::NotFound).then_some(key);
                 let earlier = arrived.iter().map(|(earlier, _)| Row::item_key(&earlier.key));
                 let unknown: Vec<RowKey> = earlier.filter(|key| !facts.knows(key)).chain(own).collect();

@@ -17,18 +17,18 @@ pub(in super::super) struct Fork<'a> {
     pub(in super::super) source: Source,
 }
 
-/// What was found of the source.
+/// The result of reading the source.
 pub(in super::super) enum Source {
-    /// It is not there, or it is another life of it.
+    /// The source does not exist, or has another incarnation.
     None,
-    /// It has no such checkpoint.
+    /// The source has no such checkpoint.
     NoCheckpoint,
-    /// It lies at this place and has this checkpoint.
+    /// The source has this place and this checkpoint.
     Found(u64, Box<Checkpoint>),
 }
 
 impl Ask for Fork<'_> {
-    /// None: the source was not there any more as it was read.
+    /// None: the source has changed since it was read.
     type Outcome = Option<ForkOutcome>;
 
     fn wants(&self) -> Vec<Want> {

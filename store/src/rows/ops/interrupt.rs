@@ -1,4 +1,4 @@
-//! Requests to stop.
+//! Interrupt requests.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;

@@ -61,8 +61,8 @@ pub(in super::super) fn is_asked(call: &PendingCall, query: &PendingQuery) -> bo
         && query.kind.as_ref().is_none_or(|kind| *kind == call.kind)
 }
 
-/// The page of `rows`, each with its place. `goes_on` says whether there may be more behind the last of them that goes
-/// in, where all of them do.
+/// The page of `rows`, each with its place. If all rows fit, `goes_on` says whether there may be more after
+/// the last one.
 pub(in super::super) fn page<T>(
     request: &PageRequest,
     query: Digest,
@@ -73,7 +73,7 @@ pub(in super::super) fn page<T>(
     let (count, read) = (rows.len(), rows.iter().map(|(_, row)| bytes(row)).sum::<usize>());
     let mut room = PageRoom::new(request.rows() as usize);
     let shown: Vec<(Vec<u8>, T)> = rows.into_iter().take_while(|(_, row)| room.takes(bytes(row))).collect();
-    // A read that ended for its bytes may have left more behind.
+    // A read that reached its limit of bytes may have left rows out.
     let cut = read >= PAGE_BYTES_MAX && shown.last().is_some_and(|(_, last)| goes_on(last));
     let last = shown.last().filter(|_| shown.len() < count || cut);
     let next = last.map(|(place, _)| PageCursor::at(query, place));

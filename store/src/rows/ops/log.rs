@@ -10,7 +10,7 @@ use crate::{
     StoredDelta, StoredEvent, StoredItem, StoredMessage,
 };
 
-/// What is read for ranges of messages.
+/// The rows to read for ranges of messages.
 pub(in super::super) fn message_wants(ranges: &[MessageRange]) -> Vec<Want> {
     let range = |range: &MessageRange| {
         Want::numbers(Kind::Message, range.from.0, range.to.0).at_most(usize::MAX, PAGE_BYTES_MAX)
@@ -41,7 +41,7 @@ pub(in super::super) fn message_page(ranges: &[MessageRange], found: Found) -> M
     MessagePage::whole(read)
 }
 
-/// What is read for a page of the inbox.
+/// The rows to read for a page of the inbox.
 pub(in super::super) fn inbox_wants(after: InboxSeq, limit: u32) -> Vec<Want> {
     let rows = limit as usize + 1;
     vec![Want::numbers(Kind::Item, after.0.saturating_add(1), u64::MAX).at_most(rows, PAGE_BYTES_MAX)]
@@ -54,7 +54,7 @@ pub(in super::super) fn inbox_page(found: Found, after: InboxSeq, limit: u32) ->
     let items: Vec<StoredItem> =
         rows.filter_map(|row| picked!(row, Row::Item { item, .. } => item)).collect();
     let read: usize = items.iter().map(|item| item.payload.len()).sum();
-    // A read that ended for its bytes may have left more behind.
+    // A read that reached its limit of bytes may have left rows out.
     let cut = read >= PAGE_BYTES_MAX && items.last().is_some_and(|item| item.seq < last);
     let count = items.len();
     let mut room = PageRoom::new(limit as usize);
@@ -64,7 +64,7 @@ pub(in super::super) fn inbox_page(found: Found, after: InboxSeq, limit: u32) ->
     InboxPage::new(shown, more)
 }
 
-/// What is read for a page of events, for a reader that has seen `delta` deltas of the stream that runs.
+/// The rows to read for a page of events, for a reader that has seen `delta` deltas of the stream that runs.
 pub(in super::super) fn event_wants(after: EventSeq, delta: u64, limit: u32) -> Vec<Want> {
     let rows = limit as usize;
     let from = after.0.saturating_add(1);

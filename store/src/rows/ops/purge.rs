@@ -8,10 +8,10 @@ use super::super::write::Op;
 use super::delete;
 use crate::{Remove, RetentionRule};
 
-/// Removes what a rule says of one session.
+/// Removes the data that a rule selects from one session.
 pub(in super::super) struct PurgeOne<'a>(pub(in super::super) &'a RetentionRule);
 
-/// What was removed.
+/// The counts of removed data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in super::super) struct Purged {
     pub(in super::super) sessions: u64,

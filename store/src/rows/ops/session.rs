@@ -10,13 +10,13 @@ use crate::{
     StoreError, StoreErrorKind, StoredItem,
 };
 
-/// What a reader of a session is shown.
+/// The rows that a reader of a session needs.
 pub(in super::super) fn shown() -> Vec<Want> {
     let kinds = [Kind::Labels, Kind::Definition, Kind::State, Kind::Staged, Kind::Start];
     kinds.into_iter().map(Want::all).collect()
 }
 
-/// What a claim brings, and what it must know.
+/// The rows that a claim returns or decides on.
 pub(in super::super) fn surroundings() -> Vec<Want> {
     let mut wants = shown();
     wants.push(Want::all(Kind::Pending));
@@ -61,7 +61,7 @@ impl Facts {
         picked!(self.get(&Row::run(epoch)), Some(Row::Run(run)) => run.clone())
     }
 
-    /// The session as `row` has it, with what was read around it.
+    /// The session of `row`, with the known rows that belong to it.
     pub(in super::super) fn session(&self, row: &SessionRow) -> Result<Session, StoreError> {
         let starts = self.of(Kind::Start);
         let starts = starts.filter_map(|row| picked!(row, Row::Start(call) => call.clone())).collect();
