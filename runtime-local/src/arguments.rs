@@ -1,9 +1,9 @@
-//! The arguments of a call: text that the model wrote, which can be read in one way only.
+//! The arguments of a call: text that the model wrote, and that must be readable in only one way.
 //!
-//! The gate checks and the tool gets what is read here. A person who decides and a client that runs the call
-//! read the text itself. So a text that two readers could take differently is refused: an object that names a
-//! key twice, and a whole number of more than 64 bits, of which some readers keep every digit and others the
-//! first sixteen. A number with a fraction or an exponent is a double for every reader.
+//! The gate checks, and the tool gets, the value that is read here. A person who decides and a client that
+//! runs the call read the text itself. So a text that two readers could understand differently is refused: an
+//! object that names a key twice, or a whole number that needs more than 64 bits, which some readers round. A
+//! number with a fraction or an exponent is a double for every reader.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub fn check_arguments(text: &str) -> Result<(), String> {
     parse_arguments(text).map(drop)
 }
 
-/// Reads the arguments of a call. Nothing at all is read as no arguments: some models say it so.
+/// Reads the arguments of a call. Empty text counts as no arguments, because some models write that.
 pub(crate) fn parse_arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));

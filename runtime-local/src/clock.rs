@@ -8,11 +8,13 @@ use holdover_core::store::Receipt;
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
-/// What whole milliseconds may leave out: one where the store read its clock, one where we add to it.
+/// The possible error of whole milliseconds: one where the store reads its clock, and one where this process
+/// adds to it.
 const RESOLUTION: Duration = Duration::from_millis(2);
 
-/// The store's clock as far as this process knows it: what the store said last, and how long ago. Never ahead of
-/// it; behind it by no more than the time that answer took, and what is less than a millisecond.
+/// The store's clock as far as this process knows it, from the store's last answer and the time since. It is
+/// never ahead of the store. It is behind by at most the time that the answer took, plus less than a
+/// millisecond.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoreClock {
     said: Timestamp,
@@ -26,7 +28,8 @@ impl StoreClock {
         Self { said: now, asked, heard: Instant::now() }
     }
 
-    /// What to wait by this clock so that at least `wait` passes: the next answer may show that it was behind.
+    /// Returns how long to wait by this clock so that at least `wait` passes, because this clock may be
+    /// behind the store's.
     pub(crate) fn at_least(&self, wait: Duration) -> Duration {
         let behind = self.heard.saturating_duration_since(self.asked) + RESOLUTION;
         wait.saturating_add(behind)
@@ -40,7 +43,7 @@ impl StoreClock {
         Facts { now: self.now() }
     }
 
-    /// The instant on our own clock that `at` is.
+    /// Converts `at` to this process's clock.
     pub(crate) fn instant(&self, at: Timestamp) -> Instant {
         far(Instant::now(), self.now().until(at))
     }

@@ -1,4 +1,4 @@
-//! Runs foreign code in tasks of its own. Code that panics, blocks or is dropped there harms nobody else.
+//! Runs foreign code in separate tasks. If that code panics, blocks or is dropped, other code is not harmed.
 
 use std::any::Any;
 use std::future::Future;
@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use futures::FutureExt;
 use tokio::task::{JoinError, JoinHandle};
 
-/// A task that ends when this is dropped.
+/// A task that is aborted when this handle is dropped, unless it was detached.
 pub(crate) struct Guarded<T> {
     task: JoinHandle<T>,
     detached: bool,
 }
 
-/// The task panicked, with these words.
+/// The task panicked with this message, or was stopped.
 #[derive(Debug)]
 pub(crate) struct Panicked(pub(crate) String);
 
@@ -24,7 +24,7 @@ pub(crate) fn guarded<T: Send + 'static>(future: impl Future<Output = T> + Send 
 }
 
 impl<T> Guarded<T> {
-    /// Lets the task run on by itself.
+    /// Lets the task continue without this handle.
     pub(crate) fn detach(mut self) {
         self.detached = true;
     }
@@ -53,7 +53,7 @@ fn words(error: JoinError) -> String {
     }
 }
 
-/// The words of a panic.
+/// Returns the message of a panic.
 pub(crate) fn panic_words(panic: &(dyn Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),

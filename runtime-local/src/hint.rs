@@ -1,4 +1,4 @@
-//! Listens for changes without missing one: listen first, then look, then wait.
+//! Listens for changes without missing one: first listen, then read, then wait.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) struct Hint {
 }
 
 impl Hint {
-    /// Begins to listen. What changes from now on is heard, at the latest after `at_most`.
+    /// Begins to listen. Changes from now on are heard, at the latest after `at_most`.
     pub(crate) async fn listen(store: &Arc<dyn StateStore>, watch: Watch, at_most: Duration) -> Self {
         let store = Arc::clone(store);
         let news = async move {
@@ -27,7 +27,7 @@ impl Hint {
             began.elapsed() < at_most
         };
         let mut news = Box::pin(maybe_done(news.boxed()));
-        // Whether it is ready is seen when it is waited for.
+        // The result is used when `heard` is called.
         let _ = poll!(news.as_mut());
         Self { news }
     }

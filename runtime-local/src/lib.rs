@@ -7,8 +7,8 @@
 //! it, ask core's `StepIterator` for the next action, perform it, and report the result to core. This crate
 //! is the only one that performs effects.
 //!
-//! While a session is suspended, nothing of it is in memory: no task, no timer. A caller of [`Runtime::wait`]
-//! waits in its own task, and its death loses nothing.
+//! While a session is suspended, nothing of it is in memory: no task and no timer. A caller of
+//! [`Runtime::wait`] waits in its own task; if that task dies, nothing is lost.
 
 mod agent;
 mod arguments;

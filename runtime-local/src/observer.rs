@@ -8,8 +8,8 @@ use holdover_core::model::TokenUsage;
 use holdover_core::store::StoreErrorKind;
 use holdover_core::time::Timestamp;
 
-/// The model call from which something provisional comes. It becomes final only with the commit of the
-/// message; the next attempt may say something else.
+/// The model call that provisional output comes from. The output becomes final only with the commit of the
+/// message. The next attempt may produce different output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provisional {
@@ -19,16 +19,16 @@ pub struct Provisional {
     pub step: StepNumber,
     /// The number of the attempt, from 0.
     pub attempt: u32,
-    /// The newest message that the model is shown; 0 for none. The answer comes after that message.
+    /// The newest message that the model is shown, or 0 for none. The answer comes after that message.
     pub after: MessageSeq,
 }
 
-/// An outage of the store. A run waits until the store works again. It keeps its session as long as its lease
-/// can be renewed; nothing is lost meanwhile.
+/// An outage of the store. A run waits until the store works again, as long as the lease of its session
+/// lasts. Nothing is lost meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOutage {
-    /// The run that waits, and its session.
+    /// The fence of the run that waits. It names the session.
     pub run: Fence,
     /// The kind of the newest failure: [`Full`](StoreErrorKind::Full) if there is no room.
     pub kind: StoreErrorKind,
@@ -36,12 +36,12 @@ pub struct StoreOutage {
     pub error: String,
     /// When the first attempt failed, by the store's clock.
     pub since: Timestamp,
-    /// The time from then until now.
+    /// The time since the first attempt failed.
     pub lasts: Duration,
 }
 
-/// Observes runs in this process: the model's words before they are durable, so that a person may read along,
-/// and the ends of runs. Its methods must return at once, because the run waits for them.
+/// Observes runs in this process: the model's text before it is durable, so that a person can read along, and
+/// the ends of runs. Methods must return at once, because the run waits for them.
 pub trait RunObserver: Send + Sync + 'static {
     /// A model call begins.
     fn on_model_call(&self, _of: &Provisional) {}
@@ -64,11 +64,11 @@ pub trait RunObserver: Send + Sync + 'static {
     /// A tool call is no longer out, whatever its result.
     fn on_call_over(&self, _session: &SessionKey, _call: &CallId) {}
 
-    /// The store fails, and a run waits for it. Called at the first failure, then every 30 seconds until the
-    /// store answers or the run gives up.
+    /// The store fails, and a run waits for it. Called at the first failure. Later failures are reported at
+    /// most every 30 seconds, until the store answers or the run gives up.
     fn on_store_outage(&self, _outage: &StoreOutage) {}
 
-    /// The store, for which a run waited, answers again.
+    /// The store for which a run waited answers again.
     fn on_store_outage_over(&self, _outage: &StoreOutage) {}
 
     /// A run is over. Everything that it left is durable.

@@ -10,10 +10,11 @@ use tokio::time::Instant;
 use crate::clock::{Lease, StoreClock};
 use crate::observer::{RunObserver, StoreOutage};
 
-/// While an outage lasts, it is told this often.
+/// The interval between two reports of an outage that lasts.
 const TELL_EVERY: Duration = Duration::from_secs(30);
 
-/// The outage of one run. Everything in the run that waits for the store shares it, so that an outage is told once.
+/// The outage of one run. All requests of the run that wait for the store share it, so that it is reported
+/// only once.
 #[derive(Clone)]
 pub(crate) struct Outages {
     shared: Arc<Shared>,
@@ -39,7 +40,7 @@ impl Outages {
         Self { shared: Arc::new(Shared { run, clock, observer, now: Mutex::new(None) }) }
     }
 
-    /// A request that failed and will be made again.
+    /// Notes that a request failed and will be made again.
     pub(crate) fn begin(&self, error: &StoreError) -> Waiting {
         let mut now = self.now();
         let lasting = now.get_or_insert_with(|| Lasting {
@@ -122,7 +123,7 @@ impl Drop for Waiting {
     }
 }
 
-/// How long a run waits for its store: as long as its lease runs. What it waits for is told.
+/// A run waits for its store as long as its lease runs. The wait is reported.
 #[derive(Clone)]
 pub(crate) struct Patience {
     pub(crate) lease: Lease,

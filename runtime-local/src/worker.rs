@@ -1,4 +1,4 @@
-//! A worker: it keeps claiming due sessions, and runs each in a task of its own.
+//! A worker claims due sessions continuously, and runs each in a task of its own.
 
 use std::future::pending;
 use std::num::NonZeroUsize;
@@ -20,40 +20,43 @@ use crate::hint::Hint;
 use crate::host::{Backoff, Claimed, draw_run};
 use crate::runtime::Runtime;
 
-/// Hints that bring nothing are followed no more often than this.
+/// The pause after a hint that brought nothing. It grows from `GAP` to `GAP_MAX` if such hints keep coming.
 const GAP: Duration = Duration::from_millis(5);
 const GAP_MAX: Duration = Duration::from_millis(100);
 
-/// Where all that is due are sessions that cannot be run here, the store is looked at again after such a time: after a
-/// hint, and without one.
+/// The pauses between looks at the store if all due sessions cannot be run here. After a hint, the pause
+/// grows from `ASIDE` to `ASIDE_MAX`. Without a hint, it grows from the poll interval to
+/// `ASIDE_UNHINTED_MAX`.
 const ASIDE: Duration = Duration::from_millis(100);
 const ASIDE_MAX: Duration = Duration::from_secs(1);
 const ASIDE_UNHINTED_MAX: Duration = Duration::from_secs(5);
 
-/// How long a claim that is on its way at shutdown is waited for.
+/// How long the worker waits at shutdown for the answer to a claim request that it has sent.
 const LAST_ANSWER: Duration = Duration::from_secs(2);
 
-/// The sessions that a [`Worker`] serves, and how many.
+/// Options of a [`Worker`]: which sessions it serves, how many at once, and how it stops.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WorkerOptions {
-    /// The number of sessions that run at once.
+    /// The maximum number of sessions that run at once.
     pub max_running: NonZeroUsize,
-    /// The queues that are served. All: those of the agents that are found here
+    /// The queues that are served. `Queues::All` stands for the queues of the agents that are found here
     /// ([`AgentSource::queues`](crate::AgentSource::queues)).
     pub queues: Queues,
-    /// The newest format that is read. Sessions whose state has a newer one are not claimed.
+    /// The newest state format that is read. Sessions with a newer state format are not claimed.
     pub newest_format: StateFormat,
-    /// How often the store is asked when it gives no hints. At least a second keeps an idle worker silent.
+    /// The interval at which the store is asked if it gives no hints. Values below 100 ms count as 100 ms.
+    /// With at least a second, an idle worker causes almost no load.
     pub poll: Duration,
-    /// Only sessions of this tenant, if set.
+    /// The tenant whose sessions are served. None: all tenants.
     pub tenant: Option<TenantId>,
-    /// How far runs go on after a shutdown was requested. Then they leave their sessions due at once, and
+    /// How far runs go on after a shutdown was requested. They then leave their sessions due at once, and
     /// other workers go on with them. With `Calls`, nothing more starts, and calls that are out are waited
     /// for.
     pub drain: Drain,
-    /// The time for that. Then runs are dropped where they are, and other workers take their sessions over
-    /// once the leases have ended. An at-most-once call that was out is then in doubt.
+    /// The maximum time that runs get for this. Runs that are still open after it are dropped where they are.
+    /// Other workers take their sessions over once the leases have ended. An at-most-once call that was out
+    /// is then in doubt.
     pub shutdown_grace: Duration,
 }
 
@@ -82,7 +85,7 @@ impl Default for WorkerOptions {
     }
 }
 
-/// A worker: it keeps claiming sessions that are due. Any number of workers may serve one store.
+/// A worker. It claims due sessions continuously, and runs them. Any number of workers may serve one store.
 #[derive(Debug, Clone)]
 pub struct Worker {
     runtime: Runtime,
@@ -99,20 +102,20 @@ impl Worker {
         Self { runtime, options }
     }
 
-    /// Works in a task of its own, as [`run`](Self::run) does. Await it after the shutdown was requested.
+    /// Does the same as [`run`](Self::run) in a new task. Await the handle after the shutdown was requested.
     pub fn spawn(self, shutdown: CancellationToken) -> JoinHandle<usize> {
         tokio::spawn(async move { self.run(shutdown).await })
     }
 
-    /// Works until `shutdown` is cancelled, or its runtime [drains](Runtime::drain). From then on it claims
-    /// nothing, and its runs go on as far as [`drain`](WorkerOptions::drain) says. Then their sessions are
-    /// left to other workers, suspended and due at once. Store errors are logged and waited out, so a worker
-    /// survives restarts of its store.
+    /// Works until `shutdown` is cancelled, or until its runtime [drains](Runtime::drain). From then on, it
+    /// claims nothing, and its runs go on as far as [`drain`](WorkerOptions::drain) says. Their sessions are
+    /// then left to other workers, suspended and due at once. After a store error, it logs the error, waits
+    /// and tries again, so a worker survives restarts of its store.
     ///
     /// Returns the number of runs that were dropped because they did not end within
     /// [`shutdown_grace`](WorkerOptions::shutdown_grace). Others take their sessions over.
     pub async fn run(&self, shutdown: CancellationToken) -> usize {
-        // Its runtime stops it, too.
+        // The runtime can stop the worker, too.
         let stop = shutdown.child_token();
         let work = async {
             let mut running = JoinSet::new();
@@ -130,7 +133,7 @@ impl Worker {
         }
     }
 
-    /// `told`: tells runs to leave.
+    /// Claims and starts runs until `shutdown` is cancelled. `told` tells the runs to leave.
     async fn work(&self, running: &mut JoinSet<()>, shutdown: &CancellationToken, told: &CancellationToken) {
         let mut gap = Backoff::new(GAP, GAP_MAX);
         let mut stumble = Backoff::store();
@@ -147,7 +150,7 @@ impl Worker {
                 continue;
             }
             let store = self.runtime.store().clone();
-            // Listen first, then look: what becomes due in between is not missed.
+            // Listen before the claim, so that no session that becomes due in between is missed.
             let mut hint = Hint::listen(&store, Watch::Due, self.options.poll).await;
             let claims = tokio::select! {
                 claims = self.claim(free) => claims,
@@ -174,7 +177,7 @@ impl Worker {
             }
             aside = Aside::new(self.options.poll);
             if claims.is_empty() {
-                // Hints that come to nothing are followed ever more slowly.
+                // The pause grows while hints bring nothing.
                 match shutdown.run_until_cancelled(hint.heard()).await {
                     Some(true) => sleep(gap.take()).await,
                     Some(false) => {
@@ -208,7 +211,7 @@ impl Worker {
             tenant: self.options.tenant.clone(),
         };
         let asked = Instant::now();
-        // A lost answer is not repeated: its leases end.
+        // A request whose answer was lost is not repeated: the leases that it got end by themselves.
         let claims = self.runtime.store().claim_due(due).await?;
         if let Some(claim) = claims.first() {
             self.runtime.host().hear(claim.now);
@@ -216,8 +219,8 @@ impl Worker {
         Ok(claims.into_iter().map(|claim| Claimed::new(claim, asked)).collect())
     }
 
-    /// Gives sessions back at once that were given back here not long ago: whoever can run them has them, and here they cost no
-    /// other try.
+    /// Gives back at once the sessions that were given back here a short time ago. A worker that can run them
+    /// gets them, and they are not tried again here.
     async fn give_back_again(&self, claims: Vec<Claimed>) {
         let why = ErrorInfo::new("runtime.left_alone", "this worker could not run it a moment ago");
         let given =
@@ -241,8 +244,8 @@ impl Worker {
     }
 }
 
-/// How a worker waits that found nothing due but sessions that it leaves alone: they are due whenever it looks, so it looks ever
-/// more rarely, until there is something else.
+/// The pauses of a worker that found only due sessions that it leaves alone. These are due at every look, so
+/// the pauses grow until there is something else.
 struct Aside {
     hinted: Backoff,
     unhinted: Backoff,
@@ -256,7 +259,7 @@ impl Aside {
         }
     }
 
-    /// After they were given back: that is no news.
+    /// Waits after the sessions were given back. Giving them back is not a reason to look again at once.
     async fn wait(&mut self, store: &Arc<dyn StateStore>) {
         let mut hint = Hint::listen(store, Watch::Due, self.unhinted.take()).await;
         if hint.heard().await {
@@ -265,14 +268,15 @@ impl Aside {
     }
 }
 
-/// A claim that is on its way when the shutdown comes is waited for, and given back: dropped, its session would lie
-/// still until the lease has ended. A store that does not answer is not waited for.
+/// Ends some time after the shutdown. Until then, the worker waits for the answer to its last claim request,
+/// and gives the claims back. If it dropped them, their sessions would stay untouched until the leases have
+/// ended. A store that does not answer in this time is not waited for.
 async fn last_answer_is_late(shutdown: &CancellationToken) {
     shutdown.cancelled().await;
     sleep(LAST_ANSWER).await;
 }
 
-/// One claim, from here to its exit.
+/// Serves one claim until the run exits.
 async fn serve(runtime: Runtime, claimed: Claimed, leaving: Leaving) {
     let fence = claimed.claim.fence.clone();
     let session = &claimed.claim.session;
@@ -310,7 +314,7 @@ async fn serve(runtime: Runtime, claimed: Claimed, leaving: Leaving) {
     }
 }
 
-/// A panic in one run hurts no other: its session is taken over when the lease has ended.
+/// Logs a panic of a run. Other runs go on. The session of the run is taken over when the lease has ended.
 fn note(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()

@@ -1,4 +1,4 @@
-//! Builds an agent, and refuses one that is wrong.
+//! Builds an agent, and refuses an invalid one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,30 +67,30 @@ impl AgentBuilder {
         }
     }
 
-    /// Sets the version. It is part of the agent's [label](Agent::label), so sessions stay with the version
-    /// that they began with.
+    /// Sets the version. It is part of the agent's [label](Agent::label), so each session keeps the version
+    /// that it began with.
     pub fn version(mut self, version: impl Into<String>) -> Self {
         self.version = Some(version.into());
         self
     }
 
-    /// Sets the queue under which the agent's sessions wait, instead of its label. For programs that keep all
-    /// their agents in one queue, and whose [`AgentSource`](crate::AgentSource) tells them apart by their
-    /// definitions. [`Agents`](crate::Agents) has one agent for each queue.
+    /// Sets the queue under which the agent's sessions wait, instead of the agent's label. Use it in a
+    /// program that keeps all its agents in one queue, with an [`AgentSource`](crate::AgentSource) that tells
+    /// them apart by their definitions. [`Agents`](crate::Agents) holds only one agent for each queue.
     pub fn queue(mut self, queue: QueueLabel) -> Self {
         self.queue = Some(queue);
         self
     }
 
-    /// Sets the instructions. They are the last part of the system prompt, after the paragraph of the mode,
-    /// the identity, and the skills.
+    /// Sets the instructions. They are the last part of the system prompt, after the mode paragraph, the
+    /// identity and the skills.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.spec.instructions = instructions.into();
         self
     }
 
-    /// Sets the identity that the prompt gives the agent, instead of the agent of its name. Empty: the prompt
-    /// gives none.
+    /// Sets the identity in the system prompt. The default identity is made from the agent's name. With an
+    /// empty text, the prompt has no identity.
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.spec.identity = Some(identity.into());
         self
@@ -102,7 +102,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds skills: the prompt lists them, and the model reads them with the tool `read_skill`.
+    /// Adds skills. The prompt lists them, and the model reads them with the tool `read_skill`.
     pub fn skills(mut self, skills: impl SkillSet) -> Self {
         self.skills.extend(skills.index());
         self.provisioners.push(skills.provisioner());
@@ -114,48 +114,49 @@ impl AgentBuilder {
         self.shared_tool(Arc::new(tool))
     }
 
-    /// Adds a tool that the model may call, shared with others.
+    /// Adds a tool that the model may call. The tool may be shared with other agents.
     pub fn shared_tool(mut self, tool: Arc<dyn Tool>) -> Self {
         self.tools.push(tool);
         self
     }
 
-    /// Adds a tool that is run by a client that follows the session: see [`ClientTool`].
+    /// Adds a tool that a client runs while it follows the session. See [`ClientTool`].
     pub fn client_tool(self, spec: ToolSpec) -> Self {
         self.tool(ClientTool::new(spec))
     }
 
-    /// Adds tools that the model may call, shared with others.
+    /// Adds tools that the model may call. The tools may be shared with other agents.
     pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         self.tools.extend(tools);
         self
     }
 
-    /// Adds a sub-agent: the model may give it tasks, each of which is done in a session of its own. See
+    /// Adds a sub-agent. The model may give it tasks, and each task is done in a session of its own. See
     /// [`SubAgent`].
     pub fn sub_agent(mut self, sub_agent: SubAgent) -> Self {
         self.sub_agents.push(sub_agent);
         self
     }
 
-    /// Sets the gate that decides on the agent's calls. Without one, dangerous calls ask a person and all
+    /// Sets the gate that decides on the agent's calls. By default, dangerous calls require approval and all
     /// others run.
     pub fn gate(self, gate: impl PolicyGate) -> Self {
         self.shared_gate(Arc::new(gate))
     }
 
-    /// Sets the gate that decides on the agent's calls, shared with others.
+    /// Sets the gate that decides on the agent's calls. The gate may be shared with other agents.
     pub fn shared_gate(mut self, gate: Arc<dyn PolicyGate>) -> Self {
         self.gate = Some(gate);
         self
     }
 
-    /// Adds code that is asked at points of the agent's turns: see [`Hook`].
+    /// Adds code that is called at certain points of the agent's turns. See [`Hook`].
     pub fn hook(self, hook: impl Hook) -> Self {
         self.shared_hook(Arc::new(hook))
     }
 
-    /// Adds code that is asked at points of the agent's turns, shared with others.
+    /// Adds code that is called at certain points of the agent's turns. The hook may be shared with other
+    /// agents.
     pub fn shared_hook(mut self, hook: Arc<dyn Hook>) -> Self {
         self.hooks.push(hook);
         self
@@ -170,8 +171,8 @@ impl AgentBuilder {
         self.hook(StopIf::new(name, condition))
     }
 
-    /// Adds code that prepares the surroundings of the agent's turns, and frees them. Several are asked one
-    /// after another, and free in the reverse order.
+    /// Adds code that prepares the environment of the agent's turns, and frees it again. Several provisioners
+    /// prepare one after another, and free in the reverse order.
     pub fn provisioner(mut self, provisioner: Arc<dyn Provisioner>) -> Self {
         self.provisioners.push(provisioner);
         self
@@ -183,26 +184,26 @@ impl AgentBuilder {
         self
     }
 
-    /// Names a tool that only people may use. The model is not told of it, and the model's calls of it are
-    /// refused.
+    /// Reserves a tool for people. The model is not told of it, and the model's calls of it are refused.
     pub fn human_only(mut self, tool: ToolName) -> Self {
         self.spec.human_only.insert(tool);
         self
     }
 
-    /// Sets what happens when a person refuses a call and says nothing more.
+    /// Sets what happens when a person denies a call and says nothing more.
     pub fn on_denial(mut self, on_denial: OnDenial) -> Self {
         self.spec.on_denial = on_denial;
         self
     }
 
-    /// Sets what happens to a message that comes while a turn runs or is parked and has no policy of its own.
+    /// Sets the policy for a message that comes while a turn runs or is parked, if the message has no policy
+    /// of its own.
     pub fn on_message(mut self, policy: MessagePolicy) -> Self {
         self.spec.on_message = Some(policy);
         self
     }
 
-    /// Sets what a steering message means for approvals that are open when it comes.
+    /// Sets the effect of a steering message on approvals that are open when it comes.
     pub fn on_message_while_asking(mut self, asking: WhileAsking) -> Self {
         self.spec.on_message_while_asking = asking;
         self
@@ -220,32 +221,34 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets what happens to a turn that has taken as many steps as it may: it ends, by default, or a person
-    /// is asked for more.
+    /// Sets what happens when a turn has taken the maximum number of steps. By default, it ends. It can also
+    /// ask a person for more steps.
     pub fn at_max(mut self, at_max: AtMax) -> Self {
         self.spec.at_max = at_max;
         self
     }
 
-    /// Sets the summariser that shortens old results before they are cleared, in place of the agent's model.
-    /// Implies [`Compaction::summarise_results`].
+    /// Sets the summariser that shortens old results before they are cleared. By default, the agent's model
+    /// does this. Implies [`Compaction::summarise_results`].
     pub fn result_summariser(self, summariser: impl ResultSummariser) -> Self {
         self.shared_result_summariser(Arc::new(summariser))
     }
 
-    /// The same, shared with others.
+    /// Like `result_summariser`, with a summariser that may be shared with other
+    /// agents.
     pub fn shared_result_summariser(mut self, summariser: Arc<dyn ResultSummariser>) -> Self {
         self.summariser = Some(summariser);
         self
     }
 
-    /// Ends a turn after a step that fulfils `condition`.
+    /// Ends a turn after a step that meets `condition`. May be called several times.
     pub fn stop_when(mut self, condition: StopCondition) -> Self {
         self.spec.stop_when.push(condition);
         self
     }
 
-    /// Sets how many results of a step must say that the turn should end. By default one.
+    /// Sets how many results of a step must signal the end of the turn before it ends. By default, one is
+    /// enough.
     pub fn stop_signals(mut self, stop_signals: StopSignals) -> Self {
         self.spec.stop_signals = stop_signals;
         self
@@ -257,26 +260,26 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets whether calls that only read begin while the model is still writing the answer that asks for
-    /// them: see [`AgentSpec::early_reads`]. By default they do not.
+    /// Sets whether calls that only read may begin while the model still writes the answer that asks for
+    /// them. By default, they do not. See [`AgentSpec::early_reads`].
     pub fn early_reads(mut self, early_reads: bool) -> Self {
         self.spec.early_reads = early_reads;
         self
     }
 
-    /// Stores what a front end needs to build this agent again in another process. It is stored with each
-    /// session.
+    /// Sets the data that a front end needs to build this agent again in another process. It is stored with
+    /// each session.
     pub fn source(mut self, source: Value) -> Self {
         self.source = Some(source);
         self
     }
 
-    /// Builds the agent, or says what is wrong with it.
+    /// Builds the agent. The error says what is wrong with it.
     pub fn build(self) -> Result<Agent, AgentError> {
         self.build_at(0)
     }
 
-    /// Builds an agent that lies this deep below the one that people speak to.
+    /// Builds an agent that is `depth` levels below the agent that people speak to.
     pub(super) fn build_at(mut self, depth: u32) -> Result<Agent, AgentError> {
         let name = self.spec.name.clone();
         let sub_agents = self.build_sub_agents(depth)?;

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use holdover_core::tool::{ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec};
 use serde_json::Value;
 
-/// A tool that is run by a client that follows the session. The engine asks the gate and parks; it never
+/// A tool that a client runs while it follows the session. The engine asks the gate and then parks; it never
 /// calls the tool.
 #[derive(Debug, Clone)]
 pub struct ClientTool {
@@ -13,7 +13,8 @@ pub struct ClientTool {
 }
 
 impl ClientTool {
-    /// A tool with this spec, run by a client whatever the spec says. Its calls conflict with nothing.
+    /// A tool with this spec. A client runs it, whatever the spec says. By default, its calls conflict with
+    /// nothing.
     pub fn new(spec: ToolSpec) -> Self {
         let spec = ToolSpec { runs_on: RunsOn::Client, ..spec };
         Self { spec, profile: ResourceProfile::Keys(Vec::new()) }

@@ -1,4 +1,4 @@
-//! An agent's rules for the custom state of its sessions, and their check.
+//! Sets and checks an agent's rules for the custom state of its sessions.
 
 use holdover_core::custom::{StateCheck, StateRules};
 
@@ -6,15 +6,15 @@ use super::AgentBuilder;
 use crate::error::AgentError;
 
 impl AgentBuilder {
-    /// Sets the rules for the [custom state](holdover_core::custom) of the agent's sessions, which its tools
-    /// change. The schema is checked here, whatever [`StateRules::check`] says.
+    /// Sets the rules for the [custom state](holdover_core::custom) of the agent's sessions. The agent's
+    /// tools change that state. If the rules have a schema, it replaces [`StateRules::check`].
     pub fn state(mut self, rules: StateRules) -> Self {
         self.spec.state = rules;
         self
     }
 }
 
-/// The rules with what holds a state against their schema, compiled once.
+/// Adds to the rules a check of a state against their schema, which is compiled once.
 pub(super) fn checked(agent: &str, mut rules: StateRules) -> Result<StateRules, AgentError> {
     let Some(schema) = &rules.schema else { return Ok(rules) };
     let validator = jsonschema::validator_for(schema).map_err(|error| AgentError::State {

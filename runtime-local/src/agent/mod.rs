@@ -31,7 +31,7 @@ use serde_json::Value;
 
 use crate::hooks::Hooks;
 
-/// An agent as the runtime runs it: the spec by which the core decides, and the code behind it.
+/// An agent as the runtime runs it: the spec that the core uses to decide, and the code.
 pub struct Agent {
     spec: Arc<AgentSpec>,
     version: Option<String>,
@@ -66,12 +66,12 @@ pub(crate) struct ToldToModel {
     pub(crate) max_output_tokens: u32,
 }
 
-/// The definition that is stored with each session: enough to build its agent again in another process.
+/// The definition that is stored with each session. A process can build the agent again from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     /// The spec by which the core decides.
     pub spec: AgentSpec,
-    /// Data that the front end needs to build the agent again; opaque to the engine.
+    /// Data that the front end needs to build the agent again. The engine does not read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Value>,
 }
@@ -84,7 +84,7 @@ impl Definition {
 }
 
 impl Agent {
-    /// Begins to build an agent called `name`.
+    /// Returns a builder for an agent called `name`.
     pub fn builder(name: impl Into<String>) -> AgentBuilder {
         AgentBuilder::new(name.into())
     }
@@ -99,7 +99,7 @@ impl Agent {
         self.sub_agents.values()
     }
 
-    /// Adds the labels by which a session of this agent is listed, unless `labels` say otherwise.
+    /// Adds the labels of the agent's name and version. Labels that are set already are kept.
     pub(crate) fn labelled(&self, labels: Labels) -> Labels {
         let mut own = vec![(Labels::AGENT, self.spec.name.as_str())];
         if !labels.0.contains_key(Labels::AGENT) {
@@ -125,8 +125,8 @@ impl Agent {
         self.version.as_deref()
     }
 
-    /// The queue under which the agent's sessions wait: its label, unless it was built with
-    /// [another](AgentBuilder::queue).
+    /// The queue under which the agent's sessions wait. It is the agent's label, unless
+    /// [another](AgentBuilder::queue) was set.
     pub fn queue(&self) -> &QueueLabel {
         &self.queue
     }
@@ -136,7 +136,8 @@ impl Agent {
         &self.definition
     }
 
-    /// The model that core names: 0 is its own. What a definition had that this agent has not is its own, too.
+    /// Returns the model with this number: 0 is the agent's own model, and 1 the first fallback. If this
+    /// agent has no fallback with this number, as a changed agent may, it is the agent's own model, too.
     pub(crate) fn model(&self, number: u32) -> &Arc<dyn Model> {
         let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         at.and_then(|at| self.fallback.get(at)).unwrap_or(&self.model)
@@ -146,7 +147,7 @@ impl Agent {
         self.tools.get(name)
     }
 
-    /// What the arguments of this tool are checked with, if they are the value that a turn owes.
+    /// Returns the validator for the arguments of this tool, if its calls return the value of a turn.
     pub(crate) fn output(&self, tool: &ToolName) -> Option<&Arc<Validator>> {
         self.output.as_ref().filter(|_| self.spec.is_output(tool.as_str()))
     }
@@ -155,7 +156,7 @@ impl Agent {
         &self.gate
     }
 
-    /// Who puts old results in short; none: its model.
+    /// Returns the summariser of old results. None: the agent's model does it.
     pub(crate) fn summariser(&self) -> Option<&Arc<dyn ResultSummariser>> {
         self.summariser.as_ref()
     }
@@ -164,7 +165,7 @@ impl Agent {
         &self.hooks
     }
 
-    /// The model that core names, in `mode`: number 0 is that of the mode.
+    /// Returns the model with this number in `mode`: 0 is the mode's own model, if it has one.
     pub(crate) fn model_in(&self, mode: Mode, number: u32) -> &Arc<dyn Model> {
         self.models.get(&mode).filter(|_| number == 0).unwrap_or_else(|| self.model(number))
     }

@@ -1,4 +1,4 @@
-//! The value that an agent's turns must return: its schema, derived from a type or given.
+//! The value that an agent's turns must return. Its schema is derived from a type or given.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::AgentBuilder;
 use crate::error::AgentError;
 
 impl AgentBuilder {
-    /// Every turn must return a value of this type: see [`output_schema`](Self::output_schema). The type must
-    /// be a struct, or the agent is not built.
+    /// Requires every turn to return a value of this type: see [`output_schema`](Self::output_schema). If the
+    /// type is not a struct, the agent cannot be built.
     ///
     /// [`RunHandle::output`](crate::RunHandle::output) returns the value.
     pub fn output<T: JsonSchema>(self) -> Self {
@@ -26,19 +26,19 @@ impl AgentBuilder {
         self.output_schema(Value::from(settings.into_generator().into_root_schema_for::<T>()))
     }
 
-    /// Every turn must return a value that fits this JSON Schema, which says `"type": "object"`. The model
-    /// gets an additional tool, called `finish`. A call of it with valid arguments ends the turn, and the
-    /// arguments are the value. If the model answers with a value that does not fit, or with words only, it
-    /// is corrected twice. Then the turn ends with the error `model.no_output`.
+    /// Requires every turn to return a value that fits this JSON Schema, which must have `"type": "object"`.
+    /// The model gets an additional tool, called `finish`. A call of it with valid arguments ends the turn,
+    /// and the arguments are the value. If the model answers with an invalid value, or with text only, it is
+    /// corrected twice. After that, the turn ends with the error `model.no_output`.
     ///
-    /// No gate is asked about that call, because it has no effect.
+    /// No gate is asked about this call, because it has no effect.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output = Some(schema);
         self
     }
 }
 
-/// What core is told of the value, and what values are checked with.
+/// Returns the spec of the value for core, and the validator for values.
 pub(super) fn prepare(
     agent: &str,
     schema: Value,
@@ -54,7 +54,7 @@ pub(super) fn prepare(
     Ok((spec, Arc::new(validator)))
 }
 
-/// The tool that a model is told of.
+/// Returns the tool that the model is told of.
 pub(super) fn told(output: &OutputSpec) -> ModelTool {
     ModelTool {
         name: output.tool.to_string(),

@@ -1,4 +1,4 @@
-//! Sub-agents: agents that an agent's model may give tasks to, each in a session of its own.
+//! Sub-agents: agents to which another agent's model may give tasks, each in a session of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,25 +17,26 @@ use serde_json::{Value, json};
 use super::{Agent, AgentBuilder};
 use crate::error::AgentError;
 
-/// How deep sub-agents may lie: an agent's own, theirs, and theirs again.
+/// The maximum depth of sub-agents: an agent's sub-agents, their sub-agents, and one more level.
 pub const SUB_AGENT_DEPTH_MAX: u32 = 3;
 
-/// The most steps of a child's turn, unless its sub-agent says otherwise.
+/// The default maximum number of steps of a child's turn.
 const STEPS_MAX: u32 = 10;
 
-/// The most output tokens of one model call of a child, unless its sub-agent says otherwise.
+/// The default maximum number of output tokens of one model call of a child.
 const OUTPUT_TOKENS_MAX: u32 = 8_000;
 
-/// An agent that another agent's model may give tasks to.
+/// An agent to which another agent's model may give tasks.
 ///
-/// Its model sees a tool of this name, whose calls take one task or several. Each task is done by a *child*: a
-/// session of its own with a transcript of its own. The call ends once the children have ended, or as many of them as
-/// it waits for, and its result is what they said last. While they work, the parent waits as it does for a person:
-/// nothing runs.
+/// The parent's model sees a tool with the sub-agent's name. A call of it gives one or several tasks. Each
+/// task is done by a *child*: a session of its own with a transcript of its own. The call waits for all
+/// children, or for the number of them that the model sets. Its result is the last text of each child. While
+/// the children work, the parent is suspended, as while it waits for a person: nothing of it runs.
 ///
-/// A child can do no more than its parent. It has the tools of the parent that are [named](Self::tools), its calls
-/// pass the parent's gate and its own, of which the stricter counts, and its turn ends once the parent's steps, tokens
-/// or money are used up, or its deadline has passed. Sub-agents of sub-agents lie at most [`SUB_AGENT_DEPTH_MAX`] deep.
+/// A child can do no more than its parent. It has only those tools of the parent that are
+/// [named](Self::tools). Its calls pass the parent's gate and its own, and the stricter verdict applies. Its
+/// turn ends when the parent's steps, tokens or money are used up, or when the deadline has passed.
+/// Sub-agents of sub-agents are at most [`SUB_AGENT_DEPTH_MAX`] deep.
 #[must_use]
 pub struct SubAgent {
     name: String,
@@ -47,7 +48,7 @@ pub struct SubAgent {
 }
 
 impl SubAgent {
-    /// A sub-agent called `name`. The description tells the parent's model what to give it to do.
+    /// A sub-agent called `name`. The description tells the parent's model which tasks to give it.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -72,50 +73,51 @@ impl SubAgent {
         self
     }
 
-    /// Sets the model, shared with others, instead of the parent's.
+    /// Sets the model, instead of the parent's. The model may be shared with other agents.
     pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
         self.builder = self.builder.shared_model(model);
         self
     }
 
-    /// Names tools of the parent that the sub-agent may use too.
+    /// Allows the sub-agent to use these tools of the parent, too.
     pub fn tools(mut self, names: impl IntoIterator<Item = ToolName>) -> Self {
         self.tools.extend(names);
         self
     }
 
-    /// Sets a gate. Each call passes the parent's gate too, and the stricter verdict counts.
+    /// Sets a gate. Each call also passes the parent's gate, and the stricter verdict applies.
     pub fn gate(mut self, gate: impl PolicyGate) -> Self {
         self.builder = self.builder.gate(gate);
         self
     }
 
-    /// Sets the limits of the turns of its children, instead of 10 steps and 8,000 output tokens for each model call. What the
-    /// parent has left limits them too.
+    /// Sets the limits of the children's turns. The default is 10 steps and 8,000 output tokens for each
+    /// model call. The steps, tokens and money that the parent has left are a limit, too.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.builder = self.builder.limits(limits);
         self
     }
 
-    /// The limits of the turns of its children unless others are [set](Self::limits).
+    /// The default limits of the children's turns, if no others are [set](Self::limits).
     pub fn limits_unless_set() -> Limits {
         Limits::default().max_steps(STEPS_MAX).max_output_tokens(OUTPUT_TOKENS_MAX)
     }
 
-    /// Sets the queue under which its children wait, instead of their agent's label. For programs that keep all their
-    /// agents in one queue: see [`AgentBuilder::queue`].
+    /// Sets the queue under which the children wait, instead of their agent's label. Use it in a program that
+    /// keeps all its agents in one queue: see [`AgentBuilder::queue`].
     pub fn queue(mut self, queue: QueueLabel) -> Self {
         self.builder = self.builder.queue(queue);
         self
     }
 
-    /// Sets how many tasks one call may give, from 1 to [`CHILDREN_MAX`]; 5 unless set.
+    /// Sets the maximum number of tasks of one call, from 1 to [`CHILDREN_MAX`]. The default is 5.
     pub fn fan_out_max(mut self, fan_out_max: u32) -> Self {
         self.rules.fan_out_max = fan_out_max;
         self
     }
 
-    /// Sets how long a call waits for its children, instead of the time that the parent's limits give to answers.
+    /// Sets how long a call waits for its children. The default is the time that the parent's limits allow
+    /// for answers.
     pub fn timeout(mut self, timeout: Bound) -> Self {
         self.timeout_ms = Some(timeout);
         self
@@ -151,7 +153,7 @@ impl SubAgent {
 }
 
 impl AgentBuilder {
-    /// Builds the sub-agents, and adds the tools by which the model gives them tasks.
+    /// Builds the sub-agents, and adds the tools with which the model gives them tasks.
     pub(super) fn build_sub_agents(
         &mut self,
         depth: u32,
@@ -171,13 +173,14 @@ impl AgentBuilder {
         Ok(built)
     }
 
-    /// A sub-agent that can do no more than this agent: with those of its tools that are named, behind the stricter of
-    /// both gates. What it does not say for itself is as for this agent.
+    /// Restricts a sub-agent to what this agent can do: it gets only the named tools, behind the stricter of
+    /// both gates. Settings that the sub-agent does not have are taken from this agent.
     fn bound(&self, mut child: Self, name: &ToolName, tools: &[ToolName]) -> Result<Self, AgentError> {
         child.spec.name = format!("{}>{name}", self.spec.name);
         child.version.clone_from(&self.version);
         for wanted in tools {
-            // A sub-agent is no tool that another could use: its children belong to this agent.
+            // A sub-agent's tool cannot be used by another sub-agent, because its children belong to this
+            // agent.
             let is_it = |spec: &ToolSpec| spec.name == *wanted && spec.runs_on != RunsOn::Child;
             let tool = self.tools.iter().find(|tool| is_it(tool.spec()));
             let tool = tool.ok_or_else(|| AgentError::UnknownTool {
@@ -215,7 +218,7 @@ impl AgentBuilder {
     }
 }
 
-/// The parts of a sub-agent, as the builder of its parent takes them.
+/// The parts of a sub-agent that the builder of its parent takes.
 struct Parts {
     spec: ToolSpec,
     builder: AgentBuilder,
@@ -250,7 +253,8 @@ fn parameters(most: u32) -> Value {
     })
 }
 
-/// The tool by which a model gives tasks to a sub-agent. The engine begins the children; it never calls the tool.
+/// The tool with which a model gives tasks to a sub-agent. The engine begins the children; it never calls the
+/// tool.
 struct SubAgentTool(ToolSpec);
 
 #[async_trait]

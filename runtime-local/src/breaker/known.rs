@@ -13,7 +13,8 @@ use tokio::time::Instant;
 use super::record::{Change, Missing, Record};
 use crate::host::Host;
 
-/// For how long what was read last is believed at most: a model call of another process may fail in between.
+/// The maximum age at which a read breaker is still used, because a call of another process may fail
+/// meanwhile.
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// No longer than half of the time after which whoever is held looks again, so that each look has something to learn.
@@ -21,7 +22,7 @@ fn believed(rules: &BreakerRules) -> Duration {
     BELIEVED.min(rules.open_for() / 2)
 }
 
-/// Breakers of so many models are remembered.
+/// The maximum number of models whose breakers are remembered.
 const MODELS_KEPT: usize = 256;
 
 /// A call that probes, by the instant by which its breaker knows it.
@@ -30,7 +31,8 @@ pub(super) struct Probe(Timestamp);
 
 type Shared = Arc<tokio::sync::Mutex<Known>>;
 
-/// The breakers of the models that this process asks, by what [`Model::circuit`](holdover_core::model::Model::circuit) says.
+/// The breakers of the models that this process asks, by their
+/// [`Model::circuit`](holdover_core::model::Model::circuit).
 #[derive(Default)]
 pub(crate) struct Breakers {
     known: Mutex<HashMap<String, Shared>>,

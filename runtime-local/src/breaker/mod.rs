@@ -21,9 +21,9 @@ use crate::agent::Agent;
 use crate::host::Host;
 
 impl Breakers {
-    /// What comes of `asking`, which asks `model`, behind the breaker that the agent sets: it is not begun
-    /// while the model is held, and the breaker hears how it ends, be it that nobody waits for it any longer. Dropped on
-    /// its way it says nothing of the model.
+    /// Runs `asking`, which asks `model`, behind the breaker that the agent sets, and returns its result.
+    /// While the model is held, `asking` does not begin. The breaker learns the result, even if nobody waits
+    /// for it any more. If `asking` is dropped, that says nothing about the model.
     pub(crate) async fn behind(
         &self,
         host: &Host,
@@ -51,8 +51,8 @@ impl Breakers {
         answered
     }
 
-    /// What comes of the probe, which renews its hold while it is out. A renewal that has begun is ended: broken off, it
-    /// would keep others from writing the breaker for a while.
+    /// Returns the result of the probe, and renews its hold while it is out. A renewal that has begun is
+    /// finished: if it were broken off, others could not write the breaker for a while.
     async fn while_probing<T>(
         &self,
         host: &Host,

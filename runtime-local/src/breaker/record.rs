@@ -1,6 +1,6 @@
-//! The record of a breaker. A store keeps nothing that belongs to no session, so the record is the state of a
-//! session of its own, which only breakers use. No worker runs that session: no worker reads its format, and
-//! nothing is ever delivered to it. It exists while its model fails, and is deleted when the model answers.
+//! The record of a breaker. A store only holds data of sessions, so the record is the state of a separate
+//! session that only breakers use. No worker reads its format, so no worker runs it, and nothing is ever
+//! delivered to it. It exists while its model fails, and is deleted when the model answers.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::host::{Host, draw_id};
 
-/// The tenant of the sessions in which breakers are kept. The session `breaker CIRCUIT` holds the breaker of
+/// The tenant of the sessions that hold circuit breakers. The session `breaker CIRCUIT` holds the breaker of
 /// the model with that [circuit](holdover_core::model::Model::circuit). To close a breaker by hand, delete
 /// its session.
 pub const BREAKER_TENANT: &str = "holdover";
@@ -27,16 +27,17 @@ pub const BREAKER_TENANT: &str = "holdover";
 /// The queue of these sessions. No worker serves it.
 pub const BREAKER_QUEUE: &str = "breaker";
 
-/// Newer than what any worker reads: else those that serve all queues would take up what a dead writer left.
+/// Newer than any format that a worker reads. Otherwise, workers that serve all queues would claim the
+/// session that a dead writer left.
 const FORMAT: StateFormat = StateFormat(u32::MAX);
 
-/// Who writes does so at once, or has died.
+/// The lease for one write. A writer that takes longer has died.
 const LEASE: Duration = Duration::from_secs(2);
 
-/// How often it is tried to write while others do.
+/// The maximum number of tries to write while others write.
 const TRIES_MAX: u32 = 20;
 
-/// Between two tries.
+/// The wait between two tries.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Its model may have so many characters in the label by which the session is listed.

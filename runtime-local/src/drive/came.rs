@@ -79,8 +79,8 @@ impl Came {
         ModelError { used: error.used.or(used), ..error }
     }
 
-    /// The text that had come, and what was used if the model was asked: whoever is no longer listened to has read the
-    /// request all the same.
+    /// Returns the text that had come, and the usage if the model was asked. A model that is no longer
+    /// listened to has still read the request.
     pub(super) fn take(&self) -> (String, Option<PartialUse>) {
         self.with(|came| (came.said.take().unwrap_or_default(), came.asked.then(|| came.used())))
     }

@@ -1,4 +1,4 @@
-//! Writes the model's text as it comes, in batches, off the critical path.
+//! Writes the model's text as it comes, in batches. The run does not wait for this.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -28,8 +28,8 @@ pub(super) enum Heard {
     Lost,
 }
 
-/// Tells when the store has what the model was shown. Before that no delta of its answer is written: they
-/// would void the deltas of the message before, which is only on its way.
+/// Tells when the store has the messages that the model was shown. Before that, no delta of its answer is
+/// written, because it would void the deltas of the message before, which is still on its way.
 pub(super) struct Written {
     message: MessageSeq,
     newest: watch::Receiver<MessageSeq>,
@@ -50,8 +50,8 @@ impl Written {
     }
 }
 
-/// The deltas of one model call on their way to the store. One batch is out at a time; what comes meanwhile
-/// waits and travels with the next.
+/// The deltas of one model call on their way to the store. One batch is out at a time. Deltas that come
+/// meanwhile wait for the next batch.
 pub(super) struct Deltas {
     store: Arc<dyn StateStore>,
     fence: Fence,
@@ -100,7 +100,7 @@ impl Deltas {
         }
     }
 
-    /// Takes a piece of the answer.
+    /// Adds a part of the answer.
     pub(super) fn push(&mut self, delta: Delta) {
         let Some(every) = self.every else { return };
         if self.waiting.is_empty() && self.due.is_none() {
@@ -178,7 +178,8 @@ impl Deltas {
         }
     }
 
-    /// Deltas are provisional: without them a reader waits for the message.
+    /// Writes no more deltas. This is no error, because deltas are provisional: without them, a reader waits
+    /// for the message.
     fn give_up(&mut self, why: &dyn std::fmt::Display) {
         tracing::warn!(run = %self.fence, stream = self.stream, %why, "no more deltas are written");
         self.every = None;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Driver;
 
-/// What comes back from something that was out.
+/// The result of an action that was out.
 pub(super) enum Done {
     /// An answer for core.
     Reply(Reply),
@@ -56,9 +56,9 @@ pub(super) enum Done {
         /// Whether something came, or it cannot be told.
         changed: bool,
     },
-    /// The lease had ended when a call was about to be sent, or nothing starts any more: it was not.
+    /// A call was not sent, because the lease had ended or nothing starts any more.
     CallHeld(CallOut),
-    /// The lease is lost, or it cannot be told.
+    /// The lease is lost, or it is not known whether it is.
     LeaseLost,
 }
 

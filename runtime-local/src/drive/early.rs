@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::Driver;
 
-/// What a call came back with, and how long it was out. None: the lease had ended, or nothing starts any more, and it did not
-/// act.
+/// The result of a call, and how long it was out. None: the call did not act, because the lease had ended or
+/// nothing starts any more.
 pub(super) type Brought = Option<(Result<ToolReturn, ToolError>, Duration)>;
 
 /// The calls that were begun early.
@@ -127,8 +127,8 @@ impl Early {
         }
     }
 
-    /// When nothing is left of those that were dropped by now: what is sent next may have the id of one, or touch what it
-    /// touched. They go on only while they are [polled](Self::go_on).
+    /// Waits until all calls that were dropped so far are gone, because the next call may have the id of one,
+    /// or touch the same resources. They go on only while they are [polled](Self::go_on).
     pub(super) fn are_put_away(&self) -> impl Future<Output = ()> + Send + 'static {
         let (mut left, newest) = (self.left.subscribe(), self.newest);
         async move {

@@ -55,11 +55,11 @@ use crate::host::Claimed;
 use crate::observer::RunObserver;
 use crate::outage::{Outages, Patience};
 
-/// What a claim is for.
+/// The purpose of a claim.
 pub(crate) enum Plan {
     /// To run the session with its agent.
     Run(Arc<Agent>),
-    /// The same, because somebody asked for it to go on.
+    /// To run the session with its agent, because somebody asked it to go on.
     Resume(Arc<Agent>),
     /// To end the turn of a session whose run panicked.
     Fail(Arc<Agent>, ErrorInfo),
@@ -100,7 +100,7 @@ pub(crate) fn run(
     }
 }
 
-/// A run that panics is followed, under the same claim, by one that ends the turn with the error.
+/// If a run panics, a second run under the same claim ends the turn with the error.
 async fn run_or_fail(
     cx: RunContext,
     claimed: Claimed,
@@ -171,7 +171,8 @@ async fn one_run(
     Ok(outcome)
 }
 
-/// Begins a run. A session that nothing here decodes is not begun: what was written would be plain.
+/// Begins a run. A session that nothing here can decode is not begun, because its data would be written
+/// unencoded.
 fn start(
     claim: Claim,
     plan: Plan,
@@ -238,7 +239,7 @@ impl Driver {
         self.cx.host.options().observer.as_deref()
     }
 
-    /// How long the store is waited for.
+    /// How long the run waits for the store.
     fn patience(&self) -> Patience {
         Patience { lease: self.lease.clone(), outages: self.outages.clone() }
     }
@@ -248,7 +249,7 @@ impl Driver {
             self.tell_moves();
             let action = self.steps.next_action();
             if let Action::Exit(outcome) = action {
-                // What another run owns now is left to it at once.
+                // If another run owns the session now, this run leaves it at once.
                 if outcome != RunOutcome::Lost {
                     self.end_early().await;
                 }
@@ -265,7 +266,7 @@ impl Driver {
         }
     }
 
-    /// Waits for whatever comes first: an answer, the instant, the next renewal, a hint.
+    /// Waits for the first of these: an answer, the instant, the next renewal, a hint.
     async fn wait(&mut self, until: Option<Timestamp>) {
         let instant = until.map(|until| self.clock.instant(until));
         let (renew_at, look_at) = (self.renewal.due(), self.renewal.look_due());
@@ -314,7 +315,7 @@ impl Driver {
             *last = receipt.last_message.max(*last);
             later
         });
-        // The answer to a repeat is the first one, and old.
+        // The answer to a repeat is the first answer, which may be old.
         if !repeated {
             self.clock = StoreClock::heard(asked, receipt.now);
             self.cx.host.hear(receipt.now);
@@ -322,7 +323,7 @@ impl Driver {
     }
 }
 
-/// Never, if there is no instant.
+/// Waits until the instant. Without one, waits for ever.
 async fn at(instant: Option<Instant>) {
     match instant {
         Some(instant) => sleep_until(instant).await,

@@ -57,8 +57,8 @@ impl Phase {
 }
 
 impl Sending {
-    /// [All three phases](Self::through) once nothing is in the way any more, and how long they took. What is told to stop
-    /// before is not sent.
+    /// Waits until `way_is_free`, performs [all three phases](Self::through), and returns how long they took.
+    /// A call that is told to stop before that is not sent.
     pub(super) async fn timed_after(mut self, way_is_free: impl Future<Output = ()>) -> Brought {
         tokio::select! {
             biased;

@@ -17,13 +17,14 @@ use crate::hint::Hint;
 use crate::host::Backoff;
 use crate::outage::Waiting;
 
-/// A run renews at least this often while anything is out.
+/// The maximum time between two renewals while anything is out.
 const RENEW_MAX: Duration = Duration::from_secs(5);
 
-/// A hint this soon after a write of our own most likely tells of that write, whose answer brought the news.
+/// A hint that comes this soon after a write of this run most likely reports that write, whose answer brought
+/// the news.
 const OWN_ECHO: Duration = Duration::from_millis(100);
 
-/// So late is such a hint followed.
+/// The delay before such a hint is followed.
 const ECHO_DELAY: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Clone, Copy)]
@@ -32,12 +33,12 @@ struct Look {
     at: Instant,
 }
 
-/// When the lease is renewed next, and what was heard last.
+/// The instant of the next renewal, and the last news.
 pub(super) struct Renewal {
     every: Duration,
     next: Instant,
     out: bool,
-    /// When the store is looked at because of a hint, and when that was heard.
+    /// The instant of the next look at the store because of a hint, and the instant of the hint.
     look: Option<Look>,
     last_write: Option<Instant>,
     news: Option<(holdover_core::ids::InboxSeq, bool)>,
@@ -64,7 +65,7 @@ impl Renewal {
         }
     }
 
-    /// When to renew; never while a renewal is out.
+    /// Returns when to renew. None while a renewal is out.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.out).then_some(self.next)
     }
@@ -81,7 +82,7 @@ impl Renewal {
         }
     }
 
-    /// True when something may have changed, false when the time was over.
+    /// Returns true if something may have changed, and false if the time was over.
     pub(super) async fn hint(&mut self) -> bool {
         match &mut self.hint {
             Some(hint) => hint.heard().await,
@@ -94,8 +95,8 @@ impl Renewal {
         self.look.map(|look| look.at)
     }
 
-    /// Something may have changed: look soon. Most hints tell of our own writes, and a look, unlike a
-    /// renewal, writes nothing.
+    /// Notes that something may have changed, and looks soon. Most hints come from this run's own writes. A
+    /// look, unlike a renewal, writes nothing.
     pub(super) fn hinted(&mut self, changed: bool, writing: bool) {
         self.hint = None;
         if !changed {

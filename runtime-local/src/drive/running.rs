@@ -27,7 +27,8 @@ pub(super) struct Running {
     pub(super) fence: Fence,
     pub(super) stream: u32,
     pub(super) places: Places,
-    /// In a stream of their own, calls are shown once the store has the message that asks for them: it ends the stream before.
+    /// Calls in a stream of their own are shown only once the store has the message that asks for them,
+    /// because that message ends the stream before.
     pub(super) asked: Option<Written>,
     pub(super) delta: Delta,
     pub(super) after: Duration,

@@ -99,8 +99,8 @@ impl Driver {
     }
 }
 
-/// The model's word for a request, as hooks leave both. What a hook keeps from the model must not reach it in a request
-/// for a summary.
+/// Asks the model for a summary. Hooks see the request and the answer, because content that a hook keeps from
+/// the model must not reach it in a request for a summary.
 async fn ask(
     cx: &RunContext,
     agent: &Agent,

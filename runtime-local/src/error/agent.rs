@@ -6,12 +6,12 @@ use holdover_core::ids::{InvalidId, ToolName};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AgentError {
-    /// Name and version make no valid queue label.
+    /// The name and version are not a valid queue label, or the name of a sub-agent is not a valid tool name.
     #[error("agent {agent:?}: name and version: {source}")]
     Name {
         /// The agent.
         agent: String,
-        /// Why they do not.
+        /// Why it is not valid.
         source: InvalidId,
     },
     /// The agent has no model.
@@ -28,24 +28,25 @@ pub enum AgentError {
         /// The name.
         tool: ToolName,
     },
-    /// A tool is named that the agent does not have, as one for people only or as one that ends a turn.
+    /// A setting names a tool that the agent does not have: as a tool for people only, as a tool that ends a
+    /// turn, or as a tool of the parent that a sub-agent may use.
     #[error("agent {agent:?}: {field}: there is no tool {tool}")]
     UnknownTool {
         /// The agent.
         agent: String,
-        /// The field that names it.
+        /// The field that names the tool.
         field: &'static str,
         /// The name.
         tool: ToolName,
     },
-    /// A sub-agent lies too deep below the agent that people speak to.
+    /// A sub-agent is too many levels below the agent that people speak to.
     #[error("agent {agent:?}: sub_agent {sub_agent}: lies deeper than {depth_max}")]
     TooDeep {
         /// The agent.
         agent: String,
         /// The name of its sub-agent.
         sub_agent: ToolName,
-        /// How deep one may lie.
+        /// The maximum depth.
         depth_max: u32,
     },
     /// Two hooks have the same name.
@@ -56,7 +57,8 @@ pub enum AgentError {
         /// The name.
         hook: String,
     },
-    /// A hook would withhold results of a client tool. It cannot, because a client's answer passes no hook.
+    /// A hook could withhold results of a client tool. This is not possible, because a client's answer passes
+    /// no hook.
     #[error(
         "agent {agent:?}: hook {hook}: it may withhold results of {tool}, which a client runs; it must not concern it"
     )]
@@ -68,7 +70,7 @@ pub enum AgentError {
         /// The tool.
         tool: ToolName,
     },
-    /// The schema of a tool's arguments is no JSON Schema.
+    /// The schema of a tool's arguments is not a valid JSON Schema.
     #[error("agent {agent:?}: tool {tool}: parameters: {detail}")]
     Schema {
         /// The agent.
@@ -78,7 +80,8 @@ pub enum AgentError {
         /// Why the schema is refused.
         detail: String,
     },
-    /// The schema of the value that the agent's turns owe is no JSON Schema, or not one of an object.
+    /// The schema of the value that the agent's turns must return is not valid: it is no JSON Schema, is not
+    /// one of an object, or cannot be offered beside the agent's tools.
     #[error("agent {agent:?}: output: {detail}")]
     Output {
         /// The agent.
@@ -86,7 +89,7 @@ pub enum AgentError {
         /// Why the schema is refused.
         detail: String,
     },
-    /// The schema of the custom state is no JSON Schema.
+    /// The schema of the custom state is not a valid JSON Schema.
     #[error("agent {agent:?}: state.schema: {detail}")]
     State {
         /// The agent.
@@ -94,22 +97,22 @@ pub enum AgentError {
         /// Why the schema is refused.
         detail: String,
     },
-    /// With this number nothing would happen, or the setting could never take effect.
+    /// A setting is out of its bounds: with it, nothing would happen, or it could never take effect.
     #[error("agent {agent:?}: {field}: {why}")]
     Bound {
         /// The agent.
         agent: String,
-        /// The field of the number.
+        /// The field of the setting.
         field: String,
         /// Why it is refused.
         why: String,
     },
-    /// Something would be retried too often, or too late.
+    /// The rules for retries would retry too often or too late.
     #[error("agent {agent:?}: retries.{detail}")]
     Retries {
         /// The agent.
         agent: String,
-        /// The list of waits, and what is wrong with it.
+        /// The list of waits, and why it is refused.
         detail: String,
     },
     /// The definition cannot be written as JSON.

@@ -5,23 +5,23 @@ use holdover_core::store::StoreErrorKind;
 
 use super::RuntimeError;
 
-/// The kind of an error: a small closed set, for a front end that must answer something.
+/// The kind of an error. A front end can use it to choose its answer, such as an HTTP status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuntimeErrorKind {
     /// The named thing does not exist.
     NotFound,
-    /// The named thing existed and was deleted.
+    /// The named thing belongs to a deleted session, or to another session.
     Gone,
-    /// The named thing exists, but its state does not allow the request, or somebody was faster.
+    /// The named thing exists, but its state does not allow the request, or somebody else was faster.
     Conflict,
-    /// The given value has no meaning.
+    /// The given value is not valid.
     Invalid,
     /// The given value is larger than the store or the engine accepts.
     TooLarge,
     /// The same request may succeed later.
     Unavailable,
-    /// A fault of the program, its settings, or its store. The caller cannot help it.
+    /// A fault of the program, its settings, or its store. The caller cannot fix it.
     Fault,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of the runtime for its callers. Each fits one line and names the session, call or field.
+//! Errors of the runtime for its callers. Each error is one line and names the session, call or field.
 
 mod agent;
 mod kind;
@@ -28,7 +28,7 @@ pub enum RuntimeError {
         /// The session.
         key: SessionKey,
     },
-    /// The session is aborted, for ever.
+    /// The session was aborted for ever.
     #[error("session {key}: it is aborted")]
     Aborted {
         /// The session.
@@ -46,7 +46,7 @@ pub enum RuntimeError {
         /// When the lease of that run ends.
         lease_ends: Timestamp,
     },
-    /// The message is meant for a session at rest, but the session's turn runs, is parked, or is about to
+    /// The message is only for a session at rest, but a turn of the session runs, is parked, or is about to
     /// begin. Nothing was stored.
     #[error("session {key}: it is {} and busy, so the message is rejected", phrases::status(*status))]
     Busy {
@@ -55,7 +55,7 @@ pub enum RuntimeError {
         /// The status of the session.
         status: SessionStatus,
     },
-    /// No such message waits in the session: it was taken, withdrawn, or never there.
+    /// There is no such waiting message in the session: it was taken, was withdrawn, or never existed.
     #[error("session {key}: no message {item} waits to be taken")]
     NotQueued {
         /// The session.
@@ -63,7 +63,7 @@ pub enum RuntimeError {
         /// The place in the session's inbox.
         item: InboxSeq,
     },
-    /// No such call of the session is open: it has ended, is not durable yet, or was never asked for.
+    /// There is no such open call in the session: it has ended, is not durable yet, or never existed.
     #[error("session {key}: call {call}: it is not open")]
     NotOpen {
         /// The session.
@@ -89,8 +89,8 @@ pub enum RuntimeError {
         /// The key.
         item: ItemKey,
     },
-    /// The message was to be the first of its session, but the session exists and began with another. Nothing
-    /// was stored.
+    /// The message was sent as the first of its session, but the session exists and began with another
+    /// message. Nothing was stored.
     #[error(
         "session {key}: it exists already and began with another message; choose another session id, or send the \
          message without `first` to go on with this session"
@@ -99,14 +99,14 @@ pub enum RuntimeError {
         /// The session.
         key: SessionKey,
     },
-    /// The session belongs to another agent than the one that was asked for.
+    /// The session belongs to another agent than the requested one.
     #[error("session {key}: it belongs to agent {found}, not to {asked}")]
     OtherAgent {
         /// The session.
         key: SessionKey,
         /// The queue label of its agent.
         found: QueueLabel,
-        /// The queue label of the agent that was asked for.
+        /// The queue label of the requested agent.
         asked: QueueLabel,
     },
     /// The agent of the session cannot be found in this process.
@@ -119,8 +119,8 @@ pub enum RuntimeError {
         /// Why the agent was not found.
         why: ErrorInfo,
     },
-    /// Nobody in this program serves the agent of the new session. The session would wait for ever, or for
-    /// another program.
+    /// Nobody in this program serves the agent of the new session. The session would wait for another
+    /// program, perhaps for ever.
     #[error(
         "session {key}: agent {queue} is served by nobody here: {why} (add it to the runtime's agents, or say \
          Execute::served_elsewhere if another program has it)"
@@ -145,20 +145,20 @@ pub enum RuntimeError {
         tool: ToolName,
         /// The store.
         backend: String,
-        /// The worst fault that the store's commits survive.
+        /// The most severe fault that the store's commits survive.
         survives: CommitSurvives,
     },
-    /// The session is in a state from which it cannot be resumed.
+    /// The status of the session does not allow this signal.
     #[error("session {key}: it is {}, so it does not take {signal:?}", phrases::status(*status))]
     NotResumable {
         /// The session.
         key: SessionKey,
         /// The status of the session.
         status: SessionStatus,
-        /// The signal that was asked for.
+        /// The requested signal.
         signal: SignalBody,
     },
-    /// A session of that name exists already. It was not touched.
+    /// A session with this id exists already. It was not changed.
     #[error("session {key}: it exists already and is {}; choose another session id", phrases::status(*status))]
     Exists {
         /// The session.
@@ -166,15 +166,15 @@ pub enum RuntimeError {
         /// The status of the session.
         status: SessionStatus,
     },
-    /// The session has no such checkpoint, or none at all.
+    /// The session does not have the requested checkpoint, or has no checkpoints.
     #[error("session {key}: there is no checkpoint{}", at.map(|at| format!(" {at}")).unwrap_or_default())]
     NoCheckpoint {
         /// The session.
         key: SessionKey,
-        /// The checkpoint that was asked for; the newest if none.
+        /// The requested checkpoint. None: the newest.
         at: Option<CheckpointId>,
     },
-    /// The session cannot be handed over for this goal. Nothing was made.
+    /// The session cannot be handed over for this goal. No session was created.
     #[error("session {key}: {why}")]
     Goal {
         /// The session.
@@ -212,10 +212,10 @@ pub enum RuntimeError {
         what: &'static str,
         /// The length of that part.
         bytes: usize,
-        /// The longest length.
+        /// The maximum length.
         bytes_max: usize,
     },
-    /// Others must decide on the pending call. It waits as before.
+    /// Other people must decide on the pending call. It waits as before.
     #[error(
         "session {key}: pending call {pending}: {} may not decide on it{}",
         by.as_deref().unwrap_or("somebody without a name"),
@@ -228,11 +228,11 @@ pub enum RuntimeError {
         pending: PendingId,
         /// The person who wanted to decide.
         by: Option<String>,
-        /// The people who may decide now; empty: anyone with a name.
+        /// The people who may decide now. Empty: anyone who gives a name.
         may: Vec<String>,
     },
-    /// The decision could not be carried out as given: the edited arguments do not fit the tool's schema, the
-    /// policy denies them, or a standing approval could never apply. Nothing was delivered, and the call
+    /// The decision cannot be carried out as given: the edited arguments do not fit the tool's schema, the
+    /// policy denies them, or the standing approval could never apply. Nothing was delivered, and the call
     /// waits as before.
     #[error("session {key}: call {call}: {why}")]
     Unfit {
@@ -242,10 +242,10 @@ pub enum RuntimeError {
         pending: PendingId,
         /// The call to which the pending call belongs.
         call: CallId,
-        /// Why, in one line.
+        /// The reason, in one line.
         why: String,
     },
-    /// The pending call has all the answers it needs: somebody was faster.
+    /// The pending call has all the answers that it needs already.
     #[error("session {key}: pending call {pending}: it was answered before")]
     AlreadyAnswered {
         /// The session.
@@ -261,7 +261,7 @@ pub enum RuntimeError {
         /// The pending call.
         pending: PendingId,
     },
-    /// The session never asked under this id, in its present life.
+    /// The session has opened no pending call with this id in its present incarnation.
     #[error("session {key}: pending call {pending}: there is no such pending call")]
     NotAsked {
         /// The session.
@@ -295,8 +295,8 @@ pub enum RuntimeError {
         /// The number of tries.
         tries: u32,
     },
-    /// The cursor belongs to no present life of this session. It belongs to another session, or to one of
-    /// this name that was deleted, perhaps while its events were followed.
+    /// The cursor does not belong to the session's present incarnation. It belongs to another session, or to
+    /// a deleted session with the same id. The session may have been deleted while its events were followed.
     #[error(
         "session {key}: events: the cursor belongs to another session, or to a deleted session of this name"
     )]
@@ -304,7 +304,7 @@ pub enum RuntimeError {
         /// The session.
         key: SessionKey,
     },
-    /// The stored data is not what this version writes.
+    /// This version cannot read the stored data.
     #[error("session {key}: {what}: {detail}")]
     Unreadable {
         /// The session.
@@ -317,15 +317,15 @@ pub enum RuntimeError {
     /// The core cannot start a run of the session.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The run failed by a fault of the engine. Another run will take the session over.
+    /// The run panicked because of a fault of the engine. Another run takes the session over.
     #[error("session {key}: the run panicked: {detail}")]
     Panicked {
         /// The session.
         key: SessionKey,
-        /// The words of the panic.
+        /// The message of the panic.
         detail: String,
     },
-    /// A text that cannot be an id.
+    /// A text is not a valid id.
     #[error("{0}")]
     Id(#[from] InvalidId),
     /// The store failed.
@@ -334,7 +334,7 @@ pub enum RuntimeError {
 }
 
 impl RuntimeError {
-    /// A turn that came to `outcome` has no answer.
+    /// Returns the error for a turn whose outcome is not an answer.
     pub(crate) fn unanswered(key: &SessionKey, outcome: &RunOutcome) -> Self {
         let (step, error) = match outcome {
             RunOutcome::Ended(ending) => (ending.step, ending.error.clone()),

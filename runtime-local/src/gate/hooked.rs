@@ -14,20 +14,20 @@ use holdover_core::tool::ToolOutput;
 use crate::agent::Agent;
 use crate::hooks::{Failed, Hooked};
 
-/// What hooks made of a call that the gate is yet to rule on.
+/// A call after the hooks have seen it, before the gate decides.
 pub(crate) struct Passed {
-    /// The call, as it would run.
+    /// The call as it would run.
     pub(crate) question: GateQuestion,
     /// The last hook that rewrote it.
     rewritten_by: Option<String>,
-    /// What a person is told whom a hook asks for.
+    /// The text for the person whose approval a hook requires.
     held: Option<Option<String>>,
-    /// What a hook answers in its place.
+    /// The result that a hook gives in place of the call.
     answer: Option<ToolOutput>,
 }
 
 impl Passed {
-    /// Puts a call before the hooks; its arguments fit the schema. An error: it goes no further.
+    /// Shows a call whose arguments fit to the hooks. After an error, the call goes no further.
     pub(super) async fn of(agent: &Arc<Agent>, question: GateQuestion) -> Result<Self, Ruling> {
         let tool = question.tool.clone();
         let mut passed = Self { question, rewritten_by: None, held: None, answer: None };
@@ -60,7 +60,7 @@ impl Passed {
         denied.map_or(Ok(passed), Err)
     }
 
-    /// Puts the children that a call begins before the hooks. Returns the denial, if one denies it.
+    /// Shows the children that a call begins to the hooks. Returns the denial if a hook denies one.
     async fn of_sub_agent(
         &mut self,
         agent: &Arc<Agent>,
@@ -87,7 +87,7 @@ impl Passed {
                 BeforeSubAgent::Allow => {}
                 BeforeSubAgent::Deny { reason } => denied = denied.or(Some(deny(hooked, reason))),
                 BeforeSubAgent::Rewrite { tasks: instead } => {
-                    // No more outcomes can be waited for than there are tasks left.
+                    // The call cannot wait for more outcomes than there are tasks left.
                     let count = u32::try_from(instead.len()).unwrap_or(u32::MAX);
                     let first = tasks.first.map(|first| first.min(count));
                     let instead = Tasks { tasks: instead, first, ..tasks };
@@ -101,7 +101,7 @@ impl Passed {
         Ok(denied)
     }
 
-    /// The rewritten bytes are checked at once: the hooks that follow are asked about arguments that fit.
+    /// Checks rewritten arguments at once, so that later hooks are asked about arguments that fit.
     async fn rewrite(
         &mut self,
         agent: &Arc<Agent>,
@@ -113,7 +113,7 @@ impl Passed {
             return Ok(());
         }
         let digest = Digest::of(arguments.as_bytes());
-        // What a person approved were other bytes.
+        // An earlier approval was for other arguments.
         let rewritten = GateQuestion { arguments, digest, approved: false, ..self.question.clone() };
         match super::fits(agent, &rewritten).await {
             Ok(()) => {
@@ -137,7 +137,7 @@ impl Passed {
         }
     }
 
-    /// What the gate's word on it comes to.
+    /// Combines the gate's ruling with that of the hooks.
     pub(crate) fn ruled(self, ruling: Ruling) -> Ruling {
         let held = self.held.filter(|_| !self.question.approved);
         let ruling = match (ruling, held) {

@@ -1,9 +1,8 @@
-//! The one chokepoint that decides whether a call may run. Every call from every path passes it before it
-//! runs.
+//! The only place that decides whether a call may run. Every call from every path passes it before it runs.
 //!
 //! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. If
-//! the tool itself asks for an approval, the stricter of the tool and the policy counts. If either of them is
-//! silent for five seconds, fails or panics, that is a denial (INV-20).
+//! the tool itself asks for an approval, the stricter of the tool and the policy counts. If one of them is
+//! silent for five seconds, fails or panics, the call is denied (INV-20).
 
 mod hooked;
 
@@ -24,7 +23,7 @@ use crate::agent::{Agent, EquippedTool};
 use crate::arguments::parse_arguments;
 use crate::guard::guarded;
 
-/// Rules on every question, side by side.
+/// Decides on all questions concurrently.
 pub(crate) async fn consult(agent: Arc<Agent>, questions: Vec<GateQuestion>) -> Vec<(CallId, Ruling)> {
     join_all(questions.into_iter().map(|question| {
         let agent = Arc::clone(&agent);
@@ -33,9 +32,9 @@ pub(crate) async fn consult(agent: Arc<Agent>, questions: Vec<GateQuestion>) -> 
     .await
 }
 
-/// The hooks of the agent see a call before its gate does, and the gate sees it as they leave it.
+/// Asks the agent's hooks and then its gate. The gate sees the call as the hooks leave it.
 async fn hooked(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
-    // What gives the value of a turn acts on nothing: no hook and no gate is asked.
+    // The call that returns the value of a turn has no effect, so no hook and no gate is asked.
     if let Some(schema) = agent.output(&question.tool).cloned() {
         return bounded(async move {
             match read_fitting(&schema, &question.arguments) {
@@ -60,7 +59,7 @@ async fn hooked(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
     }
 }
 
-/// Whether the arguments fit, as far as the schema goes.
+/// Checks the arguments against the schema.
 pub(crate) async fn fits(agent: &Arc<Agent>, question: &GateQuestion) -> Result<(), Ruling> {
     let (agent, question) = (Arc::clone(agent), question.clone());
     let looked = async move {
@@ -70,8 +69,9 @@ pub(crate) async fn fits(agent: &Arc<Agent>, question: &GateQuestion) -> Result<
     if matches!(ruling, Ruling::Allow { .. }) { Ok(()) } else { Err(ruling) }
 }
 
-/// What a call touches of which it is certain now that it would be allowed as it stands: it fits, no hook would see it
-/// first, its tool asks for no approval, and the gate can tell without asking anybody.
+/// Returns the resources of a call that is certain to be allowed as it is: it fits, no hook would see it
+/// first, its tool asks for no approval, and the gate can decide without asking anybody. None if this is not
+/// certain.
 pub(crate) async fn foresee(agent: Arc<Agent>, question: GateQuestion) -> Option<ResourceProfile> {
     if agent.hooks().concern_calls_of(&question.tool) {
         return None;
@@ -89,8 +89,8 @@ pub(crate) async fn foresee(agent: Arc<Agent>, question: GateQuestion) -> Option
     if let Ruling::Allow { profile } = ruling { Some(profile) } else { None }
 }
 
-/// Why it is certain now that a call would be denied as it stands: no hook would see it first, and the gate can tell
-/// without asking anybody.
+/// Returns the reason why a call is certain to be denied as it is: no hook would see it first, and the gate
+/// can decide without asking anybody. None if this is not certain.
 pub(crate) async fn foreseen_denial(agent: Arc<Agent>, question: GateQuestion) -> Option<String> {
     if agent.hooks().concern_calls_of(&question.tool) {
         return None;
@@ -108,11 +108,11 @@ pub(crate) async fn foreseen_denial(agent: Arc<Agent>, question: GateQuestion) -
     Some(format!("the policy denies it: {reason}{rule}"))
 }
 
-/// A ruling by code that may hang or panic: its silence is a denial.
+/// Returns the ruling of code that may hang or panic. If it is silent, the call is denied.
 async fn bounded(asked: impl Future<Output = Ruling> + Send + 'static) -> Ruling {
     let began = Instant::now();
     match timeout(GATE_TIMEOUT, guarded(asked)).await {
-        // A gate that held its thread is heard late, and its word counts no more.
+        // A gate that blocked its thread answers late, and a late answer does not count.
         Ok(_) if began.elapsed() > GATE_TIMEOUT => {
             unavailable(format!("it answered after more than {} s", GATE_TIMEOUT.as_secs()))
         }
@@ -141,14 +141,14 @@ async fn rule(agent: Arc<Agent>, question: GateQuestion) -> Ruling {
     }
 }
 
-/// What a tool says of a call whose arguments fit.
+/// The tool's information about a call whose arguments fit.
 struct Seen {
     profile: ResourceProfile,
-    /// Why people must approve it, whatever the gate says.
+    /// The reason why people must approve the call, even if the gate allows it.
     asks: Option<String>,
 }
 
-/// What the tool says of a call, or why its arguments do not fit.
+/// Returns the tool's information about a call, or the refusal of its arguments.
 fn look(agent: &Agent, question: &GateQuestion) -> Result<Seen, Ruling> {
     let Some(EquippedTool { tool, schema }) = agent.tool(&question.tool) else {
         return Err(Ruling::Invalid { detail: format!("there is no tool {}", question.tool) });
@@ -157,8 +157,8 @@ fn look(agent: &Agent, question: &GateQuestion) -> Result<Seen, Ruling> {
     Ok(Seen { profile: tool.profile(&arguments), asks: tool.needs_approval(&arguments) })
 }
 
-/// Whether a tool with these parameters takes these arguments, or why not. A schema that is none refuses nothing: whoever
-/// knows the agent judges by it.
+/// Checks whether a tool with these parameters accepts these arguments. The error says why not. An invalid
+/// schema refuses nothing here: a process that has the agent decides.
 pub(crate) fn fit(parameters: &Value, arguments: &str) -> Result<(), String> {
     match jsonschema::validator_for(parameters) {
         Ok(schema) => read_fitting(&schema, arguments).map(drop),
@@ -166,7 +166,7 @@ pub(crate) fn fit(parameters: &Value, arguments: &str) -> Result<(), String> {
     }
 }
 
-/// The arguments, or why they do not fit.
+/// Returns the arguments, or the reason why they do not fit.
 fn read_fitting(schema: &Validator, arguments: &str) -> Result<Value, String> {
     let arguments = parse_arguments(arguments)?;
     match schema.validate(&arguments) {

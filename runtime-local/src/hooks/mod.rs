@@ -1,7 +1,8 @@
-//! The hooks of an agent: asked in order, each with a time limit, each with its own rule for a failure.
+//! The hooks of an agent. They are asked in order. Each has its own time limit, and its own rule for a
+//! failure.
 //!
-//! A hook's settings are read once, when the agent is built. From then on its code runs only in tasks of its
-//! own.
+//! The settings of a hook are read once, when the agent is built. From then on, its code runs only in tasks
+//! of its own.
 
 mod model;
 mod moves;
@@ -25,7 +26,7 @@ use crate::guard::guarded;
 #[derive(Clone, Default)]
 pub(crate) struct Hooks(Arc<[Hooked]>);
 
-/// A hook, and what it says of itself.
+/// A hook with its settings.
 #[derive(Clone)]
 pub(crate) struct Hooked {
     pub(crate) hook: Arc<dyn Hook>,
@@ -37,12 +38,12 @@ pub(crate) struct Hooked {
     tools: BTreeSet<ToolName>,
 }
 
-/// A hook failed where nothing goes on then.
+/// The failure of a hook at a point where a failure stops what follows.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
-    /// Which, and how: in words of the engine.
+    /// Which hook failed and how, in the engine's words.
     pub(crate) what: String,
-    /// What the hook itself says of it.
+    /// The hook's own error text.
     pub(crate) detail: Option<String>,
 }
 
@@ -56,7 +57,7 @@ impl std::fmt::Display for Failed {
 }
 
 impl Hooks {
-    /// Puts the hooks of `agent`, which has these tools, in order.
+    /// Sorts the hooks of `agent`, which has these tools, by priority and name.
     pub(crate) fn new(
         agent: &str,
         hooks: Vec<Arc<dyn Hook>>,
@@ -79,19 +80,19 @@ impl Hooks {
         Ok(Self(hooked.into()))
     }
 
-    /// At which points any of them is asked.
+    /// Returns the points at which at least one hook is asked.
     pub(crate) fn points(&self) -> BTreeSet<HookPoint> {
         self.0.iter().flat_map(|hook| hook.points.iter().copied()).collect()
     }
 
-    /// A hook that would withhold results of this tool.
+    /// Returns a hook whose failure would withhold results of this tool.
     pub(crate) fn withholds<'a>(&'a self, tool: &'a ToolName) -> Option<&'a str> {
         self.of_tool(HookPoint::AfterTool, tool)
             .find(|hook| hook.is_closed(HookPoint::AfterTool))
             .map(|hook| hook.name.as_str())
     }
 
-    /// Whether any of them could refuse a whole answer of the model.
+    /// Whether the failure of a hook could refuse a whole answer of the model.
     pub(crate) fn withholds_answers(&self) -> bool {
         self.at(HookPoint::AfterModel).any(|hook| hook.is_closed(HookPoint::AfterModel))
     }
@@ -128,7 +129,8 @@ impl Hooked {
         self.closed.contains(&point)
     }
 
-    /// Asks it, in a task of its own and within its bound. None: it failed, and that is let pass.
+    /// Asks the hook in a task of its own, within its time limit. None: it failed, and the failure is ignored
+    /// at this point.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         point: HookPoint,
@@ -138,7 +140,7 @@ impl Hooked {
         let failed = |how: String, detail| Failed { what: format!("the hook {} {how}", self.name), detail };
         let silent = || failed(format!("was silent for {} ms", self.timeout.as_millis()), None);
         let failed = match timeout(self.timeout, guarded(asked)).await {
-            // One that held its thread is heard late, and its word counts no more.
+            // A hook that blocked its thread answers late, and a late answer does not count.
             Ok(_) if began.elapsed() > self.timeout => silent(),
             Ok(Ok(Ok(said))) => return Ok(Some(said)),
             Ok(Ok(Err(error))) => failed(String::from("failed"), Some(error.0)),
@@ -148,7 +150,7 @@ impl Hooked {
         self.let_pass(point, failed).map(|()| None)
     }
 
-    /// What a failure means at this point.
+    /// Logs a failure. Returns it as an error only if a failure at this point stops what follows.
     pub(crate) fn let_pass(&self, point: HookPoint, failed: Failed) -> Result<(), Failed> {
         let closed = self.is_closed(point);
         tracing::warn!(point = point.as_str(), closed, %failed, "a hook failed");

@@ -8,7 +8,7 @@ use holdover_core::model::{ModelAnswer, ModelError, ModelErrorKind, ModelRequest
 use super::{Hooked, Hooks};
 
 impl Hooks {
-    /// What the model is asked with.
+    /// Returns the request for the model after all hooks have seen or replaced it.
     pub(crate) async fn before_model(
         &self,
         asked: &ModelAsked,
@@ -35,7 +35,7 @@ impl Hooks {
         Ok(request)
     }
 
-    /// Shows what it answered.
+    /// Shows the model's answer to the hooks.
     pub(crate) async fn after_model(
         &self,
         asked: &ModelAsked,

@@ -1,4 +1,4 @@
-//! Tells hooks of transitions, in order, beside the run.
+//! Tells hooks of transitions, in order. The run does not wait for this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use tokio::time::timeout;
 use super::Hooks;
 use crate::guard::{Guarded, guarded};
 
-/// So many transitions wait for hooks that are slow; what comes beyond them they are not told of.
+/// The maximum number of transitions that wait for slow hooks. Hooks are not told of transitions beyond it.
 const WAITING_MAX: usize = 1024;
 
-/// How long a run that is over waits for hooks that have not heard all of it.
+/// How long a run that is over waits for hooks that have not been told of all transitions.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Whoever tells the hooks of a run's transitions.
+/// Tells the hooks of a run's transitions.
 pub(crate) struct Watcher {
     moves: Sender<Moved>,
     telling: Guarded<()>,
 }
 
 impl Watcher {
-    /// None: no hook wants to know.
+    /// None if no hook is asked at transitions.
     pub(crate) fn of(hooks: &Hooks) -> Option<Self> {
         hooks.at(HookPoint::Transition).next()?;
         let (moves, mut told) = mpsc::channel::<Moved>(WAITING_MAX);
@@ -32,7 +32,7 @@ impl Watcher {
             while let Some(moved) = told.recv().await {
                 for hooked in hooks.at(HookPoint::Transition) {
                     let (hook, moved) = (Arc::clone(&hooked.hook), moved.clone());
-                    // A failure is logged; what is told has happened.
+                    // A failure is only logged, because the transition has happened already.
                     let _ =
                         hooked.ask(HookPoint::Transition, async move { hook.transition(&moved).await }).await;
                 }
@@ -47,7 +47,8 @@ impl Watcher {
         }
     }
 
-    /// The run is over: what was told is heard, within a bound.
+    /// Ends the telling after the run is over. Waits for a limited time until the hooks have been told of
+    /// everything.
     pub(crate) async fn finish(self) {
         let Self { moves, telling } = self;
         drop(moves);

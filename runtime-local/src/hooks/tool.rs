@@ -1,4 +1,4 @@
-//! Hooks on what a tool brought.
+//! Hooks on the result of a tool.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ impl Hooks {
         points.any(|point| self.of_tool(point, tool).next().is_some())
     }
 
-    /// What is left of a result, once the hooks have seen it.
+    /// Returns the result after the hooks have kept, rewritten or rejected it.
     pub(crate) async fn after_tool(
         &self,
         call: ToolEnded,
@@ -36,7 +36,8 @@ impl Hooks {
                         .map_or_else(|was| Err(reworded(was, &output.content)), |_| Ok(output.clone()));
                 }
                 Ok(Some(AfterTool::Reject { reason })) => call.result = Err(rejected(call.result, &reason)),
-                // What it failed on, and what it says of it, may hold what it was to withhold.
+                // The hook's error text is left out, because it may contain the content that the hook was to
+                // withhold.
                 Err(Failed { what, .. }) => return Err(rejected(call.result, &withheld(&what))),
             }
         }
@@ -46,7 +47,8 @@ impl Hooks {
         })
     }
 
-    /// What is left of a result that the hooks have no time to see.
+    /// Returns the result if no hook had to see it. Otherwise rejects it, because the hooks have no time to
+    /// see it.
     pub(crate) fn unseen(
         &self,
         tool: &ToolName,
@@ -70,7 +72,7 @@ fn withheld(why: &str) -> String {
     format!("the result is withheld: {why}")
 }
 
-/// A call that failed says so in other words; whether it acted is not the hook's to say.
+/// Replaces the text of an error and keeps its kind: a hook cannot change whether the call has acted.
 fn reworded(error: ToolError, text: &str) -> ToolError {
     match error {
         ToolError::Failed(_) => ToolError::Failed(text.to_owned()),

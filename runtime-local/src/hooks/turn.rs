@@ -10,7 +10,7 @@ use holdover_core::machine::{DoneReason, Ending};
 use super::{Failed, Hooked, Hooks};
 
 impl Hooks {
-    /// Tells that a turn begins. An error: it does not.
+    /// Tells the hooks that a turn begins. After an error, it does not begin.
     pub(crate) async fn agent_start(&self, turn: &TurnBegins) -> Result<(), ErrorInfo> {
         for hooked in self.at(HookPoint::AgentStart) {
             let (hook, turn) = (Arc::clone(&hooked.hook), turn.clone());
@@ -20,7 +20,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// Tells that a turn ends, all of them; the first failure that does not pass is the error.
+    /// Tells all hooks that a turn ends. Returns the first failure that is not ignored.
     pub(crate) async fn agent_end(&self, turn: &TurnEnds) -> Result<(), ErrorInfo> {
         let mut first = Ok(());
         for hooked in self.at(HookPoint::AgentEnd) {
@@ -32,8 +32,8 @@ impl Hooks {
         first
     }
 
-    /// How the turn ends after this step, if one of them says so: the first that does. Else what they have to say to the
-    /// model. All are told of the step.
+    /// Tells all hooks of a step. Returns how the turn ends, if a hook says so (the first one counts), and
+    /// the hooks' corrections for the model.
     pub(crate) async fn after_step(&self, step: &StepEnded) -> (Option<HookStop>, Vec<Correction>) {
         let (mut first, mut corrections) = (None, Vec::new());
         for hooked in self.at(HookPoint::AfterStep) {

@@ -17,7 +17,7 @@ use super::{Host, draw_id, draw_run};
 use crate::clock::Lease;
 use crate::error::RuntimeError;
 
-/// The longest time for which a claim is given back when nobody here can run it.
+/// The maximum time for which a claim is given back if nobody here can run the session.
 pub const GIVE_BACK_FOR: Duration = Duration::from_secs(30);
 
 /// A claim with its lease on our own clock.
@@ -37,12 +37,12 @@ impl Claimed {
     }
 }
 
-/// What became of a claim that was not refused outright.
+/// The result of a claim that was not refused.
 #[derive(Debug)]
 pub(crate) enum Try {
-    /// It is ours.
+    /// This process has the claim.
     Ours(Box<Claimed>),
-    /// It changed since it was read.
+    /// The session changed since it was read.
     Changed,
     /// The item was accepted before.
     Duplicate,
@@ -59,7 +59,7 @@ impl Host {
         }
     }
 
-    /// Claims `key`, with `items` or not at all.
+    /// Claims `key` and delivers `items`, or does neither.
     pub(crate) async fn try_claim(
         &self,
         key: &SessionKey,
@@ -95,31 +95,34 @@ impl Host {
         }
     }
 
-    /// For how long a session is given back that cannot be run here: longer each time in a row.
+    /// Returns how long a session that cannot be run here is given back. The time grows with each failed try
+    /// in a row.
     pub(crate) fn give_back_for(&self, session: &Session) -> Duration {
         self.inner.unbuilt.again(&session.key, session.last_event)
     }
 
-    /// For how long an idle worker that looks once every `poll` leaves it to others to look: a worker that cannot run a
-    /// session and looks always a moment before one that can would keep it for ever.
+    /// Returns how long an idle worker with the interval `poll` waits so that others can look first. Without
+    /// this, a worker that cannot run a session, and that always looks a moment before one that can, would
+    /// keep it for ever.
     pub(crate) fn others_first(&self, poll: Duration) -> Duration {
         self.inner.unbuilt.others_first(poll)
     }
 
-    /// Whether a claim is of a session that was given back here and is due all the same, since an interrupt waits.
+    /// Whether a claim must be given back at once: its session was given back here a short time ago, and is
+    /// only due because an interrupt waits.
     pub(crate) fn leaves_alone(&self, claim: &Claim) -> bool {
         claim.interrupt().is_some()
             && self.inner.unbuilt.is_left_alone(&claim.session.key, claim.session.last_event)
     }
 
-    /// The session of a claim can be run here after all.
+    /// Notes that the session of a claim can be run here.
     pub(crate) fn can_run(&self, claim: &Claim) {
         self.inner.unbuilt.forget(&claim.session.key);
     }
 
-    /// Gives a claim back until `alarm`. What waits in its inbox wakes it no sooner; it is all read again
-    /// then. A session whose interrupt waits is due all the same, at once. A claim that cannot be given back ends with its
-    /// lease.
+    /// Gives a claim back until `alarm`. Items in its inbox do not wake the session before that; they are all
+    /// read again then. A session with a waiting interrupt is due at once. A claim that cannot be given back
+    /// ends with its lease.
     pub(crate) async fn give_back(&self, claimed: &Claimed, alarm: Timestamp, why: &ErrorInfo) {
         let Claimed { claim, .. } = claimed;
         let mut commit = Commit::new(draw_id());
@@ -136,8 +139,8 @@ impl Host {
     }
 }
 
-/// What the record says of a run that came to nothing. Nothing where the session is encoded and nothing here encodes: whoever
-/// has the key could not read it, and the next claim closes the record.
+/// Returns the end for the record of a run that did nothing. None if the session is encoded and nothing here
+/// encodes: a process that has the key could not read a plain record, and the next claim closes the record.
 fn run_end(session: &Session, why: &ErrorInfo) -> Option<RunEnd> {
     if session.definition.encoding().is_some() {
         return None;
@@ -145,7 +148,7 @@ fn run_end(session: &Session, why: &ErrorInfo) -> Option<RunEnd> {
     Payload::json(why).ok().map(|detail| RunEnd { outcome: OutcomeKind::Released, detail })
 }
 
-/// Whether a claim found a session that nothing holds back from being ended: somebody asked for it.
+/// Whether somebody has asked for the session to be ended, and nothing prevents that.
 pub(crate) fn is_stopped(claim: &Claim) -> bool {
     claim.interrupt().is_some() && claim.found != SessionStatus::Aborted
 }

@@ -1,5 +1,5 @@
-//! What runs, workers and the operations of a runtime share: the store with its clock, the options, claims that are given
-//! back, and the runs that are open.
+//! The parts that runs, workers and the operations of a runtime share: the store with its clock, the options,
+//! claims that are given back, and the open runs.
 
 mod claim;
 mod draw;
@@ -27,7 +27,7 @@ use unbuilt::Unbuilt;
 
 use crate::clock::StoreClock;
 
-/// A store, and this process as one of those that work on it. Cheap to clone.
+/// A store, and this process as one of its workers. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Host {
     inner: Arc<Inner>,
@@ -44,7 +44,7 @@ struct Inner {
 }
 
 impl Host {
-    /// On `store`, with these options. A lease outside its limits is moved to the nearer one.
+    /// Creates a host on `store` with these options. A lease outside its limits is moved to the nearer one.
     pub(crate) fn new(store: Arc<dyn StateStore>, options: RuntimeOptions) -> Self {
         let options = options.bounded();
         let inner = Inner {
@@ -71,7 +71,8 @@ impl Host {
         &self.inner.worker
     }
 
-    /// The store's clock, as far as it is known here; before the store's first answer, this machine's clock.
+    /// The time by the store's clock, as this process knows it. Before the store's first answer, it is this
+    /// machine's time.
     pub(crate) fn now(&self) -> Timestamp {
         match *self.inner.clock.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(clock) => clock.now(),
@@ -79,13 +80,13 @@ impl Host {
         }
     }
 
-    /// The store's clock is there now.
+    /// Notes that the store's clock shows `now`.
     pub(crate) fn hear(&self, now: Timestamp) {
         *self.inner.clock.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(StoreClock::heard(Instant::now(), now));
     }
 
-    /// The store's clock was there already.
+    /// Notes that the store's clock has reached `then` or passed it.
     pub(crate) fn hear_at_least(&self, then: Timestamp) {
         if self.now() < then {
             self.hear(then);

@@ -7,44 +7,47 @@ use holdover_core::ids::WorkerId;
 
 use crate::observer::RunObserver;
 
-/// A shorter lease would be over before it was granted.
+/// The minimum lease. A shorter one could end before it is granted.
 const LEASE_MIN: Duration = Duration::from_secs(1);
-/// So long the session of a process that died stays untouched at most.
+/// The maximum lease. The session of a process that died stays untouched for at most this time.
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Options of a [`Runtime`](crate::Runtime).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RuntimeOptions {
-    /// The name of this worker in leases and run records; drawn if none.
+    /// The name of this worker in leases and run records. None: a random name.
     pub worker: Option<WorkerId>,
-    /// How long a claim holds before others may try: at least a second, at most a day. A value outside is
-    /// moved to the nearer limit. Renewed while a run lives.
+    /// The lease: the time for which a claim holds before others may claim the session. It is at least 1
+    /// second and at most 1 day; a value outside is moved to the nearer limit. The lease is renewed while a
+    /// run lives.
     pub lease: Duration,
-    /// The longest silence of a model before it is given up
-    /// ([`Stalled`](holdover_core::model::ModelErrorKind::Stalled)), unless it has a limit of its own
+    /// The maximum silence of a model. After it, the model call ends with
+    /// [`Stalled`](holdover_core::model::ModelErrorKind::Stalled). A model may have its own limit
     /// ([`stall_timeout`](holdover_core::model::Model::stall_timeout)).
     pub model_stall: Duration,
-    /// The longest time of a model call before it is given up (`Stalled`), whatever comes meanwhile.
+    /// The maximum time of a model call, even if text keeps coming. After it, the call ends with `Stalled`.
     pub model_timeout: Duration,
-    /// How long the model's text is gathered before it is written for those who follow the session from
-    /// elsewhere. An answer that comes faster is written once, as a message. None: only as a message.
+    /// How long the model's text is collected before it is written for readers that follow the session. An
+    /// answer that is complete sooner is written only once, as a message. None: text is only written as a
+    /// message.
     pub delta_interval: Option<Duration>,
-    /// The longest time for preparing a turn's surroundings, or freeing them.
+    /// The maximum time for preparing a turn's environment, and for freeing it.
     pub provision_timeout: Duration,
-    /// The longest time for a request from outside, such as a new session or a message, with all its repeats,
-    /// while a store does not answer. The first try has the store's own limit, `operation_timeout` in its
-    /// options.
+    /// The maximum time for a request from outside, such as a new session or a message, with all its repeats
+    /// while a store does not answer. The first try has the store's own limit, `operation_timeout` in the
+    /// store's options.
     pub operation_timeout: Duration,
-    /// The name of a store, as its capabilities give it (`memory`), on which effects are accepted although
-    /// its commits do not survive a killed process. Effects may then happen twice, or be forgotten.
+    /// The name of a store, as in its capabilities (for example `memory`). On this store, tools with effects
+    /// are accepted although its commits do not survive a killed process. Effects may then happen twice, or
+    /// be forgotten.
     pub effects_override: Option<String>,
-    /// The name of this program. The sessions that it creates are labelled with it
-    /// ([`PROGRAM`](holdover_core::store::Labels::PROGRAM)), so that others can say which program has their
+    /// The name of this program. The sessions that it creates get it as a label
+    /// ([`PROGRAM`](holdover_core::store::Labels::PROGRAM)), so that others can see which program has their
     /// agent. None: the name of the executable. Longer names are cut to
     /// [`TEXT_BYTES_MAX`](holdover_core::store::Labels::TEXT_BYTES_MAX) bytes.
     pub program: Option<String>,
-    /// An observer of the models' words before they are durable.
+    /// An observer of runs in this process.
     pub observer: Option<Arc<dyn RunObserver>>,
 }
 
@@ -80,7 +83,7 @@ impl Default for RuntimeOptions {
 }
 
 impl RuntimeOptions {
-    /// The same, with a lease within its limits.
+    /// Moves the lease into its limits.
     pub(super) fn bounded(mut self) -> Self {
         self.lease = self.lease.clamp(LEASE_MIN, LEASE_MAX);
         self

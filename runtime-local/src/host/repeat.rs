@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Host;
 use crate::outage::{Patience, Waiting};
 
-/// How often a request from outside is tried before its error is handed on.
+/// The maximum number of tries of a request from outside before its error is returned.
 const TRIES_MAX: u32 = 6;
 
-/// Where the only try may have changed something, it is asked once more, and for so long at least: beyond the time for all of
-/// them, if need be.
+/// If the only try may have changed something, it is repeated once to learn its result. The repeat gets at
+/// least this time, even beyond the time for all tries.
 const FIND_OUT: Duration = Duration::from_secs(1);
 
 /// Growing waits between tries.
@@ -29,12 +29,12 @@ impl Backoff {
         Self { next: first, longest }
     }
 
-    /// For a store that stumbled.
+    /// The waits after a store error.
     pub(crate) fn store() -> Self {
         Self::new(Duration::from_millis(20), Duration::from_secs(1))
     }
 
-    /// How long to wait now.
+    /// Returns how long to wait now, and lengthens the next wait.
     pub(crate) fn take(&mut self) -> Duration {
         let now = self.next;
         self.next = (self.next * 2).min(self.longest);
@@ -43,9 +43,9 @@ impl Backoff {
 }
 
 impl Host {
-    /// Repeats `request` a few times while its error says that this makes sense, all within
-    /// [`operation_timeout`](crate::RuntimeOptions::operation_timeout): the store's own bound is that of the first try alone. A
-    /// first try that may have changed something is repeated once all the same.
+    /// Repeats `request` a few times while its error allows it, all within
+    /// [`operation_timeout`](crate::RuntimeOptions::operation_timeout). The store's own limit applies to the
+    /// first try alone. A first try that may have changed something is repeated once in any case.
     pub(crate) async fn repeated<'a, T>(
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
@@ -69,7 +69,7 @@ async fn repeated_within<'a, T>(
         unknown |= error.retry == Retry::OutcomeUnknown;
         let (pause, left) = (backoff.take(), within.saturating_sub(began.elapsed()));
         let in_time = tries < TRIES_MAX && pause < left;
-        // The request carries an id, so that a repeat says what became of the first try.
+        // The request carries an id, so the answer to a repeat tells the result of the first try.
         let finds_out = tries == 1 && unknown && left < FIND_OUT;
         if in_time || finds_out {
             tracing::debug!(%error, "asking the store again");
@@ -102,8 +102,8 @@ pub(crate) enum GivenUp {
     Final(StoreError),
 }
 
-/// Repeats `request` until it is answered or the lease has ended, and tells that it waits. The answer says whether it was
-/// repeated.
+/// Repeats `request` until it is answered or the lease has ended, and reports that it waits. The result says
+/// whether the request was repeated.
 pub(crate) async fn until_answered<'a, T>(
     patience: &Patience,
     mut request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,

@@ -55,7 +55,7 @@ impl Host {
         left
     }
 
-    /// Whether it runs nothing more.
+    /// Whether the runtime drains: it starts nothing more.
     pub(crate) fn is_draining(&self) -> bool {
         self.inner.runs.told.borrow().is_some()
     }
@@ -65,7 +65,7 @@ impl Host {
         self.inner.runs.told.subscribe()
     }
 
-    /// Returns once it runs nothing more.
+    /// Returns once the runtime begins to drain.
     pub(crate) async fn drains(&self) {
         // It cannot fail: the sender is ours.
         let _ = self.told_to_drain().wait_for(Option::is_some).await;

@@ -1,5 +1,5 @@
-//! Sessions that a worker claimed and could not run: for how long each is given back and not claimed again
-//! here.
+//! Sessions that a worker claimed and could not run. Each is given back for some time, and not run here
+//! before it is over.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,15 +10,18 @@ use tokio::time::Instant;
 
 use super::claim::GIVE_BACK_FOR;
 
-/// For so long a session is given back the first time: a worker that can run it gets it soon.
+/// The time for which a session is given back at first. It is short, so that a worker that can run it gets it
+/// soon.
 const FIRST: Duration = Duration::from_millis(250);
 
-/// So many sessions are remembered; then all are forgotten, and each is given back for a short time again.
+/// The maximum number of remembered sessions. Then all are forgotten, and each is given back for a short time
+/// again.
 const SESSIONS_MAX: usize = 1024;
 
-/// For how long each session was given back here the last time. The time doubles with every claim in a row that came to
-/// nothing, up to [`GIVE_BACK_FOR`]: one worker that cannot run a session does not keep it from the others, and where nobody
-/// can run it, it costs a try now and then. A run that got somewhere in between, wherever, ends the row.
+/// The time for which each session was given back here last. It doubles with each failed claim in a row, up
+/// to [`GIVE_BACK_FOR`]. So a worker that cannot run a session does not keep it from the others, and a
+/// session that nobody can run costs a try only now and then. If a run anywhere makes progress in between,
+/// the time starts at the minimum again.
 #[derive(Debug, Default)]
 pub(super) struct Unbuilt {
     sessions: Mutex<HashMap<SessionKey, Given>>,
@@ -33,7 +36,8 @@ struct Given {
 }
 
 impl Unbuilt {
-    /// It could not be run again, with `last_event` its newest: for how long it is given back.
+    /// Notes that the session could not be run; `last_event` is its newest event. Returns how long it is
+    /// given back.
     pub(super) fn again(&self, key: &SessionKey, last_event: EventSeq) -> Duration {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(key) {
@@ -47,14 +51,15 @@ impl Unbuilt {
         back_for
     }
 
-    /// Whether the time is not over for which it was given back, and nobody has run it since.
+    /// Whether the session is still given back: the time is not over, and nobody has run it since.
     pub(super) fn is_left_alone(&self, key: &SessionKey, last_event: EventSeq) -> bool {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(key).is_some_and(|given| given.last_event == last_event && Instant::now() < given.until)
     }
 
-    /// How long whoever looks once every `poll` should wait, so that all others have looked at what has become due
-    /// again within the last `poll` before this runtime takes it once more.
+    /// Returns how long a worker with the interval `poll` waits before it looks again. So all other workers
+    /// have looked at the sessions that became due again within the last `poll` before this runtime claims
+    /// them once more.
     pub(super) fn others_first(&self, poll: Duration) -> Duration {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -62,7 +67,7 @@ impl Unbuilt {
         due_again.max().map_or(Duration::ZERO, |until| (until + poll).saturating_duration_since(now))
     }
 
-    /// It can be run.
+    /// Notes that the session can be run.
     pub(super) fn forget(&self, key: &SessionKey) {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }

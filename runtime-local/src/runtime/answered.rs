@@ -1,4 +1,4 @@
-//! Who has answered a pending call, until a run takes the answer.
+//! Tells who has answered a pending call, until a run takes the answer.
 
 use holdover_core::ids::InboxSeq;
 use holdover_core::message::Decision;
@@ -9,20 +9,20 @@ use serde::Serialize;
 use super::Runtime;
 use crate::error::RuntimeError;
 
-/// Facts about the newest answer to a pending call that has all the answers it needs. The next run takes them
-/// up, and nobody has to act on the call any more.
+/// The newest answer to a pending call that has all the answers it needs. The next run takes the answers, and
+/// nobody has to act on the call any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Answered {
     /// The person who answered, if the answer says so.
     pub by: Option<String>,
-    /// When the answer came. None: a run has taken it up in this moment, or it is encrypted under a key that
-    /// is missing here.
+    /// When the answer came. None if a run has just taken it, or if it is encrypted under a key that is
+    /// missing here.
     pub at: Option<Timestamp>,
 }
 
 impl Runtime {
-    /// Facts about the answer to this open pending call; none while answers are missing.
+    /// Returns the newest answer to this open pending call. None while answers are missing.
     pub async fn answered(&self, call: &PendingCall) -> Result<Option<Answered>, RuntimeError> {
         if call.answered < call.needed {
             return Ok(None);
@@ -30,7 +30,7 @@ impl Runtime {
         let before = InboxSeq(call.last_answer.0.saturating_sub(1));
         let newest = match self.host.store().read_inbox(&call.key, before, 1).await {
             Ok(page) => page.items,
-            // Deleted in this moment; or answered under a key that is not here.
+            // The session was just deleted, or the answer is encrypted under a key that is missing here.
             Err(error) if matches!(error.kind, StoreErrorKind::NotFound | StoreErrorKind::KeyMissing) => {
                 Vec::new()
             }

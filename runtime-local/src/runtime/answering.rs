@@ -1,4 +1,4 @@
-//! Answers to calls that wait: approvals and denials of people, results of clients.
+//! Answers to pending calls: approvals and denials by people, and results from clients.
 
 use holdover_core::gate::ArgumentPatterns;
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
@@ -16,21 +16,20 @@ use crate::error::RuntimeError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approval {
-    /// The person who approves; not empty. Where a call needs several approvals, this name tells people
-    /// apart.
+    /// The person who approves; not empty. If a call needs several approvals, each name counts once.
     pub by: Option<String>,
     /// The reason.
     pub reason: Option<String>,
-    /// Arguments to run with instead, as JSON text. Schema and policy check them again.
+    /// Edited arguments for the call, as JSON text. They are checked again against the schema and the policy.
     pub arguments: Option<String>,
-    /// Whether later calls of this tool in this session need no approval any more.
+    /// Whether later calls of this tool in this session are approved, too.
     pub always: bool,
-    /// With `always`: only calls whose arguments match these patterns.
+    /// With `always`: approves only later calls whose arguments match these patterns.
     pub only: ArgumentPatterns,
 }
 
 impl Approval {
-    /// A yes of this person, to the call as it was shown.
+    /// An approval by this person, of the call as it was shown.
     ///
     /// ```
     /// use holdover_runtime_local::Approval;
@@ -56,31 +55,32 @@ impl Approval {
         Self { reason, ..self }
     }
 
-    /// Sets the arguments to run with instead, if there are any.
+    /// Sets edited arguments for the call, if there are any.
     #[must_use]
     pub fn arguments(self, arguments: Option<String>) -> Self {
         Self { arguments, ..self }
     }
 
-    /// Runs the call with these arguments instead, as JSON text. Schema and policy check them again.
+    /// Runs the call with these edited arguments (JSON text). They are checked again against the schema and
+    /// the policy.
     #[must_use]
     pub fn editing(self, arguments: impl Into<String>) -> Self {
         Self { arguments: Some(arguments.into()), ..self }
     }
 
-    /// Approves later calls of this tool in this session, too.
+    /// Also approves later calls of this tool in this session.
     #[must_use]
     pub fn always(self) -> Self {
         Self { always: true, ..self }
     }
 
-    /// Approves later calls of this tool in this session, too, where their arguments match.
+    /// Also approves later calls of this tool in this session if their arguments match.
     #[must_use]
     pub fn always_where(self, only: ArgumentPatterns) -> Self {
         Self { always: true, only, ..self }
     }
 
-    /// This approval by whoever saw what has this digest.
+    /// Returns the decision of somebody who saw arguments with the digest `saw`.
     pub(super) fn decision(self, saw: Digest) -> Decision {
         let Self { by, reason, arguments, always, only } = self;
         Decision { approve: true, saw, arguments, always, only, reason, by }
@@ -98,7 +98,7 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// A no of this person.
+    /// A denial by this person.
     ///
     /// ```
     /// use holdover_runtime_local::Denial;
@@ -123,7 +123,7 @@ impl Denial {
     }
 }
 
-/// A decision needs a name, and often nothing else: `runtime.approve(&session, id, "ann")`.
+/// Converts a name into a decision: `runtime.approve(&session, id, "ann")`.
 macro_rules! named {
     ($decision:ident) => {
         impl From<&str> for $decision {
@@ -150,16 +150,17 @@ named!(Approval);
 named!(Denial);
 
 impl Runtime {
-    /// Approves a call that waits for a person, or adds one of several approvals that it needs; each name
-    /// counts once. A name is an [`Approval`]: `runtime.approve(&session, id, "ann")`.
+    /// Approves a call that waits for a person. If the call needs several approvals, this adds one of them,
+    /// and each name counts once. A plain name is a valid [`Approval`]: `runtime.approve(&session, id,
+    /// "ann")`.
     ///
-    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide;
-    /// or the approval certainly could not be carried out as [given](RuntimeError::Unfit).
+    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide,
+    /// or the approval cannot be carried out as [given](RuntimeError::Unfit).
     ///
-    /// `pending` names the call as it was shown, with these bytes in this life of the session. It may be a call of a
-    /// child in the session's tree, and the answer goes to that child. Anything else
-    /// that waits there now has another id, and is not approved. A caller that repeats an approval gets
-    /// [`Duplicate`](Delivered::Duplicate), also when the call is long over.
+    /// `pending` identifies the call as it was shown, with these exact arguments in the session's present
+    /// incarnation. A later pending call has another id and is not approved. The call may belong to a child
+    /// in the session's tree; the answer then goes to that child. A repeated approval returns
+    /// [`Duplicate`](Delivered::Duplicate), even after the call has ended.
     pub async fn approve(
         &self,
         key: &SessionKey,
@@ -170,7 +171,8 @@ impl Runtime {
         self.decide(key, pending, |saw| approval.decision(saw)).await
     }
 
-    /// Denies a call that waits for a person; `pending` as in [`approve`](Self::approve).
+    /// Denies a call that waits for a person. `pending` has the same meaning as in
+    /// [`approve`](Self::approve).
     pub async fn deny(
         &self,
         key: &SessionKey,
@@ -190,7 +192,8 @@ impl Runtime {
         self.decide(key, pending, decide).await
     }
 
-    /// Delivers the result of a call that a client runs; `pending` as in [`approve`](Self::approve).
+    /// Delivers the result of a call that a client runs. `pending` has the same meaning as in
+    /// [`approve`](Self::approve).
     pub async fn answer(
         &self,
         key: &SessionKey,
@@ -230,7 +233,7 @@ impl Runtime {
         }
         let again = voter.map(|by| (Same::Voter(by), decision.clone()));
         match (self.decide_by_words(key, pending, life, decision).await, again) {
-            // The asking is over. Whoever was one of several says it again, perhaps.
+            // The call is closed. This may be a repeat by one of several people who approved it.
             (
                 Err(over @ (RuntimeError::NotPending { .. } | RuntimeError::AlreadyAnswered { .. })),
                 Some(again),
@@ -250,7 +253,8 @@ impl Runtime {
         life: Incarnation,
         decision: Decision,
     ) -> Result<Delivered, RuntimeError> {
-        // The words alone: what was seen is not known any more once the asking is over.
+        // The key is made without the digest of what was seen, because that digest is not known once the call
+        // is closed.
         let words = Decision { saw: Digest::of(b""), ..decision.clone() };
         let said =
             serde_json::to_vec(&words).map_err(|error| RuntimeError::unreadable(key, "decision", error))?;
@@ -271,9 +275,9 @@ impl Runtime {
         for once in same.answer(&**self.host.store(), &key.tenant, pending)? {
             let deliver = Deliver { once, incarnation: Some(life), what: what.clone() };
             match self.deliver(key, deliver).await {
-                // The same words under the same asking: they differ only in what is not known any more.
+                // The same answer to the same call: it differs only in a part that is not known any more.
                 Err(RuntimeError::KeyConflict { .. }) => return Ok(Delivered::Duplicate),
-                // Unless it was said before, under a key of an older form.
+                // Goes on: the same answer may have been given before under an older form of the key.
                 Err(over @ (RuntimeError::NotPending { .. } | RuntimeError::AlreadyAnswered { .. })) => {
                     refused.get_or_insert(over);
                 }

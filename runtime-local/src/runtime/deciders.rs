@@ -1,4 +1,5 @@
-//! The people who decide on a call that waits for approval: who may now, who may later, who has approved.
+//! The people who decide on a call that waits for approval: who may answer now, who may answer later, and who
+//! has approved.
 
 use std::collections::BTreeSet;
 
@@ -14,18 +15,18 @@ use super::Runtime;
 use super::standing::machine_of;
 use crate::error::RuntimeError;
 
-/// The people who decide on a call, where its policy says more than that somebody must.
+/// The people who decide on a call, if its policy says who they are or how many are needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Deciders {
     /// The number of people who must approve.
     pub needed: u32,
-    /// The people who have approved the bytes that are shown.
+    /// The people who have approved the arguments as they are shown.
     pub approved: Vec<String>,
-    /// The people who may answer now; empty: anyone, by a name.
+    /// The people who may answer now. Empty: anyone who gives a name.
     pub may: Vec<String>,
-    /// The people who may answer, too, from an instant on.
+    /// The additional people who may answer from a later instant on.
     pub later: Vec<Later>,
-    /// The outcome if they have not decided at the deadline.
+    /// The outcome if there is no decision at the deadline.
     pub at_expiry: AtExpiry,
 }
 
@@ -57,7 +58,7 @@ impl Deciders {
 }
 
 impl Runtime {
-    /// Who decides on an open pending call. None where any one person may.
+    /// Returns the people who decide on an open pending call. None if any one person may.
     pub(super) async fn deciders(
         &self,
         asked: &PendingCall,
@@ -72,7 +73,7 @@ impl Runtime {
         };
         if asked.answered > 0 {
             let key = &asked.key;
-            // What a run has read stands in the state, the rest in the inbox.
+            // Votes that a run has read are in the state, the others in the inbox.
             if let Some(session) = self.session(key).await? {
                 let machine = machine_of(&session)?;
                 let batch = machine.as_ref().and_then(|machine| machine.state.batch());

@@ -1,4 +1,4 @@
-//! Deliveries from outside: messages, signals, decisions, answers of clients.
+//! Deliveries from outside: messages, signals, decisions, and answers of clients.
 
 use holdover_core::ids::{CallId, Incarnation, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::image::Images;
@@ -14,17 +14,17 @@ use super::keys::{self, Once};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 
-/// The longest arguments, in bytes, that a person may give a call by editing: well beyond what a built-in
-/// tool takes.
+/// The maximum length, in bytes, of the arguments that a person may give a call by editing. It is far more
+/// than a built-in tool takes.
 pub const EDIT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The result of a delivery that was not refused: it is in the inbox and will be consumed exactly once.
+/// The result of a delivery that was not refused. The delivery is in the inbox and is consumed exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivered {
     /// Accepted by this delivery.
     Accepted,
-    /// Accepted by an earlier delivery that said the same under the same key; nothing was changed.
+    /// An earlier delivery with the same content and key was accepted; nothing was changed.
     Duplicate,
 }
 
@@ -64,50 +64,51 @@ impl Deliver {
         Self::message_that(text, Wake::Now)
     }
 
-    /// A message to the agent that counts as `wake` says.
+    /// A message to the agent. `wake` says whether it wakes the session.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
         Self::of(What::Message { said: Said::new(text), wake })
     }
 
-    /// A message in place of an earlier one. Everything that was said from the earlier message on is hidden
-    /// from the model, and a turn that runs is stopped. Modes and system prompts that came with those
-    /// messages are taken back, too. Nothing stored is removed.
+    /// A message that replaces an earlier one. Everything from the earlier message on is hidden from the
+    /// model, and a turn that runs is stopped. The modes and system prompts that came with the hidden
+    /// messages no longer apply. Nothing is deleted.
     pub fn instead_of(message: MessageSeq, text: impl Into<String>) -> Self {
         let said = Said { edits: Some(message), ..Said::new(text) };
         Self::of(What::Message { said, wake: Wake::Now })
     }
 
-    /// Sets what happens to a message while a turn runs or is parked; if none, its agent's policy counts. Has
-    /// no meaning for other deliveries, nor for a message in place of an earlier one.
+    /// Sets the policy for the message while a turn runs or is parked. If none is set, the agent's policy
+    /// applies. It has no effect on other deliveries, nor on a message that replaces an earlier one.
     #[must_use]
     pub fn under(self, policy: impl Into<Option<MessagePolicy>>) -> Self {
         self.saying(|said| said.policy = policy.into())
     }
 
-    /// Sets how the agent works from this message on. Has no meaning for other deliveries.
+    /// Sets how the agent works from this message on. Has no effect on other deliveries.
     #[must_use]
     pub fn briefed(self, briefing: Briefing) -> Self {
         self.saying(|said| said.briefing = briefing)
     }
 
-    /// Sets the pictures of a message, in place of any that were set before. Has no meaning for other deliveries.
+    /// Sets the pictures of a message, and replaces any that were set before. Has no effect on other
+    /// deliveries.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         self.saying(|said| said.images = images)
     }
 
-    /// A command to the engine. A [mode](SignalBody::Mode) wakes nobody: it counts from the next step on,
-    /// whenever that comes.
+    /// A command to the engine. A [mode](SignalBody::Mode) does not wake the session: it applies from the
+    /// next step on.
     pub fn signal(signal: SignalBody) -> Self {
         Self::of(What::Signal(signal))
     }
 
-    /// A word about a message that waits.
+    /// A change of a message that waits.
     pub(super) fn queue_change(change: QueueChange) -> Self {
         Self::of(What::QueueChange(change))
     }
 
-    /// A word that stops one call.
+    /// A request to stop one call.
     pub(super) fn stop_call(call: CallId, life: Incarnation) -> Self {
         Self { incarnation: Some(life), ..Self::of(What::StopCall(call)) }
     }
@@ -126,14 +127,14 @@ impl Deliver {
 
     /// Delivers at most once under this key. Without one, each call is a separate delivery.
     ///
-    /// Messages, signals and answers have separate keys in each session. So a key may come from the sender of
-    /// a message: it cannot use up the key of an answer.
+    /// Messages, signals and answers have separate keys in each session. So the sender of a message may
+    /// choose its key: it cannot use up the key of an answer.
     #[must_use]
     pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
         Self { once: key.into().map_or(Once::Never, Once::Key), ..self }
     }
 
-    /// At most once in the life of the session.
+    /// Delivers at most once in the life of the session.
     pub(super) fn first(self) -> Self {
         Self { once: Once::First, ..self }
     }
@@ -160,8 +161,8 @@ impl Deliver {
                 (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
             }
             What::Decision { pending, decision } => {
-                // A refusal alone ends the asking, however many approvals are needed, and so does an edit: what was
-                // approved so far is void.
+                // A single refusal settles the call, however many approvals are needed. An edit does, too,
+                // because earlier approvals no longer count.
                 let settles = !decision.approve || decision.arguments.is_some();
                 (keys::of_answer(once)?, ItemKind::Answer { pending, settles }, Payload::json(&decision))
             }
@@ -174,21 +175,22 @@ impl Deliver {
 }
 
 impl Runtime {
-    /// Puts a delivery into a session's inbox. Wakes the session if nobody runs it; a worker, or a caller
-    /// that waits for it, takes the delivery up.
+    /// Puts a delivery into a session's inbox. If no run holds the session, the delivery wakes it: a worker,
+    /// or a caller that waits for the session, takes the delivery up.
     ///
-    /// An answer that the engine would refuse for its length alone is not delivered
-    /// ([`RuntimeError::TooLong`]), because it would use up the one answer of its call.
+    /// An answer that is longer than the engine accepts is not delivered ([`RuntimeError::TooLong`]), because
+    /// it would use up the only answer of its call.
     ///
-    /// A message under the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests.
-    /// A message that was accepted before under its key is a [`Duplicate`](Delivered::Duplicate) whatever the
-    /// session does. This also holds for a message that edited an earlier one which is no longer shown.
+    /// A message with the policy [`Reject`](MessagePolicy::Reject) is accepted only while the session rests.
+    /// A message that was accepted before under its key is a [`Duplicate`](Delivered::Duplicate), whatever
+    /// the session does now. This also holds for a message that replaced an earlier one, although the earlier
+    /// one is no longer shown.
     ///
-    /// Errors: the session is [busy](RuntimeError::Busy), the earlier message cannot be
-    /// [edited](RuntimeError::NotEditable), the key was used before for
-    /// [something else](RuntimeError::KeyConflict), the session is [aborted](RuntimeError::Aborted) or
-    /// [not there](RuntimeError::NotFound); for an answer, others were
-    /// [faster](RuntimeError::AlreadyAnswered), or it is [not waited for](RuntimeError::NotPending).
+    /// Errors: the session is [busy](RuntimeError::Busy), it kept [changing](RuntimeError::Contended), the
+    /// earlier message cannot be [edited](RuntimeError::NotEditable), the key was used before for [something
+    /// else](RuntimeError::KeyConflict), the session is [aborted](RuntimeError::Aborted), or there is [no
+    /// such session](RuntimeError::NotFound). For an answer: the call [has all its
+    /// answers](RuntimeError::AlreadyAnswered), or is [closed](RuntimeError::NotPending).
     pub async fn deliver(&self, key: &SessionKey, deliver: Deliver) -> Result<Delivered, RuntimeError> {
         self.refuse_too_long(key, &deliver.what).await?;
         let (named, may_be_known) = (deliver.once.named(), deliver.once != Once::Never);
@@ -208,7 +210,8 @@ impl Runtime {
         if let Some(message) = edits {
             let session = self.existing(key).await?;
             match self.refuse_uneditable(&session, message).await {
-                // Perhaps it is its own doing that the earlier message is shown no more.
+                // An earlier delivery of this same message may be the reason that the replaced message is no
+                // longer shown.
                 Err(refused @ RuntimeError::NotEditable { .. }) if may_be_known => {
                     return self.duplicate_or(refused, &session, &item, named).await;
                 }
@@ -239,7 +242,8 @@ impl Runtime {
         }
     }
 
-    /// Sets the mode of a session from its next step on, whether it rests, waits or runs. It wakes nobody.
+    /// Sets the mode of a session from its next step on, whether it rests, waits or runs. It does not wake
+    /// the session.
     pub async fn set_mode(&self, key: &SessionKey, mode: Mode) -> Result<Delivered, RuntimeError> {
         self.deliver(key, Deliver::signal(SignalBody::Mode { mode })).await
     }
@@ -271,8 +275,9 @@ impl Runtime {
         })
     }
 
-    /// The longest answer of a client that the agent of the session takes, as it was stored with it. What nobody
-    /// can tell here, core judges later.
+    /// The maximum length, in bytes, of a client's answer, from the agent's definition that is stored with
+    /// the session. If the definition cannot be read here, nothing is refused here, and core checks the
+    /// length later.
     async fn answer_bytes_max(&self, key: &SessionKey, is_error: bool) -> Result<usize, RuntimeError> {
         let session = self.session(key).await?;
         let definition = session.and_then(|session| Definition::read(&session.definition).ok());

@@ -1,4 +1,4 @@
-//! Draining: tells all runs of a runtime to leave their sessions to others, for programs that stop.
+//! Draining: all runs of a runtime leave their sessions to others. For programs that stop.
 
 use std::time::Duration;
 
@@ -8,16 +8,17 @@ use super::Runtime;
 
 impl Runtime {
     /// Tells all runs of this runtime to leave their sessions to others, suspended and due at once, and waits
-    /// until that is done. These are runs that were [begun](Self::execute) or [resumed](Self::resume) here,
-    /// those of callers that [wait](Self::wait) here, and those of its [workers](crate::Worker), which end.
-    /// `drain` says how far each goes on, as in [`WorkerOptions::drain`](crate::WorkerOptions::drain). If it
-    /// is called again, runs leave at the nearer place.
+    /// until they have left. These are runs that were [begun](Self::execute) or [resumed](Self::resume) here,
+    /// runs of callers that [wait](Self::wait) here, and runs of its [workers](crate::Worker), which end.
+    /// `drain` says how far each run goes on, as in [`WorkerOptions::drain`](crate::WorkerOptions::drain). A
+    /// second call can only make the runs leave earlier.
     ///
-    /// Runs that are still open after `grace` are dropped where they are, and taken over once their leases
-    /// have ended. An at-most-once call that was out is then in doubt. Returns the number of dropped runs.
+    /// Runs that are still open after `grace` are dropped where they are. Other processes take their sessions
+    /// over once the leases have ended. An at-most-once call that was out is then in doubt. Returns the
+    /// number of dropped runs.
     ///
-    /// From then on this runtime runs nothing more. Deliveries are accepted and left to others, and callers
-    /// that wait here are told at once how the session stands.
+    /// From then on, this runtime runs nothing more. Deliveries are accepted and left to others. Callers that
+    /// wait here get the session's present outcome once their own runs have left.
     ///
     /// ```no_run
     /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Follows a session: its events, and the model's text as it comes.
+//! Follows a session: streams its events, and the model's text while it is written.
 
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
@@ -28,7 +28,7 @@ pub struct EventEntry {
     pub event: Event,
 }
 
-/// A piece of an answer that is not complete yet.
+/// A part of an answer that is not complete yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DeltaEntry {
@@ -37,26 +37,26 @@ pub struct DeltaEntry {
     pub cursor: EventCursor,
     /// The model call that it comes from.
     pub stream: StreamId,
-    /// The place of the delta in that stream, from 1.
+    /// The position of the delta in that stream, counted from 1.
     pub place: u64,
     /// The content of the delta.
     pub delta: Delta,
 }
 
-/// An item that a follower of a session is shown. As JSON it is the content alone, without kind and cursor,
-/// which Server-Sent Events carry beside it.
+/// An item that a follower of a session is shown. As JSON, it is the content alone. Kind and cursor are left
+/// out, because Server-Sent Events carry them separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Shown {
-    /// An event: committed, and final. An event that announces the message of a stream ([`Event::Message`]
-    /// with `stream`) replaces that stream's deltas.
+    /// A committed, final event. If it announces the message of a stream ([`Event::Message`] with `stream`),
+    /// it replaces that stream's deltas.
     Event(EventEntry),
-    /// A provisional item: a piece of an answer, or a call that is out.
+    /// A provisional item: a part of an answer, or a call that is out.
     Delta(DeltaEntry),
-    /// The stream whose deltas were shown last, also to an earlier reader with the same cursor, is over. Its
-    /// deltas are void. If it was a model's answer, the attempt died, and no message follows. If it was
-    /// calls, events report their results.
+    /// The stream whose deltas were shown last, to this reader or to an earlier one with the same cursor, is
+    /// over. Its deltas are void. If the stream was a model's answer, the attempt failed, and no message
+    /// follows. If the stream was calls, events report their results.
     Dropped {
         /// The cursor to go on from.
         #[serde(skip)]
@@ -85,8 +85,8 @@ impl Shown {
         }
     }
 
-    /// Whether this is a row of the engine's own history ([`Event::History`]). Such rows matter to people who
-    /// study the engine, not to those who talk with the agent.
+    /// Whether this is a row of the engine's history ([`Event::History`]). Such rows are for people who study
+    /// the engine, not for users of the agent.
     pub fn is_history(&self) -> bool {
         matches!(self, Self::Event(EventEntry { event: Event::History { .. }, .. }))
     }
@@ -98,18 +98,19 @@ pub enum Follow {
     /// Never ends.
     #[default]
     Forever,
-    /// Ends after the available items once the turn is over: no run holds the session, and it is not
-    /// suspended.
+    /// Ends when the turn is over and the available items have been shown: no run holds the session, and it
+    /// is not suspended.
     UntilRest,
-    /// Ends after the available items once nobody runs the session: its turn is over, or it is suspended.
+    /// Ends when no run holds the session and the available items have been shown: its turn is over, or it is
+    /// suspended.
     UntilParked,
     /// Ends after the available items.
     Available,
 }
 
 impl Runtime {
-    /// Streams the events of a session after `after`, without gap or repeat, as they are committed. Ends
-    /// after the first error.
+    /// Streams the events of a session after the cursor `after`, as they are committed, without gaps or
+    /// repeats. Ends after the first error.
     pub fn events(
         &self,
         key: &SessionKey,
@@ -125,13 +126,14 @@ impl Runtime {
         events.boxed()
     }
 
-    /// Streams what a session shows after `after`: its events and, between them, the model's text as it
-    /// comes, and the calls that are out. A reader may be cut off anywhere and continue with the cursor of
-    /// the last item that it was shown. It then misses nothing and is shown nothing twice. Ends after the
-    /// first error.
+    /// Streams the items of a session after the cursor `after`: its events and, between them, the model's
+    /// text as it is written, and the calls that are out. A reader that is cut off may continue with the
+    /// cursor of the last item that it was shown. It then misses nothing and is shown nothing twice. Ends
+    /// after the first error.
     ///
     /// The runtime that runs the session writes deltas every
-    /// [`delta_interval`](super::RuntimeOptions::delta_interval), so an answer that comes faster has none.
+    /// [`delta_interval`](super::RuntimeOptions::delta_interval). An answer that is complete within one
+    /// interval has no deltas.
     pub fn follow(
         &self,
         key: &SessionKey,

@@ -23,28 +23,29 @@ use crate::host::draw_id;
 pub struct Execute {
     /// The tenant of the session.
     pub tenant: TenantId,
-    /// The session. None: a new one, or, with an idempotency key, the one that belongs to the key.
+    /// The session. If none is given, a new one is created. With an idempotency key, it is the session that
+    /// belongs to the key.
     pub session: Option<SessionId>,
     /// The agent that answers. An existing session keeps the version of the agent that it was created with.
     pub agent: Arc<Agent>,
     /// The text of the message.
     pub message: String,
-    /// Starts at most one turn, however often it comes (INV-27). It is a key of messages, as in
-    /// [`Deliver::once`](super::Deliver::once).
+    /// The idempotency key: at most one turn is started under it, however often the message is sent (INV-27).
+    /// It is a key of messages, as in [`Deliver::once`](super::Deliver::once).
     pub idempotency_key: Option<ItemKey>,
-    /// Whether this is the first message of its session. Then it needs no key.
+    /// Whether this is the first message of its session. Such a message needs no idempotency key.
     pub first: bool,
-    /// The policy for the message while a turn of the session runs or is parked. None: the policy of its
-    /// agent counts. If the agent has none either, a session that somebody runs is
-    /// [refused](RuntimeError::Held), and a parked one is taken up with the message.
+    /// The policy for the message while a turn of the session runs or is parked. If none is set, the agent's
+    /// policy applies. If the agent has none either, the message is [refused](RuntimeError::Held) while a run
+    /// holds the session, and a parked session is taken up with the message.
     pub policy: Option<MessagePolicy>,
-    /// The labels by which a new session is listed.
+    /// The labels of a new session, by which it can be listed.
     pub labels: Labels,
     /// How the agent works from this message on.
     pub briefing: Briefing,
     /// The pictures that the agent is shown with the message.
     pub images: Images,
-    /// Whether another program serves the agent, if it is not found here.
+    /// Whether another program serves the agent if it is not found here.
     pub served_elsewhere: bool,
 }
 
@@ -66,15 +67,14 @@ impl Execute {
         }
     }
 
-    /// Lets a new session begin although its agent is not found in this program, because another program
-    /// serves it with a source that has the agent. Otherwise such a session is
-    /// [refused](RuntimeError::NotServed).
+    /// Allows a new session whose agent is not found in this program, because another program serves it with
+    /// a source that has the agent. Otherwise such a session is [refused](RuntimeError::NotServed).
     #[must_use]
     pub fn served_elsewhere(self) -> Self {
         Self { served_elsewhere: true, ..self }
     }
 
-    /// Uses this session, which is created if there is none.
+    /// Sets the session. It is created if it does not exist.
     #[must_use]
     pub fn in_session(self, session: impl Into<Option<SessionId>>) -> Self {
         Self { session: session.into(), ..self }
@@ -86,28 +86,28 @@ impl Execute {
         Self { idempotency_key: idempotency_key.into(), ..self }
     }
 
-    /// Sends the message as the first of its session. A repeat starts nothing, and another first message is
-    /// [refused](RuntimeError::NotFirst). For sessions whose id is chosen outside.
+    /// Sends the message as the first of its session. A repeat starts nothing, and a different first message
+    /// is [refused](RuntimeError::NotFirst). Use it for sessions whose id the caller chooses.
     #[must_use]
     pub fn first(self) -> Self {
         Self { first: true, ..self }
     }
 
-    /// Sets the policy for the case that a turn of the session runs or is parked.
+    /// Sets the policy for the message while a turn of the session runs or is parked.
     #[must_use]
     pub fn under(self, policy: impl Into<Option<MessagePolicy>>) -> Self {
         Self { policy: policy.into(), ..self }
     }
 
-    /// Sets the labels by which a new session is listed: user, tags, metadata. The name of its agent and its
-    /// version ([`AGENT`](Labels::AGENT), [`AGENT_VERSION`](Labels::AGENT_VERSION)), and this
-    /// [program](Labels::PROGRAM), are added.
+    /// Sets the labels of a new session, by which it can be listed: user, tags, metadata. The runtime adds
+    /// labels for the agent's name and version ([`AGENT`](Labels::AGENT),
+    /// [`AGENT_VERSION`](Labels::AGENT_VERSION)) and for this [program](Labels::PROGRAM).
     #[must_use]
     pub fn labelled(self, labels: Labels) -> Self {
         Self { labels, ..self }
     }
 
-    /// Sets the pictures of the message, in place of any that were set before.
+    /// Sets the pictures of the message, and replaces any that were set before.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }
@@ -129,7 +129,7 @@ impl Execute {
         self
     }
 
-    /// The session of the message; none: a new one, whose id is not drawn yet.
+    /// Returns the session of the message. None if it is a new session whose id is not drawn yet.
     pub fn session_key(&self) -> Result<Option<SessionKey>, RuntimeError> {
         let id = match (&self.session, &self.idempotency_key) {
             (Some(id), _) => id.clone(),
@@ -164,7 +164,8 @@ impl Execute {
     }
 }
 
-/// The id of the session that belongs to an idempotency key: the same in every process, for ever.
+/// Returns the id of the session that belongs to an idempotency key. It is the same in every process, for
+/// ever.
 fn derived_id(tenant: &TenantId, key: &ItemKey) -> Result<SessionId, InvalidId> {
     let text = format!("holdover session\0{}\0{tenant}\0{key}", tenant.as_str().len());
     let digest = Digest::of(text.as_bytes()).to_string();
@@ -173,7 +174,7 @@ fn derived_id(tenant: &TenantId, key: &ItemKey) -> Result<SessionId, InvalidId> 
 
 pub(super) struct Prepared {
     pub(super) key: SessionKey,
-    /// The session belongs to the idempotency key and to nothing else.
+    /// Whether the id of the session was derived from the idempotency key.
     pub(super) derived: bool,
     pub(super) agent: Arc<Agent>,
     pub(super) once: Once,

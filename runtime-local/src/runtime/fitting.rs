@@ -1,5 +1,5 @@
-//! Checks whether a decision can be carried out. A decision that certainly cannot is refused before it is
-//! delivered. What only a run can judge (a gate elsewhere, a hook) is judged when the call is about to run.
+//! Checks whether a decision can be carried out. A decision that cannot is refused before it is delivered.
+//! Checks that only a run can make (a gate elsewhere, a hook) are made when the call is about to run.
 
 use holdover_core::gate::{ArgumentPatterns, GateQuestion};
 use holdover_core::ids::{InvalidId, PendingId, SessionKey};
@@ -18,11 +18,11 @@ use crate::error::RuntimeError;
 use crate::gate;
 
 impl Runtime {
-    /// Checks whether [`approve`](Self::approve) would accept this approval, as far as that is known here.
-    /// Nothing is stored, and somebody may decide in between.
+    /// Checks whether [`approve`](Self::approve) would accept this approval, as far as this is known here.
+    /// Nothing is stored, so somebody else may decide in between.
     ///
-    /// Errors: those of [`approve`](Self::approve). If nobody is asked about the call any more, the errors
-    /// that depend on what was asked are left out.
+    /// Errors: those of [`approve`](Self::approve). If the call is closed, errors that depend on its content
+    /// are left out.
     pub async fn would_approve(
         &self,
         key: &SessionKey,
@@ -33,7 +33,7 @@ impl Runtime {
         self.refuse_unfit(asked.as_deref(), &approval.clone().decision(saw)).await
     }
 
-    /// Refuses a decision that nobody made, or none of those who may, or that is certain not to be carried out.
+    /// Refuses a decision with an empty name, by somebody who may not decide, or that cannot be carried out.
     pub(super) async fn refuse_unfit(
         &self,
         asked: Option<&PendingEntry>,
@@ -66,7 +66,7 @@ impl Runtime {
     }
 
     async fn unfit(&self, asked: &PendingEntry, decision: &Decision) -> Result<Option<String>, RuntimeError> {
-        // That an edit is too long is said when it is delivered.
+        // An edit that is too long is refused when it is delivered.
         let edited = decision.arguments.as_deref().filter(|edited| edited.len() <= EDIT_BYTES_MAX);
         if !decision.approve || (edited.is_none() && !decision.always) {
             return Ok(None);
@@ -80,8 +80,8 @@ impl Runtime {
         Ok(unfit.or_else(|| not_for_good(asked, decision, is_for_more)))
     }
 
-    /// Why the call will not run with these arguments, as far as that is known here: by the agent as it is now, and where
-    /// it is not found, as the session knows it.
+    /// Returns the reason why the call cannot run with these arguments, as far as this is known here. The
+    /// present agent is used, or, if it is not found here, the agent's definition in the session.
     async fn unfit_edit(
         &self,
         asked: &PendingEntry,

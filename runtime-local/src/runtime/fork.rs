@@ -15,7 +15,8 @@ use super::Runtime;
 use crate::error::RuntimeError;
 use crate::host::draw_id;
 
-/// The fork of a session: the checkpoint, and the new name. In JSON it has `at` and `to`, or neither.
+/// The settings of a fork: the checkpoint to begin from, and the id of the new session. In JSON, both fields
+/// `at` and `to` are optional.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fork {
@@ -28,7 +29,7 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// A fork from the newest checkpoint, under an id that is drawn.
+    /// A fork from the newest checkpoint, under a random id.
     pub fn newest() -> Self {
         Self::default()
     }
@@ -44,7 +45,7 @@ impl Fork {
         Self { to: Some(id), ..self }
     }
 
-    /// Adds this label to those of the source, or replaces one.
+    /// Adds a label to those of the source. It replaces a label with the same name.
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.0.insert(name.into(), value.into());
@@ -52,14 +53,14 @@ impl Fork {
     }
 
     /// Forks at most once under this operation id. A repeat with the same checkpoint and session id gets the
-    /// answer of the first.
+    /// same answer.
     #[must_use]
     pub fn once(self, operation: OperationId) -> Self {
         Self { operation: Some(operation), ..self }
     }
 }
 
-/// A fork, and the goal that it is handed, if any, with whether that is a draft.
+/// A fork and, for a handoff, its goal with whether it is a draft.
 pub(super) struct Branch<'a> {
     pub(super) fork: Fork,
     pub(super) handoff: Option<(&'a Goal, bool)>,
@@ -73,9 +74,9 @@ pub struct Forked {
     pub key: SessionKey,
     /// The checkpoint from which it began.
     pub at: CheckpointId,
-    /// The status of the fork. At the end of a turn, it is the status with which that turn ended. In the
-    /// middle of one, or if the source was aborted, it is interrupted, so that the fork can be
-    /// [resumed](Runtime::resume) from there.
+    /// The status of the fork. If the checkpoint is at the end of a turn, it is the status with which that
+    /// turn ended. If the checkpoint is in the middle of a turn, or if the source was aborted, the fork is
+    /// interrupted and can be [resumed](Runtime::resume).
     pub status: SessionStatus,
 }
 
@@ -90,8 +91,8 @@ pub struct CheckpointEntry {
 }
 
 impl Runtime {
-    /// Lists the checkpoints of a session, newest first: one after each step, and one wherever a run parked
-    /// or the turn ended.
+    /// Lists the checkpoints of a session, newest first. There is one after each step, and one at each place
+    /// where a run parked or a turn ended.
     pub async fn checkpoints(
         &self,
         key: &SessionKey,
@@ -110,13 +111,13 @@ impl Runtime {
         Ok(Page { items, next })
     }
 
-    /// Begins a new session from a checkpoint of another: with its transcript up to there, its agent and its
-    /// labels, except those of its place in a tree, at rest. What was out or owed there stays behind. In the
-    /// fork, a call that had ended keeps its result, one that was out is in doubt, every other is cancelled
-    /// (`system:forked`). The source is not touched.
+    /// Begins a new session, at rest, from a checkpoint of another session. The fork has the transcript up to
+    /// the checkpoint, the agent, and the labels of the source, except the labels of its place in a tree. In
+    /// the fork, a call that had ended keeps its result, a call that was out is in doubt, and every other
+    /// call is cancelled (`system:forked`). The source is not changed.
     ///
-    /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names the source, by which its forks are
-    /// [listed](Self::list).
+    /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names its source. Use it to
+    /// [list](Self::list) all forks of a session.
     pub async fn fork(&self, from: &SessionKey, fork: Fork) -> Result<Forked, RuntimeError> {
         self.branch(from, Branch { fork, handoff: None }).await
     }
@@ -132,7 +133,7 @@ impl Runtime {
         let plan = self.plan_fork(&source, &checkpoint, handoff).await?;
         let status = plan.status;
         let mut labels = source.labels;
-        // Nobody waits for a fork.
+        // No parent waits for a fork.
         labels.0.retain(|name, _| name != Labels::PARENT && name != Labels::ROOT);
         labels.0.extend(fork.labels.0);
         let labels = labels.with_if_room(Labels::FORKED_FROM, from.id.as_str());
@@ -152,7 +153,7 @@ impl Runtime {
         match self.host.repeated(|| self.host.store().fork_session(from, at, new.clone())).await? {
             ForkOutcome::Forked { .. } => Ok(Forked { key, at, status }),
             ForkOutcome::AlreadyExists { status, .. } => Err(RuntimeError::Exists { key, status }),
-            // Forked by an earlier try of ours whose answer was lost, and deleted since.
+            // An earlier try made the fork, the answer was lost, and the fork was deleted since.
             ForkOutcome::Deleted => Err(RuntimeError::NotFound { key }),
             ForkOutcome::NoSource => Err(RuntimeError::NotFound { key: from.clone() }),
             ForkOutcome::NoCheckpoint => Err(RuntimeError::NoCheckpoint { key: from.clone(), at: Some(at) }),
@@ -185,7 +186,7 @@ impl Runtime {
         handoff: Option<(&Goal, bool)>,
     ) -> Result<ForkPlan, RuntimeError> {
         let ranges = fork::needed_messages(&source.key, at)?;
-        // What is staged is read before the messages: a result that is promoted in between is in both.
+        // Staged results are read before the messages, so a result that is promoted in between is in both.
         let staged = match self.existing(&source.key).await? {
             now if now.incarnation == at.incarnation => now.staged.results,
             _ => return Err(RuntimeError::NotFound { key: source.key.clone() }),

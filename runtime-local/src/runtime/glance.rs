@@ -15,16 +15,17 @@ use crate::error::RuntimeError;
 use crate::hint::Hint;
 use crate::host::Backoff;
 
-/// A store that gives no hints is asked this often.
+/// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
 
-/// A store that hints all the time is looked at ever more slowly, down to this.
+/// The pause after a hint grows from `GAP` to `GAP_MAX` if hints keep coming.
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
-    /// Describes the session as it is now, also while a run holds it, here or in another process: its machine
-    /// as the last commit left it, and views of it. Computed from stored data, and stored nowhere.
+    /// Describes the session as it is now: its machine as the last commit left it, and views of it. Works
+    /// while a run holds the session, here or in another process. The views are computed from stored data and
+    /// are not stored.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or its state cannot be
     /// [read](RuntimeError::Unreadable).
@@ -32,9 +33,9 @@ impl Runtime {
         glance_of(&self.existing(key).await?)
     }
 
-    /// Streams the glance of the session now, and again whenever it has changed: never the same twice in a
-    /// row. A change that lasts only until the next look is left out. Ends when the session rests, or with
-    /// the first error.
+    /// Streams the glance of the session: now, and after each change. No two glances in a row are the same. A
+    /// change that is over before the next look is left out. Ends when the session rests, or after the first
+    /// error.
     pub fn glances(&self, key: &SessionKey) -> BoxStream<'static, Result<Glance, RuntimeError>> {
         let watched = Watched { runtime: self.clone(), key: key.clone(), shown: None, over: false };
         stream::unfold(watched, |mut watched| async move {

@@ -15,9 +15,9 @@ use crate::error::RuntimeError;
 use crate::guard::{Guarded, Panicked, guarded};
 use crate::host::Claimed;
 
-/// A run that was started here, and the session that it works on. Dropping the handle stops the run where it
-/// is, and another run takes the session over when the lease has ended. [`RunHandle::detach`] lets the run go
-/// on by itself.
+/// A run that was started here, and its session. Dropping the handle stops the run where it is; another run
+/// takes the session over when the lease has ended. [`RunHandle::detach`] lets the run continue without the
+/// handle.
 #[must_use = "dropping it stops the run"]
 pub struct RunHandle {
     runtime: Runtime,
@@ -36,7 +36,7 @@ impl RunHandle {
         Self { runtime: runtime.clone(), key, epoch, duplicate: false, run }
     }
 
-    /// A session that somebody else works on, or will.
+    /// A handle for a session that somebody else runs or will run.
     pub(super) fn of_another(runtime: &Runtime, key: SessionKey, duplicate: bool) -> Self {
         Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None }
     }
@@ -51,15 +51,15 @@ impl RunHandle {
         self.epoch
     }
 
-    /// Whether the message had been accepted before under this idempotency key, so that nothing was started
+    /// Whether the message had been accepted before under this idempotency key. If so, nothing was started
     /// now.
     pub fn is_duplicate(&self) -> bool {
         self.duplicate
     }
 
-    /// Waits for the outcome of the turn: how it ended, or what it waits for. Follows the session through
-    /// durable timers and back-offs as a worker would, through runs of others, and through the turns of the
-    /// children that it waits for, as [`Runtime::wait`] does.
+    /// Waits for the outcome of the turn: how it ended, or what it waits for. Like [`Runtime::wait`], it
+    /// follows the session through durable timers, back-offs and runs of others, and through the turns of the
+    /// children that it waits for.
     pub async fn outcome(mut self) -> Result<RunOutcome, RuntimeError> {
         let key = self.key.clone();
         let run =
@@ -68,9 +68,10 @@ impl RunHandle {
     }
 
     /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns none if the session is still
-    /// at work then. That changes nothing: the run goes on as long as this handle exists, and may be waited
-    /// for again. Whatever comes after a timer or a back-off is left to workers, and so are children: while one
-    /// that the session waits for is due or runs, this returns none.
+    /// at work then. The run goes on as long as this handle exists, and can be waited for again. After the
+    /// run started here has ended, this starts nothing: runs after a timer or a back-off, and runs of
+    /// children, are left to workers. While a child that the session waits for is due or runs, this returns
+    /// none.
     pub async fn outcome_within(&mut self, at_most: Duration) -> Result<Option<RunOutcome>, RuntimeError> {
         let began = Instant::now();
         if let Some(run) = self.run.as_mut() {
@@ -84,9 +85,10 @@ impl RunHandle {
         self.runtime.wait_at_most(&self.key, at_most.saturating_sub(began.elapsed())).await
     }
 
-    /// Waits until the turn has ended, and returns the response, also if the turn failed or was stopped.
+    /// Waits until the turn has ended, and returns the response. A turn that failed or was stopped has a
+    /// response, too.
     ///
-    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it waits for somebody.
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn waits for somebody.
     pub async fn response(self) -> Result<Response, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
         let outcome = self.outcome().await?;
@@ -94,10 +96,10 @@ impl RunHandle {
         response.ok_or_else(|| RuntimeError::unanswered(&key, &outcome))
     }
 
-    /// Waits until the turn has ended well, and returns the agent's answer.
+    /// Waits until the turn has completed, and returns the agent's answer.
     ///
-    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it ended otherwise, or waits for somebody; then
-    /// [`outcome`](Self::outcome) says more.
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn ended otherwise, or waits for somebody.
+    /// Use [`outcome`](Self::outcome) to get the details.
     pub async fn text(self) -> Result<String, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
         let outcome = self.outcome().await?;
@@ -107,12 +109,11 @@ impl RunHandle {
         Ok(runtime.last_text(&key).await?.unwrap_or_default())
     }
 
-    /// Waits until the turn has ended with a value, and returns the value. For an agent whose turns owe one
-    /// ([`AgentBuilder::output`](crate::AgentBuilder::output)).
+    /// Waits until the turn has ended with a value, and returns the value. Use it for an agent whose turns
+    /// must return one ([`AgentBuilder::output`](crate::AgentBuilder::output)).
     ///
-    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if it ended otherwise, or waits for somebody;
-    /// [`Unreadable`](RuntimeError::Unreadable) if the value is no `T`, because its schema let more through
-    /// than the type.
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn ended otherwise, or waits for somebody;
+    /// [`Unreadable`](RuntimeError::Unreadable) if the value fits its schema but is not a valid `T`.
     pub async fn output<T: DeserializeOwned>(self) -> Result<T, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
         let outcome = self.outcome().await?;
@@ -121,8 +122,8 @@ impl RunHandle {
         serde_json::from_value(value).map_err(|error| RuntimeError::unreadable(&key, "output", error))
     }
 
-    /// Waits for the end of this one run, whatever comes after it. None if no run was started here, or its
-    /// end was asked for before.
+    /// Waits for the end of this run alone, and not for later runs. Returns none if no run was started here,
+    /// or if its end was returned before.
     pub async fn first_outcome(&mut self) -> Result<Option<RunOutcome>, RuntimeError> {
         let Some(run) = self.run.as_mut() else { return Ok(None) };
         let ended = run.await;
@@ -130,7 +131,7 @@ impl RunHandle {
         unless_panicked(&self.key, ended).map(Some)
     }
 
-    /// Lets the run go on by itself.
+    /// Lets the run continue without this handle.
     pub fn detach(self) {
         if let Some(run) = self.run {
             run.detach();
@@ -162,7 +163,7 @@ pub(super) fn unless_panicked<T>(
     ended.unwrap_or_else(|panicked| Err(RuntimeError::Panicked { key: key.clone(), detail: panicked.0 }))
 }
 
-/// Whether nothing more happens by itself: not after a timer, not in another run, and not in a child.
+/// Whether nothing more happens unless somebody outside acts: no timer, no other run and no child is left.
 pub(super) fn is_last_word(outcome: &RunOutcome) -> bool {
     match outcome {
         RunOutcome::Released | RunOutcome::Lost => false,

@@ -35,7 +35,7 @@ pub struct Move {
 }
 
 impl Runtime {
-    /// Every move of a session's machine, oldest first.
+    /// Returns every move of a session's machine, oldest first.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or its rows cannot be
     /// [read](RuntimeError::Unreadable) or do not fit together.
@@ -50,8 +50,8 @@ impl Runtime {
         Ok(moves)
     }
 
-    /// Returns a session's machine as it was after its move `number`; after number 0, as it was before the
-    /// first. None if there are not so many moves.
+    /// Returns a session's machine as it was after the move `number`. Number 0 stands for the machine before
+    /// the first move. None if `number` is greater than the number of moves.
     ///
     /// Errors: as [`moves`](Self::moves).
     pub async fn machine_after(
@@ -70,7 +70,8 @@ impl Runtime {
         Ok(found)
     }
 
-    /// Folds the rows of a session, and shows each with what it has made, until `goes_on` says no.
+    /// Folds the rows of a session. Calls `goes_on` with each row and the result so far, until it returns
+    /// false.
     async fn fold(
         &self,
         key: &SessionKey,

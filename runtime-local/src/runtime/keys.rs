@@ -13,22 +13,22 @@ use crate::host::draw_id;
 /// Ends the key of the first delivery of its kind to a session.
 const FIRST: &str = "!first";
 
-/// What a delivery is at most once by.
+/// The identity by which a delivery is accepted at most once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Once {
-    /// Nothing: each one is a delivery of its own.
+    /// None: each delivery is separate.
     Never,
     /// The key that its caller gave.
     Key(ItemKey),
-    /// What it is: the first message of its session.
+    /// The first message of its session.
     First,
-    /// What it says, by its digest: the same answer to the same asking.
+    /// The digest of its content: the same answer to the same pending call.
     Words(Digest),
-    /// Who says it, by a digest: one approval of each person, where several must approve.
+    /// The digest of its sender: one approval of each person, if several must approve.
     Voter(Digest),
 }
 
-/// What makes an answer the same as an earlier one to the same asking.
+/// The reason why an answer counts as a repeat of an earlier one to the same pending call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Same {
     /// What it says.
@@ -38,8 +38,9 @@ pub(super) enum Same {
 }
 
 impl Same {
-    /// As an answer to `pending`, in each form under which the store may know it, the one to be written first. An answer can
-    /// be guessed, so its key is made with what the store keeps secrets with ([`StateStore::digests`]).
+    /// Returns the keys of an answer to `pending`, in each form under which the store may know it, the one to
+    /// write first. An answer could be guessed, so its key is made with the store's secret
+    /// ([`StateStore::digests`]).
     pub(super) fn answer(
         &self,
         store: &dyn StateStore,
@@ -79,7 +80,8 @@ pub(super) fn of_answer(once: &Once) -> Result<ItemKey, InvalidId> {
     of("answer", once)
 }
 
-/// The refusal of an item whose key was used before for something else. `named`: the key as its caller gave it.
+/// Returns the error for an item whose key was used before for something else. `named` is the key that the
+/// caller gave.
 pub(super) fn conflict(key: &SessionKey, named: Option<ItemKey>, item: ItemKey) -> RuntimeError {
     let key = key.clone();
     match named {
@@ -95,7 +97,7 @@ fn of(kind: &str, once: &Once) -> Result<ItemKey, InvalidId> {
         Once::Key(key) if kind.len() + 1 + key.as_str().len() <= ID_BYTES_MAX => {
             ItemKey::new(format!("{kind}:{key}"))
         }
-        // Longer than the place that is left.
+        // The key is too long to be prefixed, so its digest is used.
         Once::Key(key) => ItemKey::new(format!("{kind}#{}", Digest::of(key.as_str().as_bytes()))),
         Once::First => ItemKey::new(format!("{kind}{FIRST}")),
         Once::Words(said) => ItemKey::new(format!("{kind}={said}")),

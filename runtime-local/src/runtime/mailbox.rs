@@ -1,5 +1,5 @@
-//! The mailbox of a session: the messages that wait in it, what happens to a message while a turn runs, and
-//! messages that replace earlier ones.
+//! The mailbox of a session: waiting messages, the policy for messages while a turn runs, and messages that
+//! replace earlier ones.
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{InboxSeq, ItemKey, MessageSeq, PendingId, SessionKey};
@@ -16,29 +16,29 @@ use crate::agent::Definition;
 use crate::error::RuntimeError;
 use crate::host::Try;
 
-/// How often a session that moves meanwhile is tried.
+/// The number of tries on a session that changes meanwhile.
 const TRIES_MAX: u32 = 8;
 
 /// A message that no turn has taken yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QueuedMessage {
-    /// The place in the inbox, by which the message is withdrawn or replaced.
+    /// The place in the inbox. It identifies the message for withdrawing or replacing.
     pub item: InboxSeq,
     /// The key of the message.
     pub key: ItemKey,
-    /// When the message came.
+    /// When the message was delivered.
     pub at: Timestamp,
     /// The text of the message.
     pub text: String,
-    /// The policy for the message while a turn runs or is parked; if none, its agent's policy counts.
+    /// The policy for the message while a turn runs or is parked. If none is set, the agent's policy applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
 }
 
 impl Runtime {
-    /// Lists the messages of a session that no turn has taken yet, in the order in which they came, with
-    /// later changes applied.
+    /// Lists the messages of a session that no turn has taken yet, in order of arrival, with later changes
+    /// applied.
     pub async fn queued(&self, key: &SessionKey) -> Result<Vec<QueuedMessage>, RuntimeError> {
         self.existing(key).await?;
         let mut items = Vec::new();
@@ -58,10 +58,10 @@ impl Runtime {
         Ok(queued.collect())
     }
 
-    /// Withdraws a message that no turn has taken yet. A run that takes it at this very moment wins: then the
-    /// message is in the transcript, and nothing else is changed.
+    /// Withdraws a message that no turn has taken yet. If a run takes the message at the same time, the run
+    /// wins: the message is in the transcript, and nothing else is changed.
     ///
-    /// Errors: no such message [waits](RuntimeError::NotQueued).
+    /// Errors: there is no such waiting [message](RuntimeError::NotQueued).
     pub async fn withdraw(&self, key: &SessionKey, item: InboxSeq) -> Result<(), RuntimeError> {
         self.change(key, item, QueueChange::Withdrawn { of: item }).await
     }
@@ -88,7 +88,7 @@ impl Runtime {
         self.deliver(key, Deliver::queue_change(change)).await.map(drop)
     }
 
-    /// What becomes of a message that names this policy, or none, in this session.
+    /// The policy that applies to a message in this session: `named`, or else the agent's.
     pub(super) fn policy_in(session: &Session, named: Option<MessagePolicy>) -> Option<MessagePolicy> {
         named.or_else(|| Definition::read(&session.definition).ok()?.spec.on_message)
     }
@@ -108,8 +108,8 @@ impl Runtime {
         }
     }
 
-    /// Delivers a message if the session rests, else not at all: one decision of the store, by way of a claim that is
-    /// given back at once, to be taken up by a worker.
+    /// Delivers a message only if the session rests. The store decides atomically: the message is delivered
+    /// with a claim, which is given back at once so that a worker takes it up.
     pub(super) async fn deliver_at_rest(
         &self,
         key: &SessionKey,
@@ -136,7 +136,7 @@ impl Runtime {
                 Err(RuntimeError::KeyConflict { key, item }) => {
                     return Err(keys::conflict(&key, named, item));
                 }
-                // Since it was read.
+                // Aborted since it was read.
                 Err(refused @ RuntimeError::Aborted { .. }) => {
                     return self.duplicate_or(refused, &session, item, named).await;
                 }
@@ -146,11 +146,12 @@ impl Runtime {
         Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
     }
 
-    /// What is said of a message that the session does not take now: that it was accepted before, if it was, whatever the
-    /// session does; else that it is `refused`. Stores nothing.
+    /// Returns `Duplicate` if this message was accepted before, whatever the session does now. Otherwise
+    /// returns the error `refused`. Stores nothing.
     ///
-    /// An answer that nobody waits for is accepted under no key, and what it is told says whether the key is known. Keys
-    /// are known for ever, so under a known one the message itself is not accepted either.
+    /// It first delivers an answer that nobody waits for. The store never accepts such an answer, but its
+    /// reply tells whether the key is known. Keys are never forgotten, so a message under a known key is not
+    /// accepted again either.
     pub(super) async fn duplicate_or(
         &self,
         refused: RuntimeError,
@@ -179,7 +180,7 @@ impl Runtime {
         }
     }
 
-    /// Refuses an edit of what is no user message, or of one that the model is shown no more.
+    /// Refuses to edit anything but a user message that the model is still shown.
     pub(super) async fn refuse_uneditable(
         &self,
         session: &Session,

@@ -1,4 +1,5 @@
-//! The interface for an embedding service: execute, deliver, resume, stop, follow, wait.
+//! The runtime's interface for an embedding service: it executes, delivers, resumes, stops, follows and
+//! waits.
 
 mod answered;
 mod answering;
@@ -90,7 +91,8 @@ struct Shared {
 }
 
 impl Runtime {
-    /// A runtime on `store`, with the agents of `source`. Either may be shared by an `Arc`.
+    /// Creates a runtime on `store` with the agents of `source`. Store and source may each be shared by an
+    /// `Arc`.
     pub fn new(store: impl StateStore, source: impl AgentSource, options: RuntimeOptions) -> Self {
         let program = options.program.clone().map_or_else(named::own_program, named::fitting);
         let shared = Shared {
@@ -101,12 +103,12 @@ impl Runtime {
         Self { host: Host::new(Arc::new(store), options), shared: Arc::new(shared) }
     }
 
-    /// What its workers and runs share with it.
+    /// The part that the runtime shares with its workers and runs.
     pub(crate) fn host(&self) -> &Host {
         &self.host
     }
 
-    /// What a run needs of it.
+    /// The context that a run needs.
     pub(crate) fn run_context(&self) -> RunContext {
         RunContext {
             host: self.host.clone(),
@@ -140,12 +142,14 @@ impl Runtime {
         &self.shared.program
     }
 
-    /// The store's clock, as far as it is known here; before the store's first answer, this machine's clock.
+    /// The time by the store's clock, as this process knows it. Before the store's first answer, it is this
+    /// machine's time.
     pub fn now(&self) -> Timestamp {
         self.host.now()
     }
 
-    /// The agent of a session of another's making, if this store can protect its effects.
+    /// Returns the agent of a session that somebody else created. Refuses it if this store cannot protect its
+    /// effects.
     pub(crate) async fn agent_to_run(
         &self,
         key: &SessionKey,

@@ -8,8 +8,8 @@ use holdover_core::store::{Labels, Session};
 
 use crate::agent::{Agent, Definition};
 
-/// The label of a session's agent: its name, and `@version` if it has one. If the queue is not named after
-/// the agent, the session's labels are used.
+/// Returns the label of a session's agent: its name, and `@version` if it has one. If the queue is not named
+/// after the agent, the label is made from the session's labels.
 pub fn agent_label(queue: &QueueLabel, labels: &Labels) -> String {
     let Some(name) = labels.0.get(Labels::AGENT) else { return queue.to_string() };
     match (is_version_of(queue.as_str(), name), labels.0.get(Labels::AGENT_VERSION)) {
@@ -34,7 +34,7 @@ fn name_in(definition: &Payload) -> Option<String> {
     Definition::read(definition).ok().map(|definition| definition.spec.name)
 }
 
-/// `labels`, and those that the runtime sets unless they say otherwise.
+/// Returns `labels` with the runtime's own added. Labels that are set already are kept.
 pub(super) fn labelled(labels: Labels, agent: &Agent, program: &str) -> Labels {
     let labels = agent.labelled(labels);
     if labels.0.contains_key(Labels::PROGRAM) {
@@ -43,14 +43,14 @@ pub(super) fn labelled(labels: Labels, agent: &Agent, program: &str) -> Labels {
     labels.with_if_room(Labels::PROGRAM, program)
 }
 
-/// How this process is called if nobody says: as its executable, as far as a label has room for it.
+/// Returns the default name of this program: the name of its executable, cut to the length of a label.
 pub(super) fn own_program() -> String {
     let own = std::env::current_exe().ok();
     let stem = own.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
     fitting(stem.unwrap_or_default())
 }
 
-/// As much of `name` as a label has room for.
+/// Returns `name`, cut to the length of a label.
 pub(super) fn fitting(mut name: String) -> String {
     name.truncate(name.floor_char_boundary(Labels::TEXT_BYTES_MAX));
     name

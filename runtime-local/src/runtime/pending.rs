@@ -1,4 +1,4 @@
-//! Lists the open pending calls, of one session or of all.
+//! Lists the open pending calls of one session or of all.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
@@ -13,26 +13,27 @@ use super::deciders::Deciders;
 use super::tree::members::AT_ONCE;
 use crate::error::RuntimeError;
 
-/// An open pending call, decoded. As JSON it has everything that must be shown to whoever owes the answer:
-/// the `id` to answer under, `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at`,
-/// `deadline`; `deciders` where the terms say who decides, and `answered` once nobody has to act on it any
-/// more.
+/// An open pending call, decoded. As JSON, it has everything to show to the person or client who owes the
+/// answer: `id` (to answer under), `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at` and
+/// `deadline`. It has `deciders` if the policy says who decides, and `answered` once nobody has to act on the
+/// call any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PendingEntry {
     /// The pending call, as it is stored.
     pub call: PendingCall,
-    /// The content that is shown to whoever owes the answer.
+    /// The content to show to the person or client who owes the answer.
     pub body: PendingBody,
-    /// Who decides, and who has approved so far; none where any one person may decide.
+    /// The people who decide, and those who have approved so far. None if any one person may decide.
     pub deciders: Option<Deciders>,
-    /// Set once the call has all the answers it needs and waits for a run to take them; none while somebody
-    /// owes one.
+    /// Set once the call has all the answers that it needs and waits for a run to take them. None while an
+    /// answer is missing.
     pub answered: Option<Answered>,
 }
 
 impl PendingEntry {
-    /// The id to answer under. It names this call with these bytes in this life of the session.
+    /// The id to answer under. It identifies this call with these exact arguments in the session's present
+    /// incarnation.
     pub fn id(&self) -> &PendingId {
         &self.call.id
     }
@@ -64,10 +65,10 @@ impl Serialize for PendingEntry {
     }
 }
 
-/// An open pending call that this version cannot read, perhaps because a newer version opened it. It is
-/// listed, and a process that can read it takes the answer. As JSON it has the fields of a [`PendingEntry`]
-/// that are known without reading it: `id`, `session`, `call`, `kind`, `opened_at`, `deadline`. `unreadable`
-/// says why.
+/// An open pending call that this version cannot read, perhaps because a newer version opened it. A process
+/// that can read it can take its answer. As JSON, it has the fields of a [`PendingEntry`] that are known
+/// without reading it: `id`, `session`, `call`, `kind`, `opened_at` and `deadline`. The field `unreadable`
+/// gives the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnreadablePending {
@@ -104,31 +105,31 @@ impl Serialize for UnreadablePending {
 pub struct PendingPage {
     /// The calls that can be read, soonest deadline first.
     pub items: Vec<PendingEntry>,
-    /// The calls among them that this version cannot read.
+    /// The calls of the page that this version cannot read.
     pub unreadable: Vec<UnreadablePending>,
     /// The cursor of the next page; none at the end.
     pub next: Option<PageCursor>,
 }
 
-/// What an answer is bound to.
+/// The session, and the pending call as it was shown, to which an answer is bound.
 pub(super) struct Bound {
     /// The session that asked.
     pub(super) key: SessionKey,
     /// The life of the session.
     pub(super) life: Incarnation,
-    /// The digest of the arguments that were shown; of nothing if the asking is over.
+    /// The digest of the arguments that were shown. If the call is closed, the digest of no bytes.
     pub(super) saw: Digest,
-    /// What is asked, as far as the asking is open.
+    /// The pending call, if it is still open.
     pub(super) asked: Option<Box<PendingEntry>>,
 }
 
 impl Runtime {
-    /// Lists the pending calls of a session and of the children that it waits for, with theirs: soonest deadline
-    /// first, those without one last. Each names its session. A call of a person or a client may be answered there,
-    /// or at any session above it.
+    /// Lists the pending calls of a session, of the children that it waits for, and of their children. The
+    /// soonest deadline comes first, and calls without a deadline come last. Each entry names its session. A
+    /// call of a person or a client may be answered at that session, or at any session above it in the tree.
     ///
-    /// Errors: one of them cannot be [read](RuntimeError::Unreadable); [`list_pending`](Self::list_pending)
-    /// has the others.
+    /// Errors: one of the calls cannot be [read](RuntimeError::Unreadable). Use
+    /// [`list_pending`](Self::list_pending) to get the others.
     pub async fn pending(&self, key: &SessionKey) -> Result<Vec<PendingEntry>, RuntimeError> {
         let PendingPage { items, unreadable, .. } = self.all_pending(key).await?;
         match unreadable.into_iter().next() {
@@ -137,15 +138,15 @@ impl Runtime {
         }
     }
 
-    /// All calls of a session and of its tree that somebody owes an answer, on one page: also those that cannot be
+    /// Returns all pending calls of a session and of its tree on one page, including those that cannot be
     /// read.
     pub(super) async fn all_pending(&self, key: &SessionKey) -> Result<PendingPage, RuntimeError> {
         let calls = self.open_calls(key).await?;
         self.decoded(calls, None).await
     }
 
-    /// Lists pending calls across sessions, a page at a time: soonest deadline first, those without one last.
-    /// Calls that this version cannot read are listed separately, and delay none of the others.
+    /// Lists one page of pending calls across sessions. The soonest deadline comes first, and calls without a
+    /// deadline come last. Calls that this version cannot read are listed separately.
     pub async fn list_pending(&self, query: &PendingQuery) -> Result<PendingPage, RuntimeError> {
         let Page { items, next } = self.host.store().list_pending(query).await?;
         self.decoded(items, next).await
@@ -199,11 +200,11 @@ impl Runtime {
         }
     }
 
-    /// Returns the open pending call with this id of a session, or of a child in its tree. None if nobody owes
-    /// it an answer any more.
+    /// Returns the open pending call with this id, of a session or of a child in its tree. None if the call
+    /// is closed.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound), or it never
-    /// [asked](RuntimeError::NotAsked) under this id, or the call cannot be [read](RuntimeError::Unreadable).
+    /// Errors: there is no such [session](RuntimeError::NotFound), the session never opened a pending call
+    /// with this [id](RuntimeError::NotAsked), or the call cannot be [read](RuntimeError::Unreadable).
     pub async fn pending_call(
         &self,
         key: &SessionKey,
@@ -216,7 +217,8 @@ impl Runtime {
         Ok(found)
     }
 
-    /// The session that asked under this id, `key` or one of its tree, and what is asked, as long as it is open.
+    /// Returns the session that opened the pending call (`key`, or a session of its tree), and the call if it
+    /// is still open.
     async fn find_pending(
         &self,
         key: &SessionKey,
@@ -236,7 +238,7 @@ impl Runtime {
         }
     }
 
-    /// What an answer of this kind to `pending` is bound to, also when it is not waited for any more.
+    /// Returns the binding for an answer of this kind to `pending`, even if the call is closed.
     pub(super) async fn bound_to(
         &self,
         key: &SessionKey,
@@ -262,7 +264,7 @@ impl Runtime {
         }
     }
 
-    /// The life of the session in which it asked under this id.
+    /// Returns the session's incarnation, if the pending call was opened in it.
     async fn life_of(&self, key: &SessionKey, pending: &PendingId) -> Result<Incarnation, RuntimeError> {
         let life = self.existing(key).await?.incarnation;
         match pending.parts() {

@@ -1,4 +1,4 @@
-//! Reading a session.
+//! Reads sessions: their messages, outcomes and values.
 
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{MessageSeq, SessionKey};
@@ -13,14 +13,14 @@ use super::standing::outcome_of;
 use crate::arguments::parse_arguments;
 use crate::error::RuntimeError;
 
-/// How many messages are read at once, newest first, to find one.
+/// The number of messages that one read takes while searching from the newest back.
 pub(super) const MESSAGES_AT_ONCE: u64 = 256;
 
 /// A message with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MessageEntry {
-    /// The place of the message.
+    /// The position of the message in the transcript.
     pub seq: MessageSeq,
     /// When it was appended.
     pub at: Timestamp,
@@ -34,8 +34,8 @@ impl Runtime {
         Ok(self.host.store().load_session(key).await?)
     }
 
-    /// How the last turn of `session` ended, or what it waits for. None before its first turn, and while a
-    /// run holds it. Items that arrived since, and that no run has taken, change nothing here.
+    /// Returns how the last turn of `session` ended, or what it waits for. None before its first turn, and
+    /// while a run holds the session. Items in the inbox that no run has taken yet have no effect on it.
     pub fn outcome(&self, session: &Session) -> Result<Option<RunOutcome>, RuntimeError> {
         match session.status {
             SessionStatus::Active => Ok(None),
@@ -59,8 +59,8 @@ impl Runtime {
         self.messages_after(key, MessageSeq(0), u32::MAX).await
     }
 
-    /// Returns the messages of a session after `after`, oldest first, at most `limit`. After [`MessageSeq`] 0
-    /// they begin with the first. For the next messages, pass the place of the last one.
+    /// Returns at most `limit` messages of a session, oldest first, that come after `after`. [`MessageSeq`] 0
+    /// stands for the beginning. To read on, pass the `seq` of the last message.
     pub async fn messages_after(
         &self,
         key: &SessionKey,
@@ -72,7 +72,7 @@ impl Runtime {
         self.read_range(key, MessageSeq(after.0.saturating_add(1)), last).await
     }
 
-    /// Returns the agent's last text in a session. None if it said nothing yet.
+    /// Returns the agent's last text in a session. None if it has said nothing yet.
     pub async fn last_text(&self, key: &SessionKey) -> Result<Option<String>, RuntimeError> {
         let mut to = self.existing(key).await?.last_message;
         while to > MessageSeq(0) {
@@ -93,9 +93,9 @@ impl Runtime {
         Ok(None)
     }
 
-    /// Returns the value of the last turn of a session, for an agent whose turns owe one, once such a turn
-    /// has ended with it. None before, and after a turn that ended otherwise. Any process that opens the
-    /// store can read it.
+    /// Returns the value with which the last turn of a session ended, for an agent whose turns must return
+    /// one. None if no turn has ended yet, or if the last turn ended without a value. Any process that opens
+    /// the store can read it.
     pub async fn last_output(&self, key: &SessionKey) -> Result<Option<Value>, RuntimeError> {
         let session = self.existing(key).await?;
         match self.outcome(&session)? {
@@ -104,7 +104,7 @@ impl Runtime {
         }
     }
 
-    /// Returns the value of the turn of this session that ended with this outcome.
+    /// Returns the value of the turn that ended with `outcome`. None if it ended without a value.
     pub async fn output_of(
         &self,
         key: &SessionKey,

@@ -12,28 +12,29 @@ use holdover_core::store::EventCursor;
 use super::{Follow, Runtime, machine_of};
 use crate::error::RuntimeError;
 
-/// How often a session is read anew that moves on while it is read.
+/// The number of tries to read a session that changes while it is read.
 const TRIES_MAX: u32 = 8;
 
-/// The result of rebuilding a session from its rows.
+/// The result of rebuilding a session from its history rows.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Replay {
     /// The number of rows.
     pub rows: usize,
-    /// The rebuilt machine, or why the rows make none.
+    /// The rebuilt machine, or the reason why the rows do not form one.
     pub rebuilt: Result<Machine, Broken>,
-    /// The differences between the rebuilt machine and the stored state. Empty if the rows make no machine.
+    /// The differences between the rebuilt machine and the stored state. Empty if no machine could be
+    /// rebuilt.
     pub differences: Vec<Difference>,
 }
 
 impl Replay {
-    /// Whether the rows alone make the stored state.
+    /// Whether the machine rebuilt from the rows alone equals the stored state.
     pub fn agrees(&self) -> bool {
         self.rebuilt.is_ok() && self.differences.is_empty()
     }
 
-    /// The state to which the rows lead.
+    /// The state of the rebuilt machine.
     pub fn ends_in(&self) -> Option<StateKind> {
         self.rebuilt.as_ref().ok().map(|machine| machine.state.kind())
     }

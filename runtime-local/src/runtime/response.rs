@@ -18,29 +18,30 @@ use crate::error::RuntimeError;
 pub struct Response {
     /// The number of the turn.
     pub turn: TurnNumber,
-    /// How the turn ended, in one of two words: `stopped`, `error`.
+    /// How the turn ended: `stopped` or `error`.
     pub stop_reason: Ended,
     /// Why the turn ended.
     pub reason: DoneReason,
-    /// The agent's last text in the turn, also one in the middle of which it was stopped; none if it said
+    /// The agent's last text in the turn, even if it was stopped in the middle of that text. None if it said
     /// nothing.
     pub text: Option<String>,
     /// The number of steps: finished model calls.
     pub steps: u32,
-    /// The usage of the turn, and of the session since: a summary that somebody asked for. None: an older
-    /// version began the turn.
+    /// The usage of the turn, and of a summary that somebody asked for after it. None if an older version
+    /// began the turn.
     pub usage: Option<Usage>,
     /// The usage of the whole session.
     pub session_usage: Usage,
     /// The error, if the turn failed.
     pub error: Option<ErrorInfo>,
-    /// The step of the session that failed.
+    /// The number of the step that failed, counted over the whole session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_in: Option<StepNumber>,
 }
 
 impl Runtime {
-    /// Returns the result of the last turn of a session. None before the first, and while one runs or waits.
+    /// Returns the result of the last turn of a session. None before the first turn, and while a turn runs or
+    /// waits.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).
@@ -63,7 +64,7 @@ impl Runtime {
         }))
     }
 
-    /// What the agent said last in this turn, the newest.
+    /// Returns the agent's newest text in this turn.
     async fn last_text_of(
         &self,
         key: &SessionKey,

@@ -16,21 +16,22 @@ use crate::host::draw_id;
 const TRIES_MAX: u32 = 8;
 
 impl Runtime {
-    /// Resumes a session and runs it here. A suspended session goes on where something has arrived or is due.
-    /// An interrupted or failed one begins a new turn on the present transcript. A session that waits for a
-    /// retry retries now.
+    /// Resumes a session and runs it here. A suspended session continues if something has arrived or is due.
+    /// An interrupted or failed session begins a new turn on the present transcript. A session that waits for
+    /// a retry retries now.
     pub async fn resume(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Resume).await
     }
 
-    /// Continues the turn of a failed or interrupted session, and runs it here. A session that waits to retry
-    /// a model or a call retries now.
+    /// Continues the turn of a failed or interrupted session, and runs it here. A session that waits for the
+    /// retry of a model call or a tool call retries now.
     pub async fn retry(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Retry).await
     }
 
-    /// Summarises the old part of a session at rest, and runs that here. The session rests again as before. A
-    /// message that waits begins its turn after that. If nothing is old enough, nothing is changed.
+    /// Summarises the old part of the transcript of a session at rest, and runs this here. The session then
+    /// rests as before. A message that waits begins its turn afterwards. If nothing is old enough, nothing is
+    /// changed.
     pub async fn compact(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Compact).await
     }
@@ -50,7 +51,7 @@ impl Runtime {
                 (SessionStatus::Idle, SignalBody::Resume) if session.unread > 0 || is_due(self, &session) => {
                     Vec::new()
                 }
-                // A mode is delivered, and nothing is run for it.
+                // A mode is only delivered; no turn is begun for it.
                 (
                     SessionStatus::Idle | SessionStatus::Suspended | SessionStatus::Active,
                     SignalBody::Mode { .. },
@@ -66,7 +67,7 @@ impl Runtime {
                 }
             };
             let agent = self.agent_to_run(key, &session.queue, &session.definition).await?;
-            // Compare-and-set: of two resumes at once exactly one wins, the other learns who did.
+            // Compare-and-set: of two concurrent resumes exactly one wins, and the other learns who won.
             match self.host.try_claim(key, items, Some(session.version)).await? {
                 Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Resume(agent))),
                 Try::Changed | Try::Duplicate => {}
@@ -75,8 +76,9 @@ impl Runtime {
         Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
     }
 
-    /// Hands a failed or interrupted session to the workers, which resume it: for a front end that has no
-    /// agent to run. A session that waits for a retry is to retry now. False: it changed meanwhile.
+    /// Hands a failed or interrupted session to the workers, which retry it. Use it in a front end that
+    /// cannot run the agent. A session that waits for a retry becomes due now. Returns false if the session
+    /// changed meanwhile.
     pub async fn requeue(&self, key: &SessionKey) -> Result<bool, RuntimeError> {
         let session = self.existing(key).await?;
         if session.status == SessionStatus::Suspended && waits_to_try(&session)? {

@@ -10,17 +10,17 @@ use holdover_core::time::Timestamp;
 use super::Runtime;
 use crate::error::RuntimeError;
 
-/// How many sessions one write looks at, so that no other write waits long for it.
+/// The number of sessions that one write examines. It is small, so that other writes do not wait long.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 
-/// The data to remove, and from which sessions. A session that is active, suspended or due, or that has an
-/// unread item or a waiting interrupt, is never touched.
+/// The data to remove, and the sessions to remove it from. A session is never touched if it is active,
+/// suspended or due, or if it has an unread item or a waiting interrupt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {
-    /// Only sessions of this tenant; of all tenants if none.
+    /// Only sessions of this tenant. None: all tenants.
     pub tenant: Option<TenantId>,
-    /// Only sessions that rest with one of these statuses; all that rest if empty.
+    /// Only sessions that rest with one of these statuses. Empty: all sessions at rest.
     pub status: Vec<SessionStatus>,
     /// Only sessions in which nothing has changed for this time.
     pub unchanged_for: Duration,
@@ -39,7 +39,7 @@ impl Retention {
         Self { remove: Remove::Checkpoints { keep }, ..Self::sessions(unchanged_for) }
     }
 
-    /// Only of this tenant.
+    /// Only sessions of this tenant.
     #[must_use]
     pub fn of_tenant(self, tenant: impl Into<Option<TenantId>>) -> Self {
         Self { tenant: tenant.into(), ..self }
@@ -53,8 +53,8 @@ impl Retention {
 }
 
 impl Runtime {
-    /// Removes what `retention` says, step by step to the end, and returns the counts. May be stopped at any
-    /// time and called again.
+    /// Removes the data that `retention` describes, in small steps, and returns the counts. May be stopped at
+    /// any time and called again.
     pub async fn purge(&self, retention: &Retention) -> Result<PurgeReport, RuntimeError> {
         let age = i64::try_from(retention.unchanged_for.as_millis()).unwrap_or(i64::MAX);
         let mut rule = RetentionRule {

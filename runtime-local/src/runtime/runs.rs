@@ -1,4 +1,4 @@
-//! The runs of a session: who worked on it, what for, and what each run used.
+//! The runs of a session: the worker, the purpose and the usage of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -16,7 +16,7 @@ use holdover_core::store::{
 use super::{Follow, Runtime};
 use crate::error::RuntimeError;
 
-/// So many checkpoints are read at a time.
+/// The number of checkpoints that one read takes.
 const CHECKPOINTS: NonZeroU32 = NonZeroU32::new(16).expect("it is not 0");
 
 /// The purpose of a run, and its usage.
@@ -24,14 +24,15 @@ const CHECKPOINTS: NonZeroU32 = NonZeroU32::new(16).expect("it is not 0");
 pub struct RunReport {
     /// The purpose for which the run was begun.
     pub kind: RunKind,
-    /// The usage of the run. None: the session's events do not say so.
+    /// The usage of the run. None if the session's events do not tell it.
     pub usage: Option<Usage>,
     /// Whether the usage is complete. If not, the run is open or was lost: this is the usage up to its last
     /// commit, and later usage is not known.
     pub is_whole: bool,
 }
 
-/// What the events say of a run: of one that committed nothing, nothing.
+/// The purpose and usage of a run, from the session's events. The default stands for a run that committed
+/// nothing.
 #[derive(Debug, Clone, Copy)]
 struct Told {
     kind: Option<RunKind>,
@@ -45,7 +46,7 @@ impl Default for Told {
 }
 
 impl Runtime {
-    /// Lists the runs of a session, a page at a time, in the order in which they began.
+    /// Lists one page of the runs of a session, in the order in which they began.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, RuntimeError> {
@@ -65,9 +66,9 @@ impl Runtime {
     }
 
     /// Returns the purpose and the usage of each of these runs of a session. The record of a run that has
-    /// ended holds both. The record of a run that is open, or was lost, does not; then the events are read,
-    /// which hold what the run committed. A run that committed nothing is reported by the status that it
-    /// found.
+    /// ended holds both. For a run that is open or was lost, the session's events are read, which hold what
+    /// the run committed. For a run that committed nothing, the purpose is derived from the status that the
+    /// run found.
     ///
     /// Errors: the session's events cannot be [read](RuntimeError::Unreadable).
     pub async fn run_reports(
@@ -94,8 +95,8 @@ impl Runtime {
         Ok(runs.iter().zip(recorded).map(report).collect())
     }
 
-    /// What the events say of the runs from `first` to `last`. They are read from the newest checkpoint of an earlier run on, up
-    /// to where a later one begins.
+    /// Reads the purpose and usage of the runs from `first` to `last` from the events. Reading begins at the
+    /// newest checkpoint of an earlier run, and ends where a later run begins.
     async fn told_of_runs(
         &self,
         key: &SessionKey,
@@ -128,8 +129,8 @@ impl Runtime {
         Ok(told)
     }
 
-    /// The newest checkpoint of a run before this one: where its events end, and what was remembered there. The beginning, if
-    /// there is none.
+    /// Returns the cursor and the machine of the newest checkpoint of an earlier run. Without one, returns
+    /// the beginning.
     async fn before_run(&self, key: &SessionKey, run: Epoch) -> Result<(EventCursor, Fold), RuntimeError> {
         let page = PageRequest::first(CHECKPOINTS);
         let mut query = CheckpointQuery { page, ..CheckpointQuery::all(key.clone()) };
@@ -148,8 +149,8 @@ impl Runtime {
         }
     }
 
-    /// Counts how often somebody asked for this session to go on, and it did: its runs of the kind
-    /// [`Resume`](RunKind::Resume).
+    /// Counts the runs of the kind [`Resume`](RunKind::Resume): those that began because somebody asked the
+    /// session to go on.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or its events cannot be
     /// [read](RuntimeError::Unreadable).

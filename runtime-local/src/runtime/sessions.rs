@@ -13,31 +13,31 @@ use holdover_core::store::{
 use super::{Runtime, machine_of};
 use crate::error::RuntimeError;
 
-/// How long a run that holds a session may take to abort it before the session is deleted by force.
+/// The time that a run may take to abort its session before the session is deleted.
 const ABORT_WITHIN: Duration = Duration::from_secs(10);
 
 impl Runtime {
-    /// Lists the sessions of a tenant, newest first: a page of 50 by default, 200 at most. The page's cursor
-    /// leads to the next.
+    /// Lists the sessions of a tenant, newest first: 50 on a page by default, at most 200. Pass the page's
+    /// cursor to get the next page.
     ///
-    /// The query filters by status, by time of creation and of the last change, by queue, and by labels, all
-    /// of which a session must have. The queue of an agent's older version tells whether its code is still
-    /// needed. The runtime sets the labels for the name of the agent
-    /// ([`AGENT`](holdover_core::store::Labels::AGENT)) and for the session that this one was forked from
-    /// ([`FORKED_FROM`](holdover_core::store::Labels::FORKED_FROM)). Other labels are those that the session
-    /// was [created with](super::Execute::labelled): user, tags, metadata.
+    /// The query filters by status, by time of creation, by time of the last change, by queue, and by labels.
+    /// A session must have all labels of the query. To learn whether an older version of an agent is still
+    /// needed, list its queue. The runtime sets the label for the agent's name
+    /// ([`AGENT`](holdover_core::store::Labels::AGENT)) and the label for the session that this one was
+    /// forked from ([`FORKED_FROM`](holdover_core::store::Labels::FORKED_FROM)). Other labels are those that
+    /// the session was [created with](super::Execute::labelled): user, tags, metadata.
     pub async fn list(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, RuntimeError> {
         Ok(self.host.store().list_sessions(query).await?)
     }
 
-    /// Removes a session with everything that belongs to it, for ever. No delivery that was meant for it
-    /// reaches a session that is created under its key later.
+    /// Deletes a session with everything that belongs to it, for ever. If a session is created under its key
+    /// later, no earlier delivery reaches it.
     ///
     /// A session that waits for children, or that answers a call of another session, is
-    /// [aborted](Self::abort) first: its children are stopped, and its parent gets an answer. Where
-    /// [`Force`](holdover_core::store::DeleteMode::Force) meets a run that does not end within 10 seconds, or a session
-    /// that cannot be read, the session is deleted all the same. Its children then go on until their own
-    /// deadlines, and its parent finds it missing within an hour.
+    /// [aborted](Self::abort) first: its children are stopped, and its parent gets an answer. A session that
+    /// cannot be read is deleted without this. With [`Force`](holdover_core::store::DeleteMode::Force), a
+    /// session is also deleted if its run does not end within 10 seconds. In both cases its children go on
+    /// until their own deadlines, and its parent finds it missing within an hour.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or a run [holds](RuntimeError::Running) it
     /// and the mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive).
@@ -62,8 +62,8 @@ impl Runtime {
         }
     }
 
-    /// Aborts a session, so that its children are stopped and its parent is told. Whatever goes wrong with that, the
-    /// session is deleted.
+    /// Aborts a session, so that its children are stopped and its parent is told. If that fails, a warning is
+    /// logged and the deletion goes on.
     async fn end_before_deletion(&self, key: &SessionKey) {
         let ended = async {
             self.abort(key, "it is being deleted").await?;
@@ -74,7 +74,8 @@ impl Runtime {
         }
     }
 
-    /// Whether another session waits for this one, or is waited for by it, as far as that can be read.
+    /// Whether this session waits for another session, or another session waits for it. False if this cannot
+    /// be read.
     async fn owes(&self, session: &Session) -> bool {
         if session.status == SessionStatus::Aborted {
             return false;

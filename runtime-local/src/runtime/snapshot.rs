@@ -11,12 +11,12 @@ use super::{MessageEntry, PendingPage, Runtime, Standing};
 use crate::error::RuntimeError;
 
 /// A session at one instant, and the cursor from which its events continue. A client that shows it and then
-/// [follows](Runtime::follow) after its cursor misses nothing and is told nothing twice.
+/// [follows](Runtime::follow) after its cursor misses nothing and is shown nothing twice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The standing of the session. Of the session's calls that owed an answer at that instant, it has those that
-    /// still do; the events after the cursor tell of the others. Those of its children are as they were read.
+    /// The standing of the session. It has those pending calls of that instant that are still open; events
+    /// after the cursor report the others. The calls of its children are read later, so they may be newer.
     #[serde(flatten)]
     pub standing: Standing,
     /// The newest messages at that instant, oldest first.
@@ -30,7 +30,8 @@ impl Runtime {
     /// its newest event. State and place are read in one row. The text that a model is just writing is no
     /// part of it. A reader that follows after the cursor is shown that text from its first word.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound).
+    /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
+    /// [read](RuntimeError::Unreadable).
     pub async fn snapshot(&self, key: &SessionKey, messages: u32) -> Result<Snapshot, RuntimeError> {
         let session = self.existing(key).await?;
         let cursor = EventCursor::after(session.incarnation, session.last_event);

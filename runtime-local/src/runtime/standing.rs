@@ -22,12 +22,12 @@ pub struct Standing {
     /// The usage up to the newest commit. Later usage is not known while a run is open, and never known if
     /// the run died.
     pub usage: Usage,
-    /// How the last turn ended, or what it waits for; see [`Runtime::outcome`].
+    /// How the last turn ended, or what the session waits for; see [`Runtime::outcome`].
     pub outcome: Option<RunOutcome>,
-    /// The pending calls. Read after the rest, so the session may have gone on in between.
+    /// The pending calls. They are read after the rest, so the session may have changed in between.
     pub pending: Vec<PendingEntry>,
-    /// The pending calls that this version cannot read, such as those of a newer version: their names, and
-    /// why. They are not in `pending`.
+    /// The pending calls that this version cannot read, such as those of a newer version, with the reasons.
+    /// They are not in `pending`.
     pub unreadable: Vec<UnreadablePending>,
 }
 
@@ -53,10 +53,11 @@ impl Serialize for Standing {
 }
 
 impl Runtime {
-    /// Returns the standing of a session: everything that its front page shows. A pending call that cannot be
-    /// read delays nothing else.
+    /// Returns the standing of a session: everything that a page about it shows. A pending call that cannot
+    /// be read is listed separately and is no error.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound).
+    /// Errors: there is no such [session](RuntimeError::NotFound), or its state cannot be
+    /// [read](RuntimeError::Unreadable).
     pub async fn standing(&self, key: &SessionKey) -> Result<Standing, RuntimeError> {
         let session = self.existing(key).await?;
         let outcome = self.outcome(&session)?;
@@ -66,7 +67,7 @@ impl Runtime {
     }
 }
 
-/// The machine of a session. None before its first commit.
+/// Returns the machine of a session. None before its first commit.
 ///
 /// Errors: [`Unreadable`](RuntimeError::Unreadable) if a newer version, or something else, wrote the state.
 pub fn machine_of(session: &Session) -> Result<Option<Machine>, RuntimeError> {
@@ -75,15 +76,15 @@ pub fn machine_of(session: &Session) -> Result<Option<Machine>, RuntimeError> {
     read.map(Some).map_err(|error| RuntimeError::unreadable(&session.key, "state", error))
 }
 
-/// What a session has used up to its newest commit.
+/// Returns the usage of a session up to its newest commit.
 ///
 /// Errors: as [`machine_of`].
 pub(super) fn used_by(session: &Session) -> Result<Usage, RuntimeError> {
     Ok(machine_of(session)?.map(|machine| machine.usage).unwrap_or_default())
 }
 
-/// The outcome of the last run, from the session's state. None before its first commit, and in the middle of
-/// a run.
+/// Returns the outcome of the last run, from the session's state. None before its first commit, and in the
+/// middle of a run.
 ///
 /// Errors: as [`machine_of`].
 pub fn outcome_of(session: &Session, now: Timestamp) -> Result<Option<RunOutcome>, RuntimeError> {

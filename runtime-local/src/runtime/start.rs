@@ -1,4 +1,4 @@
-//! Starts a turn: in a session that is created for it, or in one that exists.
+//! Starts a turn in a new or an existing session.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::host::Claimed;
 use crate::host::Try;
 
-/// How often a session that others create, delete or move meanwhile is tried.
+/// The number of tries on a session that others create, delete or change meanwhile.
 const TRIES_MAX: u32 = 8;
 
 /// The result of [`Runtime::start`].
@@ -29,16 +29,18 @@ pub struct Started {
 }
 
 impl Runtime {
-    /// Starts a turn and runs it here. A new session is created claimed. An existing one is claimed with the
-    /// message, or [`RuntimeError::Held`] says who holds it and nothing is delivered. But if the message or
-    /// its agent has a policy, the message is delivered to the run that holds the session, or refused as
-    /// [busy](RuntimeError::Busy).
+    /// Starts a turn and runs it here. A new session is created already claimed. An existing session is
+    /// claimed together with the message. If another run holds the session and neither the message nor its
+    /// agent has a policy, nothing is delivered, and [`RuntimeError::Held`] names that run. With a policy,
+    /// the message is delivered to that run, or is refused as [busy](RuntimeError::Busy).
     ///
-    /// A message that was accepted before under its key is never refused for these reasons, nor because the
-    /// session was aborted since, or nobody here has its agent any more. The turn that it began is followed.
+    /// A message that was accepted before under its key is not refused for these reasons. It is also not
+    /// refused if the session was aborted since, or if its agent is no longer found here. The handle then
+    /// follows the turn that the message began.
     ///
-    /// A new session whose agent the runtime's [source](crate::AgentSource) does not find is
-    /// [refused](RuntimeError::NotServed), because nobody would go on with it after a restart.
+    /// A new session is [refused](RuntimeError::NotServed) if the runtime's [source](crate::AgentSource) does
+    /// not find its agent, because nobody would go on with it after a restart. It is accepted if another
+    /// program [serves](Execute::served_elsewhere) the agent.
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;
@@ -73,9 +75,10 @@ impl Runtime {
         Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
     }
 
-    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to it. A new
-    /// session whose agent the runtime's [source](crate::AgentSource) does not find is
-    /// [refused](RuntimeError::NotServed), unless another program [serves](Execute::served_elsewhere) it.
+    /// Starts a turn and leaves it to the workers: creates the session, or delivers the message to an
+    /// existing one. A new session is [refused](RuntimeError::NotServed) if the runtime's
+    /// [source](crate::AgentSource) does not find its agent, unless another program
+    /// [serves](Execute::served_elsewhere) the agent.
     pub async fn start(&self, request: Execute) -> Result<Started, RuntimeError> {
         self.check_effects(&request.agent)?;
         let prepared = request.prepare()?;
@@ -119,7 +122,7 @@ impl Runtime {
         Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
     }
 
-    /// Refuses an id that no new session may have, if the session does not exist.
+    /// If the session does not exist, refuses an id that no new session may have.
     pub(super) async fn check_new(&self, key: &SessionKey) -> Result<(), RuntimeError> {
         match key.id.check_new() {
             Err(why) if self.host.store().load_session(key).await?.is_none() => Err(why.into()),
@@ -135,7 +138,7 @@ impl Runtime {
         self.shared.agents.check_served(&prepared.key, &prepared.agent).await
     }
 
-    /// Creates the session claimed by us. None: somebody else created it meanwhile.
+    /// Creates the session, claimed by this process. None: somebody else created it meanwhile.
     async fn create_claimed(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
         let one = self.host.claim_one(vec![prepared.item.clone()], None);
         let new = prepared.new_session(self.program(), Start::Claimed(one), Vec::new());
@@ -146,17 +149,18 @@ impl Runtime {
                 let plan = Plan::Run(Arc::clone(&prepared.agent));
                 Ok(Some(RunHandle::begin(self, Claimed::new(*claim, asked), plan)))
             }
-            // Created by us, and our lease ended before we heard of it.
+            // This process created it, but the lease ended before the answer came.
             CreateOutcome::Created { claim: None, .. } => {
                 Ok(Some(RunHandle::of_another(self, prepared.key.clone(), false)))
             }
             CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => Ok(None),
-            // Created by an earlier try of ours whose answer was lost, and deleted since.
+            // An earlier try created it, the answer was lost, and the session was deleted since.
             CreateOutcome::Deleted => Err(RuntimeError::NotFound { key: prepared.key.clone() }),
         }
     }
 
-    /// The session that belongs to the key exists, so the key was used. None: it was deleted since.
+    /// Delivers the message to the existing session that belongs to the key. None: the session was deleted
+    /// since.
     async fn join(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
         match self.host.repeated(|| self.host.store().deliver(&prepared.key, prepared.item.clone())).await? {
             joined @ (Delivery::Accepted { .. } | Delivery::Duplicate { .. }) => {
@@ -169,7 +173,8 @@ impl Runtime {
         }
     }
 
-    /// Joins the run that was begun for this very message, if it was accepted before; else it is `refused`.
+    /// Follows the turn of this message if the message was accepted before. Otherwise returns the error
+    /// `refused`.
     async fn join_or(
         &self,
         refused: RuntimeError,
@@ -183,7 +188,7 @@ impl Runtime {
         Ok(RunHandle::of_another(self, prepared.key.clone(), true))
     }
 
-    /// Claims a session that exists, with the message. None: it changed meanwhile.
+    /// Claims an existing session together with the message. None: the session changed meanwhile.
     async fn take_up(
         &self,
         prepared: &Prepared,
@@ -191,13 +196,13 @@ impl Runtime {
     ) -> Result<Option<RunHandle>, RuntimeError> {
         check_agent(prepared, &session)?;
         let agent = if session.definition == *prepared.agent.definition() {
-            // Its later runs in this process are made with it, too.
+            // Later runs of the session in this process use this agent, too.
             self.shared.agents.remember(&prepared.agent);
             Arc::clone(&prepared.agent)
         } else {
             match self.agent_to_run(&session.key, &session.queue, &session.definition).await {
                 Ok(agent) => agent,
-                // Whoever has the agent runs what was accepted.
+                // If the message was accepted before, a process that has the agent runs it.
                 Err(unknown) => return self.join_or(unknown, prepared, &session).await.map(Some),
             }
         };
@@ -208,7 +213,7 @@ impl Runtime {
         }
         let version = rests_only.then_some(session.version);
         let claimed = match self.host.try_claim(&prepared.key, vec![prepared.item.clone()], version).await {
-            // Whoever runs it takes the message as its policy says.
+            // The run that holds the session takes the message as the policy says.
             Err(RuntimeError::Held { .. }) if policy.is_some() && !rests_only => {
                 return self.join(prepared).await;
             }
@@ -228,7 +233,8 @@ impl Runtime {
     }
 }
 
-/// Any version of the agent will do: the session stays with its own.
+/// Refuses a session of another agent. Any version of the agent is accepted: the session keeps its own
+/// version.
 fn check_agent(prepared: &Prepared, session: &Session) -> Result<(), RuntimeError> {
     if session.definition == *prepared.agent.definition()
         || named::is_of(session, &prepared.agent.spec().name)

@@ -1,4 +1,4 @@
-//! Stops a session, from any process.
+//! Stops a session from any process.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::error::ErrorInfo;
@@ -14,9 +14,10 @@ use crate::host::draw_id;
 use crate::host::{Try, is_stopped};
 
 impl Runtime {
-    /// Stops the turn of a session; the session stays usable. A run that holds the session ends the turn
-    /// within the grace period. If nobody holds it, the turn is ended here, without its agent, before this
-    /// returns, and so are the turns of its children that nobody holds.
+    /// Stops the turn of a session; the session stays usable. If a run holds the session, that run ends the
+    /// turn within the grace period. If nobody holds it, this call ends the turn before it returns, without
+    /// the agent. It also ends the turns of the session's children that nobody holds. The request is durable:
+    /// if this call fails to carry it out, that is logged, and a worker carries it out.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn interrupt(
@@ -27,7 +28,7 @@ impl Runtime {
         self.stop(key, InterruptKind::Soft, reason.into()).await
     }
 
-    /// Stops a session for ever, in the same way.
+    /// Stops a session for ever. Otherwise as `interrupt`.
     pub async fn abort(
         &self,
         key: &SessionKey,
@@ -36,11 +37,12 @@ impl Runtime {
         self.stop(key, InterruptKind::Abort, reason.into()).await
     }
 
-    /// Stops one call of a session. Its tool is told; its siblings and the turn go on. The call ends
-    /// cancelled (`user:cancelled`) if it had not acted, in doubt if nobody can say, or with its own result
-    /// if that came first. The request is durable: if nobody runs the session, the next run carries it out.
+    /// Stops one call of a session. The tool is told; the other calls and the turn go on. The call ends
+    /// cancelled (`user:cancelled`) if it had not acted, in doubt if this is not known, or with its own
+    /// result if that came first. The request is durable: if nobody runs the session, the next run carries it
+    /// out.
     ///
-    /// Errors: no such call is [open](RuntimeError::NotOpen).
+    /// Errors: there is no such [open call](RuntimeError::NotOpen).
     pub async fn stop_call(&self, key: &SessionKey, call: &CallId) -> Result<(), RuntimeError> {
         let session = self.existing(key).await?;
         let machine = machine_of(&session)?;
@@ -57,14 +59,15 @@ impl Runtime {
         kind: InterruptKind,
         reason: String,
     ) -> Result<InterruptOutcome, RuntimeError> {
-        // The life that there is now is meant, also by a repeat.
+        // A repeat must stop the same incarnation, even if the session was created again meanwhile.
         let session = self.existing(key).await?;
         let id: InterruptId = draw_id();
         let incarnation = Some(session.incarnation);
         let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now(), incarnation };
         let asked =
             self.host.repeated(|| self.host.store().request_interrupt(key, interrupt.clone())).await?;
-        // A try whose answer was lost has asked before, and may have been heeded since.
+        // An earlier try, whose answer was lost, may have made the request already, and it may have been
+        // carried out since.
         let own = match &asked {
             InterruptOutcome::AlreadyWaiting { id: waiting } => *waiting == id,
             InterruptOutcome::Over => true,
@@ -76,7 +79,7 @@ impl Runtime {
         let outcome = if own { InterruptOutcome::Requested } else { asked };
         match &outcome {
             InterruptOutcome::Requested | InterruptOutcome::AlreadyWaiting { .. } => {
-                // The request is durable: whatever goes wrong now, a worker ends the session.
+                // The request is durable: if this fails, a worker ends the session.
                 let ended = async {
                     self.end_unowned(key).await?;
                     self.end_children(&session).await
@@ -91,8 +94,8 @@ impl Runtime {
         Ok(outcome)
     }
 
-    /// Ends the children of a session that was ended here, and theirs, as far as nobody holds them. `session` is as it
-    /// was before.
+    /// Ends the children of a session that was ended here, and their children, unless somebody holds them.
+    /// `session` is the session as it was before.
     async fn end_children(&self, session: &Session) -> Result<(), RuntimeError> {
         let mut children = Self::keys_of_children(session);
         while !children.is_empty() {
@@ -103,26 +106,27 @@ impl Runtime {
                 }
                 Ok::<_, RuntimeError>(Self::keys_of_children(&child))
             });
-            // All of a level before the next: its sessions stop those below them.
+            // All sessions of a level end before the next level, because they stop the sessions below them.
             let below: Vec<_> = ended.buffered(AT_ONCE).try_collect().await?;
             children = below.concat();
         }
         Ok(())
     }
 
-    /// Ends a session that an interrupt waits for, if nobody holds it.
+    /// If nobody holds the session, ends it because of its waiting interrupt.
     async fn end_unowned(&self, key: &SessionKey) -> Result<(), RuntimeError> {
         match self.host.try_claim(key, Vec::new(), None).await {
             Ok(Try::Ours(claimed)) if is_stopped(&claimed.claim) => {
                 self.drive(*claimed, Plan::End).await.map(drop)
             }
             Ok(Try::Ours(claimed)) => {
-                // Somebody ended it meanwhile. Due at once, so that whoever serves it sets its alarm right.
+                // Somebody ended it meanwhile. It is given back due at once, so that a worker that serves it
+                // sets its alarm again.
                 let why = ErrorInfo::new("runtime.nothing_to_stop", "the interrupt was carried out already");
                 self.host.give_back(&claimed, claimed.claim.now, &why).await;
                 Ok(())
             }
-            // Whoever holds it sees the interrupt.
+            // The run that holds the session sees the interrupt.
             Ok(Try::Changed | Try::Duplicate)
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. } | RuntimeError::NotFound { .. }) => {
                 Ok(())

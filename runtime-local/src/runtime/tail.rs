@@ -19,11 +19,11 @@ use crate::error::RuntimeError;
 use crate::hint::Hint;
 use crate::host::Backoff;
 
-/// How often to look where no hint comes.
+/// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
-/// The same while a model speaks.
+/// This interval while a model writes an answer.
 const POLL_STREAM: Duration = Duration::from_millis(150);
-/// A store that hints all the time is looked at ever more slowly while nothing comes, down to this.
+/// The pause after a hint grows from `GAP` to `GAP_MAX` while hints bring nothing.
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
@@ -35,7 +35,7 @@ pub(super) struct Tail {
     follow: Follow,
     /// Whether deltas are shown.
     deltas: bool,
-    /// The stream whose deltas were shown last, while neither its message nor its end was.
+    /// The stream whose deltas were shown last, until its message or its end is shown.
     within: Option<StreamId>,
     /// Whether a stream runs.
     streaming: bool,

@@ -1,4 +1,4 @@
-//! What a new version would break. It asks before it serves anything.
+//! Checks what a new version would break, before it serves anything.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use super::{Runtime, agent_label};
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 
-/// A session that would not go on as it should.
+/// A session that the new version would break.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Breaking {
@@ -25,9 +25,9 @@ pub struct Breaking {
     pub agent: String,
     /// The queue under which the session waits.
     pub queue: QueueLabel,
-    /// The status of the session. One at rest breaks only once it gets a message.
+    /// The status of the session. A session at rest breaks only once it gets a message.
     pub status: SessionStatus,
-    /// Everything that is wrong.
+    /// All reasons.
     pub why: Vec<Breaks>,
 }
 
@@ -48,19 +48,19 @@ pub enum Breaks {
         /// Why it cannot be read.
         detail: String,
     },
-    /// The session's agent, in its version, is not here, or was changed and the source refuses that.
+    /// The session's agent is not here in this version, or it was changed and the source refuses that.
     NoAgent {
         /// Why the agent was not found.
         why: ErrorInfo,
     },
-    /// A call is open whose tool the agent does not have here.
+    /// The agent here does not have the tool of an open call.
     MissingTool {
         /// The call.
         call: CallId,
         /// The tool.
         tool: String,
     },
-    /// A call is open whose tool is run by somebody else here.
+    /// Somebody else runs the tool of an open call here.
     ToolMoved {
         /// The call.
         call: CallId,
@@ -98,11 +98,11 @@ impl fmt::Display for Breaking {
 }
 
 impl Runtime {
-    /// Lists those of these sessions that would not go on with the agents of this runtime and this version of
-    /// the engine. A new version calls it before it serves anything. It reads every session, claims none, and
-    /// changes nothing. Aborted sessions are left out. Empty: go ahead.
+    /// Lists the sessions that would not go on with the agents of this runtime and this version of the
+    /// engine. Call it in a new version before it serves anything. It reads every session, claims none, and
+    /// changes nothing. Aborted sessions are left out. An empty list means that nothing breaks.
     ///
-    /// Errors: the store's. A session that cannot be read is no error, but one of the answers.
+    /// Errors: those of the store. A session that cannot be read is no error: it is in the list.
     pub async fn would_break(&self, sessions: &SessionQuery) -> Result<Vec<Breaking>, RuntimeError> {
         let mut query = sessions.clone();
         let mut breaking = Vec::new();
@@ -145,7 +145,7 @@ impl Runtime {
             Err(error) => why.push(Breaks::Unreadable { detail: error.to_string() }),
             Ok(machine) => {
                 let batch = machine.as_ref().and_then(|machine| machine.state.batch());
-                // To ask for more steps takes no tool.
+                // A request for more steps needs no tool.
                 let batch = batch.filter(|batch| !batch.for_more);
                 let open =
                     batch.into_iter().flat_map(|batch| &batch.calls).filter(|call| !call.state.is_end());
@@ -156,7 +156,7 @@ impl Runtime {
     }
 }
 
-/// Whether this is wrong with one session, and says nothing of the others.
+/// Whether the error concerns only this session, and not the others.
 fn cannot_be_read(error: &StoreError) -> bool {
     matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing | StoreErrorKind::Newer)
 }
@@ -164,7 +164,7 @@ fn cannot_be_read(error: &StoreError) -> bool {
 fn breaks_call(agent: &Agent, call: &holdover_core::machine::Call) -> Option<Breaks> {
     let (id, tool) = (call.id.clone(), call.tool.clone());
     match agent.spec().tool(&call.tool) {
-        // The value of a turn is no tool of its agent.
+        // The tool that returns the value of a turn is not among the agent's tools.
         None if agent.spec().is_output(&call.tool) => None,
         None => Some(Breaks::MissingTool { call: id, tool }),
         Some(spec) if spec.runs_on != call.runs_on => {

@@ -1,4 +1,5 @@
-//! Waits for a session and for the children that it waits for, and runs what is due of them, as a worker would.
+//! Waits for a session and for the children that it waits for. Runs those of them that are due, as a worker
+//! does.
 
 use std::time::Duration;
 
@@ -19,22 +20,23 @@ use crate::hint::Hint;
 use crate::host::Backoff;
 use crate::host::Try;
 
-/// A store that gives no hints is asked this often.
+/// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
 
-/// A store that hints all the time is looked at ever more slowly, down to this.
+/// The pause after a hint grows from `GAP` to `GAP_MAX` if hints keep coming.
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
-    /// Returns when the turn has ended, or when the session and the children that it waits for go on only if
-    /// somebody outside answers. Meanwhile it runs those of them that are due and that nobody else runs, if
-    /// their agents are found here, up to 16 of them at once. Once the runtime [drains](Self::drain), nothing
-    /// more is started, and it returns as soon as its own runs have left their sessions.
+    /// Waits until the turn has ended, or until the session and the children that it waits for can only go on
+    /// if somebody outside answers. Meanwhile it runs those of them that are due and that nobody else runs,
+    /// if their agents are found here, at most 16 at once. Once the runtime [drains](Self::drain), it starts
+    /// nothing more, and returns as soon as its own runs have left their sessions.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be
-    /// [read](RuntimeError::Unreadable), or its run broke down; then the runs of children here end first. A
-    /// child's run that breaks down is logged. While anything runs here, a store that does not answer is asked again.
+    /// [read](RuntimeError::Unreadable), or its run failed with an error. The error is returned after the
+    /// runs of children here have ended. If the run of a child fails with an error, this is only logged. If
+    /// the store does not answer while anything runs here, it is asked again.
     pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
         self.wait_with(key, None).await
     }
@@ -53,9 +55,9 @@ impl Runtime {
         Ok(outcome.unwrap_or(RunOutcome::Released))
     }
 
-    /// Returns how the turn has ended, or who owes something, if that happens within `at_most`; none if the
-    /// session, or a child that it waits for, is still at work then, or nobody has taken it up. It only watches
-    /// and runs nothing, so nothing changes when the time is over: for a front end that leaves runs to workers.
+    /// Waits for at most `at_most`, and returns how the turn has ended, or what it waits for. Returns none if
+    /// the session, or a child that it waits for, is still at work then, or if nobody has taken the session
+    /// up. It only watches and runs nothing: use it in a front end that leaves runs to workers.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).
@@ -69,7 +71,7 @@ impl Runtime {
     }
 
     /// Waits until the tree rests, `until` has passed, or the runtime drains. Returns none if the root has no
-    /// outcome then. While anything runs here, a read that fails is repeated: the runs go on.
+    /// outcome then. A read that fails while anything runs here is repeated, so the runs go on.
     async fn until_rest<'a>(
         &'a self,
         key: &'a SessionKey,
@@ -96,7 +98,7 @@ impl Runtime {
         }
     }
 
-    /// Looks at the tree once, does what there is to do, and waits until there may be more.
+    /// Looks at the tree once, starts the runs that are due, and waits for the next change.
     async fn watch(
         &self,
         key: &SessionKey,
@@ -105,7 +107,7 @@ impl Runtime {
         pauses: &mut Pauses,
     ) -> Result<Watched, RuntimeError> {
         if tree.runs_root() {
-            // Whoever waits for one turn asks nothing of the store.
+            // A caller that waits for a single short turn reads nothing from the store.
             let _ = timeout(POLL, tree.ended()).await;
         }
         let draining = tree.runs_here() && self.host.is_draining();
@@ -121,7 +123,7 @@ impl Runtime {
         if tree.runs_root() && draining {
             return Ok(Watched::GoesOn);
         }
-        // Listen first, then look: what changes in between is not missed.
+        // Listen before the read, so that no change in between is missed.
         let mut hint = Hint::listen(self.host.store(), Watch::Session(key.clone()), POLL).await;
         let session = self.existing(key).await?;
         if tree.runs_root() {
@@ -148,7 +150,7 @@ impl Runtime {
         if tree.work(&session).await? == Below::Rests
             && let Some(outcome) = over
         {
-            // A child that has ended meanwhile has told it.
+            // A child that has ended meanwhile has changed the session.
             let rests = self.existing(key).await? == session;
             return Ok(if rests { Watched::Over(Some(outcome)) } else { Watched::GoesOn });
         }
@@ -169,7 +171,7 @@ impl Runtime {
         Ok(Watched::GoesOn)
     }
 
-    /// Takes on a session that is due. None: somebody else has it, or its agent is not found here.
+    /// Claims and runs a session that is due. None: somebody else has it, or its agent is not found here.
     pub(super) async fn run_due(&self, key: &SessionKey, session: &Session) -> Ended {
         let plan = match self.agent_to_run(key, &session.queue, &session.definition).await {
             Ok(agent) => Plan::Run(agent),
@@ -188,14 +190,14 @@ impl Runtime {
     }
 }
 
-/// What came of a look at a tree.
+/// The result of one look at a tree.
 enum Watched {
     GoesOn,
     /// With the outcome of the root, if it has one.
     Over(Option<RunOutcome>),
 }
 
-/// The pauses of one who waits.
+/// The pauses of a caller that waits.
 struct Pauses {
     /// After a run that could not go on here.
     idle: Backoff,

@@ -1,4 +1,4 @@
-//! The agents that a source was asked for, each made once.
+//! The agents that a source was asked for. Each is built once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,11 @@ use super::AgentSource;
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 
-/// How many agents are remembered by definition, so that their schemas are compiled once.
+/// The maximum number of remembered agents. Then all are forgotten. They are remembered so that schemas are
+/// compiled once.
 const AGENTS_KEPT: usize = 256;
 
-/// An agent that was asked for: however many sessions ask at once, it is made once.
+/// An agent that was asked for. It is built once, even if several sessions ask for it at once.
 type Known = Arc<OnceCell<Arc<Agent>>>;
 
 /// A source, and the agents that it was asked for.
@@ -34,7 +35,7 @@ impl KnownAgents {
         self.source.queues()
     }
 
-    /// Asks the source, whatever is remembered.
+    /// Asks the source, even if the agent is remembered.
     pub(crate) async fn ask(
         &self,
         queue: &QueueLabel,
@@ -56,7 +57,7 @@ impl KnownAgents {
         found.cloned().map_err(unknown)
     }
 
-    /// Refuses to begin a session of an agent that nobody in this program would find again.
+    /// Refuses a new session of an agent that nobody in this program would find again.
     pub(crate) async fn check_served(&self, key: &SessionKey, agent: &Agent) -> Result<(), RuntimeError> {
         let (queue, definition) = (agent.queue(), agent.definition());
         if self.known((queue.clone(), definition.digest())).initialized() {

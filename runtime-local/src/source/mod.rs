@@ -16,20 +16,22 @@ pub(crate) use known::KnownAgents;
 
 use crate::agent::Agent;
 
-/// Finds, or builds again, the agent of a session that this process did not start.
+/// Finds the agent of a session that this process did not start, or builds it again.
 #[async_trait]
 pub trait AgentSource: Send + Sync + 'static {
-    /// Returns the agent of the sessions that wait under `queue` with `definition`. An error leaves the
-    /// session to another process. Asked once for each definition while the runtime remembers the answer.
+    /// Returns the agent of the sessions that wait under `queue` with `definition`. After an error, the
+    /// session is left to another process. The runtime remembers the agents that it has found for some time;
+    /// it does not remember errors.
     async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo>;
 
-    /// Checks whether sessions of this agent would be run here; if not, says why. Asked before a session
-    /// begins. By default the agent is looked for. A source that builds agents may know without building one.
+    /// Checks whether sessions of this agent would be run here. The error says why not. Called before a
+    /// session begins, unless the runtime knows the agent already. By default, it calls `agent`. A source
+    /// that builds agents can often tell without building one.
     async fn serves(&self, queue: &QueueLabel, definition: &Payload) -> Result<(), ErrorInfo> {
         self.agent(queue, definition).await.map(drop)
     }
 
-    /// The queues of all agents that may be found here. A worker serves them by default.
+    /// The queues of all agents that may be found here. By default, a worker serves them.
     fn queues(&self) -> Queues {
         Queues::All
     }
@@ -50,29 +52,29 @@ impl<S: AgentSource + ?Sized> AgentSource for Arc<S> {
     }
 }
 
-/// The treatment of a session whose agent was changed since it began, under the same name and version: its
-/// instructions, its tools with their effect classes, or its limits. Model and gate are code, so a change of
-/// them is not seen.
+/// What happens to a session whose agent has changed since the session began, under the same name and
+/// version: its instructions, its tools with their effect classes, or its limits. Model and gate are code, so
+/// a change of them is not noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Changed {
     /// The session goes on with the agent as it is now, and a warning is logged.
     #[default]
     GoesOn,
-    /// The session is not run, here or by any process with this agent, until a process has the agent that it
-    /// began with. It can be stopped and deleted.
+    /// The session is not run by this process, nor by any other process with the changed agent, until a
+    /// process has the agent that it began with. It can still be stopped and deleted.
     IsRefused,
 }
 
-/// The agents of an embedding service, found by their queue label: name and version.
+/// The agents of an embedding service. They are found by their queue label, by default the name and version.
 ///
-/// A session stays with the agent that it began with, for weeks if it must. So a deployment that changes an
-/// agent has two ways:
+/// A session keeps the agent that it began with, even for weeks. A deployment that changes an agent has two
+/// ways:
 ///
-/// - Under the same name and version, sessions that wait go on with the agent as it is now; see [`Changed`].
-///   This is right for better instructions. Keep a tool that sessions may have open calls of.
+/// - Under the same name and version, waiting sessions continue with the changed agent; see [`Changed`]. This
+///   is right for better instructions. Do not remove a tool of which sessions may have open calls.
 /// - With another [version](crate::AgentBuilder::version), new sessions begin with the new version. Keep the
-///   old one beside it: **a session whose version is not here is served by nobody**, although it still takes
-///   answers. [`Runtime::list`](crate::Runtime::list) by the old queue tells when none is left.
+///   old version, too: **nobody serves a session whose version is missing**, although it still takes answers.
+///   To learn whether any is left, call [`Runtime::list`](crate::Runtime::list) with the old queue.
 #[derive(Debug, Clone, Default)]
 pub struct Agents {
     agents: BTreeMap<QueueLabel, Arc<Agent>>,
@@ -85,7 +87,8 @@ impl Agents {
         Self::default()
     }
 
-    /// Adds an agent, and its sub-agents. It replaces one with the same name and version.
+    /// Adds an agent and its sub-agents. It replaces an agent with the same queue, by default the same name
+    /// and version.
     #[must_use]
     pub fn with(mut self, agent: Arc<Agent>) -> Self {
         self = agent.sub_agents().cloned().fold(self, Self::with);
@@ -99,14 +102,16 @@ impl Agents {
         Self { changed, ..self }
     }
 
-    /// The agent of this name and version; without a version, the one that was built without.
+    /// Returns the agent with this name and version. Without a version, returns the agent that was built
+    /// without one.
     pub fn get<'v>(&self, name: &str, version: impl Into<Option<&'v str>>) -> Option<&Arc<Agent>> {
         let version = version.into();
         self.named(name).find(|agent| agent.version() == version)
     }
 
-    /// The newest version of this agent: the one to begin new sessions with. Numbers within versions count by their
-    /// value: `10` is newer than `9`, and `2.0` than `2.0-rc.1`. An agent without a version is older than all with one.
+    /// Returns the newest version of this agent, for new sessions. Numbers within versions are compared by
+    /// value: `10` is newer than `9`. A pre-release is older than its release: `2.0` is newer than
+    /// `2.0-rc.1`. An agent without a version is older than every agent with one.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// Compares versions as people write them: whole numbers within them by their value, all else by its characters, and a
-/// pre-release (`2.0-rc.1`) before the version that it leads to (`2.0`).
+/// Compares versions as people write them. Whole numbers are compared by value, and all other text by its
+/// characters. A pre-release (`2.0-rc.1`) comes before its release (`2.0`).
 pub(super) fn compare(one: &str, other: &str) -> Ordering {
     let (one_parts, other_parts) = (parts(one), parts(other));
     let differ = one_parts.iter().zip(&other_parts).position(|(one, other)| one != other);
@@ -17,7 +17,7 @@ pub(super) fn compare(one: &str, other: &str) -> Ordering {
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Part<'v> {
-    /// How many digits it has without leading zeros, and these.
+    /// The number of digits without leading zeros, and these digits.
     Number(usize, &'v str),
     Text(&'v str),
 }

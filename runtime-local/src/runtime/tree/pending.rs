@@ -1,4 +1,4 @@
-//! The calls of a tree that somebody outside owes an answer: people find them at the root, and answer them there.
+//! The pending calls of a tree that somebody outside must answer. People find and answer them at the root.
 
 use std::collections::HashSet;
 
@@ -15,9 +15,9 @@ use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
 impl Runtime {
-    /// Lists the pending calls of a session and of the children that it waits for, with theirs, as they are stored:
-    /// soonest deadline first, those without one last. Of a child, those that other sessions answer are left out.
-    /// None, if there is no such session.
+    /// Lists the pending calls of a session, of the children that it waits for, and of their children, as
+    /// they are stored. The soonest deadline comes first, and calls without a deadline come last. Calls of a
+    /// child that other sessions answer are left out. The list is empty if there is no such session.
     pub async fn open_calls(&self, key: &SessionKey) -> Result<Vec<PendingCall>, RuntimeError> {
         let mut calls = self.own_calls(key).await?;
         if calls.iter().all(|call| call.kind != PendingKind::Child) {
@@ -25,7 +25,7 @@ impl Runtime {
         }
         let root = match self.session(key).await {
             Ok(root) => root,
-            // What it waits for is listed all the same.
+            // The session's own pending calls are still listed.
             Err(RuntimeError::Store(error))
                 if matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing) =>
             {
@@ -61,7 +61,8 @@ impl Runtime {
         }
     }
 
-    /// The session of the tree at `root` that asked under this id, open or closed: `root` itself, if no other did.
+    /// Returns the session of the tree at `root` that opened this pending call, which may be closed. If no
+    /// other session did, it is `root`.
     pub(in crate::runtime) async fn asker(
         &self,
         root: &SessionKey,
@@ -85,9 +86,9 @@ impl Runtime {
         }
     }
 
-    /// Whether a session is a child of `root`, or a child of its children. The labels say whose child it is. Of one
-    /// that is not at rest, so that an answer would have an effect, its turn must say the same: it alone
-    /// names the parent that waits for it.
+    /// Whether a session is below `root` in its tree. The labels name the parent. If the session is not at
+    /// rest, so that an answer would have an effect, its turn must name the same parent, because only the
+    /// turn proves it.
     async fn lies_below(&self, key: &SessionKey, root: &SessionKey) -> Result<bool, RuntimeError> {
         let mut key = key.clone();
         for _ in 0..SUB_AGENT_DEPTH_MAX {

@@ -1,4 +1,4 @@
-//! A tree of sessions, for people: each session, the call that it answers, how it stands and what it has used.
+//! A tree of sessions, for display: each session, the call that it answers, its outcome and its usage.
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -40,9 +40,9 @@ pub struct TreeEntry {
     pub depth: u32,
     /// The call that it answers; none for the root.
     pub place: Option<ChildPlace>,
-    /// What it has used up to its newest commit, with that of the children whose outcomes it has.
+    /// Its usage up to its newest commit, including that of the children whose outcomes it has.
     pub usage: Usage,
-    /// How its last turn ended, or what it waits for.
+    /// How its last turn ended, or what the session waits for.
     pub outcome: Option<RunOutcome>,
 }
 
@@ -52,16 +52,16 @@ pub struct TreeEntry {
 pub struct Tree {
     /// The sessions: each before its children, and children in the order of their calls and tasks.
     pub entries: Vec<TreeEntry>,
-    /// What they have used up to their newest commits: the root with the outcomes that it has, and the children
-    /// that are still waited for. Each use counts once. Children that were stopped before they had answered are
-    /// not in it.
+    /// The usage of the tree up to the newest commits: that of the root with the outcomes that it has, and
+    /// that of the children that are still waited for. Each use counts once. Children that were stopped
+    /// before they had answered are not included.
     pub usage: Usage,
 }
 
 impl Runtime {
-    /// Returns a session with the children that its calls wait for, and with theirs. `with_ended`: also with the
-    /// children of earlier calls, as far as they have not been deleted; then the whole history of each session
-    /// is read.
+    /// Returns a session with the children that its calls wait for, and their children. With `with_ended`,
+    /// the children of earlier calls are included, unless they were deleted; then the whole history of each
+    /// session is read.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
     /// [read](RuntimeError::Unreadable).
@@ -116,7 +116,7 @@ impl Runtime {
         .boxed()
     }
 
-    /// The calls of a session that children answer, and of each whether it still waits.
+    /// Returns the calls of a session that children answer, and for each call whether it still waits.
     async fn calls_of_children(
         &self,
         session: &Session,
