@@ -71,12 +71,12 @@ pub struct AgentSpec {
     /// The rules for retries after failures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retries: Retries,
-    /// The rules by which a failing model is skipped for a while, whichever session noticed the failures.
-    /// None: each session finds out by itself.
+    /// The rules of the breaker: all sessions that share it skip a failing model for a while. None: no
+    /// breaker; each session notices failures by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerRules>,
-    /// The models that are asked in place of the agent's own, in this order. The next one is asked when one
-    /// refuses for good, or has failed on every try. Each step begins with the agent's own model.
+    /// The models that are asked in place of the agent's own, in this order. When a model refuses for good,
+    /// or has failed on every try, the next one is asked. Each step begins with the agent's own model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
     /// The token prices of the models that serve single modes. A mode that is not listed costs as much as the
@@ -84,7 +84,7 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mode_prices: BTreeMap<Mode, Prices>,
     /// The policy for messages that come while a turn runs or is parked and that have no policy of their own.
-    /// None: it steers; but a request to start a turn is refused while one runs.
+    /// None: the message steers the turn. A request to start a turn, however, is refused while one runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_message: Option<MessagePolicy>,
     /// The effect of a steering message on approvals that are open when it comes.
@@ -112,14 +112,14 @@ pub struct AgentSpec {
     /// The rules for the custom state of the agent's sessions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StateRules,
-    /// The rules for those of the tools that are sub-agents.
+    /// The rules for the tools that are sub-agents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sub_agents: BTreeMap<ToolName, ChildRules>,
     /// Whether calls that only read may begin while the model is still writing the answer that asks for them.
-    /// Such a read is wasted if the answer fails, is refused, or is stopped, so its cost and its requests to
-    /// others should not matter. A call begins early only if nothing could forbid it once the answer is
-    /// complete, and only then is its result kept and shown. At most [`EARLY_READS_MAX`] calls of an answer
-    /// begin early. Not with [`Durability::Sync`].
+    /// If the answer fails, is refused, or is stopped, such a read is wasted; set this only if the cost of
+    /// reads and their requests to others do not matter. A call begins early only if nothing could forbid it
+    /// once the answer is complete. The result is kept and shown only when the answer is complete. At most
+    /// [`EARLY_READS_MAX`] calls of an answer begin early. Not with [`Durability::Sync`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub early_reads: bool,
 }
@@ -193,8 +193,8 @@ impl AgentSpec {
         mode.tells_of(tool) && !self.is_human_only(tool.name.as_str())
     }
 
-    /// The token prices of the model with this number, in all modes without prices of their own, and in
-    /// summaries. Number 0 is the agent's own model, and the fallbacks follow.
+    /// The token prices of the model with this number. They hold for summaries, and for all modes that have
+    /// no prices of their own. Number 0 is the agent's own model, and the fallbacks follow.
     pub fn prices(&self, model: u32) -> &Prices {
         self.fallback_at(model).and_then(|fallback| fallback.prices.as_ref()).unwrap_or(&self.limits.prices)
     }
@@ -227,7 +227,7 @@ pub struct Fallback {
     pub prices: Option<Prices>,
 }
 
-/// The most calls of one answer that [begin early](AgentSpec::early_reads): their results are held until the
+/// The most calls of one answer that [begin early](AgentSpec::early_reads). Their results are held until the
 /// answer is complete.
 pub const EARLY_READS_MAX: usize = 16;
 

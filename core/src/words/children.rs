@@ -35,7 +35,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// Reads the arguments of a call, or says why they ask for nothing that can be begun.
+    /// Reads and checks the arguments of a call. If no children can be begun for them, returns the reason.
     pub fn read(arguments: &str, rules: &ChildRules) -> Result<Self, String> {
         let tasks: Self = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
         let (count, most) = (tasks.count(), rules.fan_out_max);
@@ -67,7 +67,7 @@ impl Tasks {
     }
 }
 
-/// The children of one call, as far as a run must know them to begin or stop them.
+/// The children of one call: the data that a run needs to begin or stop them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Children {
     /// The pending call that they answer.
@@ -124,7 +124,8 @@ impl ChildOutcome {
     }
 }
 
-/// The names of a child. They follow from the call alone, so that creating the child twice is harmless.
+/// The names of a child. They follow from the pending call and the place of the child alone, so creating the
+/// child twice is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildNames {
     /// The id.
@@ -133,7 +134,8 @@ pub struct ChildNames {
     pub incarnation: Incarnation,
     /// The operation that creates the child.
     pub operation: OperationId,
-    /// The key of the answer that is given for the child, by whoever gives it: the call has one of each child.
+    /// The key of the answer for the child. The key is the same whoever answers, so the call gets one answer
+    /// for each child.
     pub answer: ItemKey,
 }
 
@@ -175,9 +177,9 @@ pub struct ChildPlan {
     pub allowance: Allowance,
 }
 
-/// Returns what the parent's model is told of the outcomes of one call, and whether it did what it was asked for:
-/// some child did, and none failed if the first failure ends the call. Each child has an equal part of
-/// [`OUTCOME_CHARS_MAX`].
+/// Returns whether one call did what it was asked for, and the text about its outcomes for the parent's
+/// model. The call did so if at least one child did, and, with `fail_fast`, no child failed. The text of each
+/// child is cut to an equal part of [`OUTCOME_CHARS_MAX`].
 pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str) -> (bool, String) {
     let by_index: BTreeMap<u32, &ChildOutcome> =
         outcomes.iter().map(|outcome| (outcome.index, outcome)).collect();

@@ -1,7 +1,7 @@
 //! Custom state: data that tools keep for a session, key by key, beside its transcript.
 //!
 //! The output of a call may carry [`StateChange`]s. They are kept with the call's result, with the same
-//! durability, and are applied when the step is over: those of the calls that were done, in call order,
+//! durability. When the step is over, the changes of the calls that were done are applied in call order,
 //! whichever came back first. So each step begins with a fixed state, and all calls of the step are shown
 //! that state. Before a result is kept, its changes are tried on top of those that came back before it. A
 //! change that cannot be applied, does not fit the agent's schema or makes the state too large turns the
@@ -21,7 +21,7 @@ use serde_json::Value;
 
 pub use rules::{STATE_BYTES_MAX, StateCheck, StateRules};
 
-/// The custom state of a session: values by key. A clone costs nothing.
+/// The custom state of a session: values by key. A clone copies one pointer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CustomState(Arc<BTreeMap<String, Value>>);
 

@@ -1,6 +1,5 @@
-//! Deltas: a model's answer while it comes, and calls that are out, as they are shown before they are
-//! committed. They are provisional: only the commit makes them final, and the next attempt may bring
-//! something else.
+//! Deltas show a model's answer while it comes, and calls that are out, before they are committed. Deltas are
+//! provisional: only the commit is final, and the next attempt may differ.
 
 use serde::{Deserialize, Serialize};
 

@@ -8,17 +8,17 @@
 //!
 //! | event | when | how often |
 //! |---|---|---|
-//! | [`Init`](Event::Init) | first of all, so the first event of a session, too | once |
+//! | [`Init`](Event::Init) | a turn begins; this is its first event | once |
 //! | [`RunStarted`](Event::RunStarted) | a run takes the turn up | once a run |
 //! | [`StepStarted`](Event::StepStarted) | the model is about to be asked | once a step |
-//! | [`Message`](Event::Message), [`Call`](Event::Call) | something was said, a call is out, a call has ended | |
-//! | [`StepEnded`](Event::StepEnded) | its calls have ended, or the turn ends | once a step |
+//! | [`Message`](Event::Message), [`Call`](Event::Call) | a message was appended; a call is in a new state | |
+//! | [`StepEnded`](Event::StepEnded) | the calls of the step have ended, or the turn ends | once a step |
 //! | [`Error`](Event::Error) | the turn has failed | once, if it fails |
-//! | [`AgentEnd`](Event::AgentEnd) | what it held is freed | once |
-//! | [`Done`](Event::Done) | last of all | once |
+//! | [`AgentEnd`](Event::AgentEnd) | the surroundings of the turn are freed | once |
+//! | [`Done`](Event::Done) | the turn has ended; this is its last event | once |
 //!
-//! Events are numbered through the whole session, and so are steps and turns. The rows of the machine's
-//! history stand between them, before the events that end a turn.
+//! Events, steps and turns are numbered through the whole session. The rows of the machine's history stand
+//! between the events, before those that end a turn.
 
 use serde::{Deserialize, Serialize};
 

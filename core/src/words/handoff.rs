@@ -1,4 +1,4 @@
-//! Handoffs: a new session begins with a goal, and with what matters for that goal from the old conversation
+//! Handoffs: a new session begins with a goal, and with an extract of the old conversation for that goal
 //! (requirement B50).
 //!
 //! The new session is a [fork](crate::engine::fork) that rests with its goal. Before its first model call, an
@@ -10,14 +10,14 @@ use std::fmt;
 /// The longest goal, in bytes.
 pub const GOAL_BYTES_MAX: usize = 32 * 1024;
 
-/// The goal of a new session: a text of at most [`GOAL_BYTES_MAX`] bytes.
+/// The goal of a new session: a text that is not blank, of at most [`GOAL_BYTES_MAX`] bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Goal(String);
 
 /// The reason why a text is no goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidGoal {
-    /// The text is empty.
+    /// The text is empty, or only white space.
     #[error("the goal is empty")]
     Empty,
     /// The text is too long.

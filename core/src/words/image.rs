@@ -20,7 +20,7 @@ pub const IMAGES_MAX: usize = 20;
 /// The rough size of a picture in tokens: providers count the visible content, and scale large pictures.
 pub const IMAGE_TOKENS: u64 = 1_600;
 
-/// The format of a picture: those that OpenAI, Anthropic and Gemini all read.
+/// The format of a picture. OpenAI, Anthropic and Gemini all read these formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ImageType {
     /// PNG.
@@ -29,7 +29,7 @@ pub enum ImageType {
     /// JPEG.
     #[serde(rename = "image/jpeg")]
     Jpeg,
-    /// GIF; of an animation, models see the first picture.
+    /// GIF. Models see only the first picture of an animation.
     #[serde(rename = "image/gif")]
     Gif,
     /// WebP.
@@ -38,7 +38,7 @@ pub enum ImageType {
 }
 
 impl ImageType {
-    /// The type of these bytes, by how they begin; none if they are not a picture that models read.
+    /// The format of these bytes, by their beginning. None: they are not a picture that models read.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
@@ -90,7 +90,7 @@ pub enum InvalidImage {
     /// The bytes do not begin like those of a known picture format.
     #[error("is no picture that models read: PNG, JPEG, GIF or WebP")]
     Unknown,
-    /// The text is empty, or not base64.
+    /// The text is not base64.
     #[error("is not in base 64")]
     NotBase64,
     /// One picture is too large.
@@ -122,7 +122,7 @@ impl Image {
     /// # Errors
     /// As [`new`](Self::new), or the text is not base64.
     pub fn from_base64(text: &str) -> Result<Self, InvalidImage> {
-        // Not decoded first: it may be of any size.
+        // The length is checked before decoding, because the text may be of any size.
         if text.len() / 4 * 3 > IMAGE_BYTES_MAX + 3 {
             return Err(InvalidImage::TooLarge(text.len() / 4 * 3));
         }
@@ -158,7 +158,8 @@ impl fmt::Display for Image {
     }
 }
 
-/// The pictures of one message: at most [`IMAGES_MAX`], and [`IMAGES_BYTES_MAX`] together.
+/// The pictures of one message: at most [`IMAGES_BYTES_MAX`] together, and at most [`IMAGES_MAX`] unless they
+/// were read from the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Image>")]
 pub struct Images(Vec<Image>);
@@ -166,8 +167,8 @@ pub struct Images(Vec<Image>);
 impl TryFrom<Vec<Image>> for Images {
     type Error = InvalidImage;
 
-    /// Reads stored pictures whatever their number, unless they are too large together. A model is shown
-    /// those that fit the bounds.
+    /// Reads any number of stored pictures, unless they are too large together. A model is shown those that
+    /// fit the bounds.
     fn try_from(images: Vec<Image>) -> Result<Self, InvalidImage> {
         Self::bounded(images)
     }
@@ -242,7 +243,7 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Whether no room is left.
+    /// Whether no more pictures are taken: the number is used up, or a picture did not fit.
     pub(crate) fn is_full(&self) -> bool {
         self.many == 0
     }

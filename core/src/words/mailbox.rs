@@ -1,5 +1,5 @@
-//! The mailbox: what happens to a message that comes while a turn runs or is parked, and to a queued message
-//! that is changed before it is taken.
+//! The mailbox: the messages that wait in a session's inbox, and the changes of queued messages before they
+//! are taken.
 //!
 //! Requirements: U07, U08, B44, B48, B49, C40.
 
@@ -35,14 +35,15 @@ pub enum QueueChange {
 pub struct Settled {
     /// The items that are still to be taken, and the changes of their texts.
     pub items: Vec<StoredItem>,
-    /// The withdrawn messages, the changes that withdrew them, and changes that came too late.
+    /// The withdrawn messages, all withdrawals, and the replacements of messages that are withdrawn or gone.
     pub consumed: Vec<InboxSeq>,
 }
 
-/// Applies withdrawals to the messages of an inbox. A change of a message that is not there (it was taken
-/// before) has no effect. A replacement stays in the inbox until its message is taken.
+/// Applies withdrawals to the messages of an inbox. A change of a message that was taken before has no
+/// effect, and a withdrawal of a task that a parent gave has none either. A replacement stays in the inbox
+/// until its message is taken.
 pub fn settle(inbox: Vec<StoredItem>) -> Settled {
-    // What a parent asks of its child is not withdrawn: the parent waits for the outcome.
+    // A task from a parent cannot be withdrawn, because the parent waits for the outcome.
     let asked: BTreeSet<InboxSeq> = inbox
         .iter()
         .filter(|item| is_message(item) && said(item).reply.is_some())

@@ -80,7 +80,7 @@ impl std::str::FromStr for Mode {
 }
 
 /// How the agent works from a message on. Fields that are left out stay as they are. When the message is
-/// taken back, its changes are undone, and what held before it holds again. A mode that was set without a
+/// taken back, its changes are undone, and the earlier values apply again. A mode that was set without a
 /// message stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {

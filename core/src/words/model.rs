@@ -20,8 +20,8 @@ use crate::words::payload::is_default;
 
 /// A language model: one call, one stream.
 ///
-/// The engine may call it again for the same step after a crash or an error; an adapter therefore has no
-/// effect outside. It never retries by itself: one layer only retries, and that is core.
+/// After a crash or an error, the engine may call the model again for the same step. An adapter therefore has
+/// no effect outside, and never retries by itself: only the core retries.
 #[async_trait]
 pub trait Model: Send + Sync + 'static {
     /// The name of the model for people: `openai:gpt-5`. For logs and errors.
@@ -36,8 +36,7 @@ pub trait Model: Send + Sync + 'static {
         self.name()
     }
 
-    /// How long this model may be silent before the call is given up. None: as long as the runtime's own
-    /// limit.
+    /// How long this model may be silent before the call is given up. None: the runtime's own limit applies.
     fn stall_timeout(&self) -> Option<Duration> {
         None
     }
@@ -56,8 +55,8 @@ pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 /// The request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// The session that asks, for a summary too. For keys and limits of each tenant, and for traces. An
-    /// adapter tells its provider nothing of it unless it was set up to.
+    /// The session that asks, for a summary too. It serves for keys and limits of each tenant, and for
+    /// traces. An adapter does not send it to its provider unless it is set up to do so.
     pub session: SessionKey,
     /// The system prompt.
     pub system: Arc<str>,
@@ -99,10 +98,10 @@ pub enum ModelEvent {
         /// The tool.
         tool: String,
     },
-    /// The model finished writing a call. In the order of the calls; calls without this event are known once
-    /// the whole answer is there. An adapter sends it as soon as the wire allows, for every call that can be
-    /// known before [`Finished`](Self::Finished), and never for a call that may have been cut off. Only the
-    /// whole answer counts: a call that differs there was not written like this.
+    /// The model finished writing a call. These events come in the order of the calls. Calls without this
+    /// event become known with the whole answer. An adapter sends it as soon as the wire allows, for every
+    /// call that can be known before [`Finished`](Self::Finished), and never for a call that may have been
+    /// cut off. If the whole answer differs, the whole answer counts.
     CallWritten {
         /// The place of the call in this answer, from 0.
         index: usize,
@@ -149,7 +148,7 @@ impl ModelAnswer {
         Self { parts, stop: StopReason::EndTurn, usage: TokenUsage::default() }
     }
 
-    /// Adds a call of this tool.
+    /// Adds a call of this tool, and sets the reason for stopping to `StopReason::ToolUse`.
     #[must_use]
     pub fn call(mut self, tool: impl Into<String>, arguments: Value) -> Self {
         self.parts.push(AnswerPart::Call { tool: tool.into(), arguments: arguments.to_string() });
@@ -162,8 +161,9 @@ impl ModelAnswer {
         Self { usage, ..self }
     }
 
-    /// Turns the answer into the stream of a model that gives it all at once: an event for each part, then
-    /// [`Finished`](ModelEvent::Finished). For a server that does not stream, and for models in tests.
+    /// Turns the answer into the stream of a model that gives it all at once: the events of each part, then
+    /// [`Finished`](ModelEvent::Finished). A call is reported as started, and also as written if the answer
+    /// is complete. For a server that does not stream, and for models in tests.
     pub fn into_stream(self) -> ModelStream {
         let mut events = Vec::new();
         let mut calls = 0..;

@@ -39,7 +39,7 @@ pub struct Vote {
 }
 
 impl Panel {
-    /// A request to people about these bytes, made now. Of `votes`, those that the terms admit stand.
+    /// A request to people about these bytes, made now. Keeps those of `votes` that the terms admit.
     pub fn new(terms: ApprovalTerms, digest: Digest, asked_at: Timestamp, votes: Vec<Vote>) -> Self {
         let votes = votes.into_iter().filter(|vote| terms.may_ever(&vote.by)).collect();
         Self { terms, digest, asked_at, escalated: 0, votes, waived: false }

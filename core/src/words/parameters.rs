@@ -1,4 +1,4 @@
-//! The arguments of a call as an event shows them: short, and without what looks like a secret.
+//! The arguments of a call as an event shows them: short, and without values that look like secrets.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ const VALUE_CHARS_MAX: usize = 80;
 /// The most bytes that are shown in total: an event is not a second copy of the transcript.
 const BYTES_MAX: usize = 256;
 
-/// A parameter whose name contains one of these words, in any case, is not shown.
+/// If the name of a parameter contains one of these words, in any case, the value is not shown.
 const SECRET: [&str; 5] = ["token", "secret", "password", "key", "auth"];
 
 /// Some parameters of a call, by name.
@@ -34,8 +34,9 @@ impl Parameters {
 
 /// Returns the part of these arguments, JSON as the model wrote it, that an event shows. A value whose name
 /// contains `token`, `secret`, `password`, `key` or `auth`, in any case and at any depth, is [`REDACTED`].
-/// Long values are cut with `…`, and parameters that do not fit into 256 bytes are left out, so none of it
-/// may be taken for the arguments themselves. For text that is not a JSON object, nothing is shown.
+/// Long values are cut with `…`. The first parameter that does not fit into 256 bytes and all after it are
+/// left out. So never use the result in place of the arguments. If the text is not a JSON object, nothing is
+/// shown.
 pub(crate) fn shown_parameters(arguments: &str) -> Parameters {
     let Ok(Value::Object(all)) = serde_json::from_str(arguments) else { return Parameters::default() };
     let mut shown = Map::new();

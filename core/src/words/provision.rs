@@ -7,8 +7,8 @@ use crate::words::ids::{SessionKey, TurnNumber};
 
 /// Prepares the surroundings of a turn, and frees them again on every exit of the turn.
 ///
-/// Both are repeated after a crash, so both must be idempotent: prepare something that is half prepared, and
-/// free something that is half freed or was never prepared.
+/// Both operations are repeated after a crash, so both must be idempotent. Preparing must cope with
+/// surroundings that are half prepared; freeing, with those that are half freed or were never prepared.
 #[async_trait]
 pub trait Provisioner: Send + Sync + 'static {
     /// Prepares the surroundings of turn `turn`. An error ends the turn.

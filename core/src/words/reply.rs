@@ -1,4 +1,5 @@
-//! The address to which the outcome of a turn is sent, and what the turn may use.
+//! The address to which the outcome of a child's turn is sent, and the share of the limits that the turn may
+//! use.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Runs: why each began, how it ended, and what its record says of both.
+//! Runs: their purposes, their outcomes, and the records of both.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::words::usage::Usage;
 pub enum RunKind {
     /// A message began a turn.
     Execute,
-    /// Somebody asked for a turn to go on that waited, was interrupted or had failed.
+    /// Somebody asked for a turn to go on. The turn waited, was interrupted or had failed.
     Resume,
     /// Somebody asked for a failed or interrupted turn to be tried again.
     Retry,
@@ -42,9 +42,9 @@ impl RunKind {
         }
     }
 
-    /// The purpose of a run, as its record says. None while the run is open, and if it was lost. Then its
-    /// first event has the purpose ([`Event::RunStarted`](crate::words::event::Event::RunStarted)), if the
-    /// run committed anything.
+    /// The purpose of a run, as its record says. None if the run is open, or if it was lost. In that case,
+    /// the first event of the run has the purpose
+    /// ([`Event::RunStarted`](crate::words::event::Event::RunStarted)), if the run committed anything.
     pub fn of(record: &RunRecord) -> Option<Self> {
         RunDetail::of(record)?.kind
     }
@@ -135,7 +135,7 @@ impl RunOutcome {
         }
     }
 
-    /// Whether the session waits for children, whoever else it waits for.
+    /// Whether the session waits for children. It may wait for others too.
     pub fn waits_for_children(&self) -> bool {
         matches!(self, Self::Suspended(suspension) if suspension.owed.iter().any(|owed| owed.kind == OwedKind::Child))
     }

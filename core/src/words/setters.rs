@@ -1,7 +1,8 @@
 //! Methods that set the fields of settings.
 
-/// Gives a struct of settings a method for each field. Settings are `non_exhaustive`, so that a new one breaks nobody, and
-/// programs outside cannot write them as struct literals. What stands behind `into` takes all that can become it.
+/// Gives a struct of settings a method for each field. The structs are `non_exhaustive`, so a new field
+/// breaks no program; programs outside therefore cannot write them as struct literals. The setters of the
+/// fields behind `into` take every value that converts into the field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {

@@ -54,7 +54,7 @@ pub enum RunsOn {
     Child,
 }
 
-/// Everything that the core knows of a tool. Stored with the session's definition.
+/// The description of a tool, as far as the core knows it. Stored with the session's definition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name by which a model calls the tool.
@@ -156,11 +156,11 @@ pub trait Tool: Send + Sync + 'static {
     /// the schema.
     fn profile(&self, arguments: &Value) -> ResourceProfile;
 
-    /// Returns why a person must approve a call with these arguments; none, which is the default: the policy
-    /// alone decides. Called only with arguments that fit the schema, wherever the [gate](crate::words::gate)
-    /// is asked; the stricter of the two counts. It must have no effect and give the same answer each time,
-    /// because it is asked again after an edit, a rewriting and a crash. A panic denies the call. So does a
-    /// reason if a client runs the tool.
+    /// Returns the reason why a person must approve a call with these arguments. None, the default: the
+    /// policy alone decides. Called only with arguments that fit the schema, wherever the
+    /// [gate](crate::words::gate) is asked; the stricter of the two counts. It must have no effect and give
+    /// the same answer each time, because it is asked again after an edit, a rewriting and a crash. A panic
+    /// denies the call. So does a reason if a client runs the tool.
     fn needs_approval(&self, _arguments: &Value) -> Option<String> {
         None
     }
@@ -317,8 +317,7 @@ impl From<ToolOutput> for ToolReturn {
 /// The error of a call that gave no output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// The tool ran and says why it could not do what was asked. The model is told: for it, this is an
-    /// observation.
+    /// The tool ran and says why it could not do what was asked. The model is told this text.
     #[error("{0}")]
     Failed(String),
     /// The tool did not act: nothing was sent, nothing was changed.
@@ -355,7 +354,7 @@ impl ToolError {
         Self::Transient { detail: why.to_string(), wait }
     }
 
-    /// An error of a call of which nobody knows whether it acted.
+    /// An error of a call that may or may not have acted.
     ///
     /// ```
     /// use holdover_core::tool::ToolError;

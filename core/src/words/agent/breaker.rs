@@ -15,7 +15,7 @@ pub struct BreakerRules {
     /// [`open_ms_max`](Self::open_ms_max) has passed since the one before, or the count begins anew.
     pub failures: u32,
     /// How long the breaker is open the first time, in milliseconds. Each probe that fails doubles the time.
-    /// Less than 100 counts as 100.
+    /// Zero is a fault; other numbers below 100 count as 100.
     pub open_ms: u64,
     /// The longest time for which the breaker is open before somebody tries again, in milliseconds.
     pub open_ms_max: u64,

@@ -10,7 +10,7 @@ pub struct Compaction {
     /// How much the model can read, in tokens.
     pub context_tokens: u64,
     /// The share of `context_tokens`, in percent, beyond which old messages are summarised before the next
-    /// step. Zero: never automatically, and not when a provider refuses a request as too long either.
+    /// step. Zero: nothing is summarised automatically, even if a provider refuses a request as too long.
     pub threshold_percent: u8,
     /// The number of turns that stay as they are: those of the newest user messages, or the newest steps
     /// where those turns are too long. Fewer stay where a provider refuses them as too long.
@@ -31,8 +31,8 @@ pub struct Compaction {
     pub kept_results: u32,
     /// Whether old results are summarised before they are cleared, beside the run: by the agent's model, or
     /// by a summariser of the embedding program
-    /// ([`ResultSummariser`](crate::engine::compaction::ResultSummariser)). Of results without a summary in
-    /// time, the model is told only that they existed.
+    /// ([`ResultSummariser`](crate::engine::compaction::ResultSummariser)). If a summary is not ready in
+    /// time, the model is told only that the result existed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub summarise_results: bool,
 }

@@ -38,7 +38,7 @@ pub enum StopSignals {
     /// One is enough.
     #[default]
     Any,
-    /// All of them: any result that does not ask for it lets the turn go on. This includes errors and
+    /// All of them. A result that does not ask for the end lets the turn go on; this includes errors and
     /// refusals.
     All,
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// The maximum number of steps in one turn. A step is one finished model call and the tool calls that it
-    /// asks for; those of the last step still run. A turn that would need more ends with `max_turns`, unless a
-    /// person grants more steps.
+    /// asks for. The calls of the last step still run. A turn that would need more ends with `max_turns`,
+    /// unless a person grants more steps.
     pub max_steps: u32,
     /// The most tokens read and written over the whole session (`budget_exceeded`). A soft limit, checked in
     /// steering.
@@ -91,7 +91,7 @@ impl Limits {
     }
 }
 
-/// The prices of a million tokens each, in millionths of a dollar.
+/// The prices of tokens, in millionths of a dollar for one million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]

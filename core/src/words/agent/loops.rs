@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// The highest number of similar calls that a rule against loops may name.
 pub const COUNTED_MAX: u32 = 100;
 
-/// The rules against a model that makes the same calls again and again: how many similar calls of one tool
-/// have which consequence, at most [`COUNTED_MAX`]. Zero: never.
+/// The rules against a model that makes the same calls again and again. Each number is a count of similar
+/// calls of one tool, at most [`COUNTED_MAX`], from which on a consequence follows. Zero: never.
 /// [`machine::looping`](crate::machine::looping) defines similar calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

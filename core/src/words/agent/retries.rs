@@ -15,7 +15,8 @@ pub(crate) const RETRIES_MAX: usize = 100;
 /// The longest wait that a run sleeps through. A longer wait suspends the run.
 pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// The longest wait that a provider or a tool may ask for, or that an agent may set.
+/// The longest wait. If a provider or a tool asks for more, the wait is cut to this; an agent may not set
+/// more.
 pub const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The retries of an agent, and the waits before them. A list has one wait for each further try, in order;
@@ -33,8 +34,8 @@ pub struct Retries {
     pub model_waits_by_kind_ms: BTreeMap<ModelErrorKind, Vec<u64>>,
     /// The waits before a call that could not be run is sent again, in milliseconds.
     pub tool_waits_ms: Vec<u64>,
-    /// The number of calls in a row that could not be run that opens the circuit of a turn. A call that did
-    /// what it was asked for ends the row. Zero: never.
+    /// The circuit of a turn opens after this many calls in a row that could not be run. A call that did what
+    /// it was asked for ends the row. Zero: never.
     pub broken_calls_max: u32,
     /// The consequence of an open circuit.
     pub on_trip: OnTrip,

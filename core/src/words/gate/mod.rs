@@ -31,10 +31,10 @@ pub trait PolicyGate: Send + Sync + 'static {
     /// Decides on one call. Must have no effect: after a crash it is asked again.
     async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError>;
 
-    /// Returns what [`consult`](Self::consult) would say of a call that a model is about to make, if the
-    /// question and the gate's own data decide it. It asks nobody, waits for nothing and counts nothing.
-    /// None, which is the default, where they do not decide it. The call may never come; if it comes, the
-    /// gate is consulted all the same.
+    /// Returns the verdict that [`consult`](Self::consult) would give on a call that a model is about to
+    /// make, if the question and the gate's own data alone decide it; otherwise none, which is the default.
+    /// It asks nobody, waits for nothing and counts nothing. The call may never come; if it comes, the gate
+    /// is consulted all the same.
     fn foresee(&self, _question: &GateQuestion) -> Option<Verdict> {
         None
     }
@@ -58,7 +58,7 @@ pub struct GateQuestion {
     /// Whether the tool is dangerous.
     pub dangerous: bool,
     /// Whether people have approved these bytes already. A call that may run because nobody decided in time
-    /// counts as not approved. But if the gate asks on the same terms as before, the call does not wait
+    /// counts as not approved. If the gate then asks on the same terms as before, the call does not wait
     /// again.
     pub approved: bool,
     /// The terms on which people were asked; none: the usual terms, or nobody was asked yet.

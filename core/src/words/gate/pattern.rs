@@ -8,10 +8,10 @@ use serde_json::Value;
 
 /// Patterns for the arguments of a call. Each named argument must exist and match its pattern, in which `*`
 /// stands for any run of characters, including none. The name `a.b` means `b` within `a`, and also an
-/// argument whose own name is `a.b`. If both exist, nobody knows which of them a tool reads: then all must
-/// match to [let a call through](Self::let_through), and one is enough to [fit](Self::fit) otherwise. No name
-/// leads into a list. A string is matched as it is, any other value as JSON without spaces. Patterns without
-/// a name fit all arguments.
+/// argument whose own name is `a.b`. If both exist, the tool may read either. So all must match to [let a
+/// call through](Self::let_through), and one match is enough to [fit](Self::fit) otherwise. Names cannot
+/// select items of a list. A string is matched as it is; any other value is matched as JSON without spaces.
+/// Patterns without a name fit all arguments.
 ///
 /// The arguments must name no key twice; arguments that do are refused before a gate is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,8 +38,8 @@ impl ArgumentPatterns {
     }
 
     /// Whether these JSON arguments fit, for rules that let a call through: every value under a name must
-    /// match. A value with `..` between slashes matches no star, because `notes/*` is not meant for
-    /// `notes/../secrets`.
+    /// match. If a value has `..` as a part between `/` or `\`, only a pattern equal to the value matches,
+    /// because `notes/*` is not meant for `notes/../secrets`.
     pub fn let_through(&self, arguments: &str) -> bool {
         let inside = |pattern: &str, text: &str| {
             let climbs = text.split(['/', '\\']).any(|part| part == "..");

@@ -89,7 +89,8 @@ pub enum RuleAction {
     Allow,
     /// The call is refused, in every mode.
     Deny,
-    /// A person is asked.
+    /// A person is asked, unless mode full, or the list of always allowed tools in mode auto, lets the call
+    /// run.
     Ask,
 }
 
@@ -117,7 +118,8 @@ impl PermissionMode {
     }
 }
 
-/// A gate of rules: the first rule that matches decides, and the mode decides where none matches.
+/// A gate of rules. The first rule that matches decides. If none matches, or the rule asks, the mode may
+/// decide: see `decide`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleGate {
     rules: Vec<ApprovalRule>,
@@ -137,16 +139,16 @@ impl RuleGate {
     }
 
     /// Sets tools that run in mode auto even if a rule asks or they are dangerous. Each is a name in which
-    /// `*` stands for any run of characters. A rule that denies still applies, and in mode manual these tools
-    /// mean nothing.
+    /// `*` stands for any run of characters. A rule that denies still applies. In mode manual the list has no
+    /// effect.
     pub fn always_allow(self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { always_allow: tools.into_iter().map(Into::into).collect(), ..self }
     }
 
     /// Returns the verdict on a call of `tool` with these JSON arguments. Only the first rule that matches
-    /// counts. If it denies or allows, that holds in every mode. If it asks, or none matches: mode full
-    /// allows everything, and mode auto allows the tools that are always allowed. For the rest, the rule
-    /// asks, or the mode decides.
+    /// counts. If it denies or allows, that holds in every mode. If it asks, or if no rule matches, mode full
+    /// allows every call, and mode auto allows the tools that are always allowed. Otherwise the rule asks;
+    /// without a rule the mode decides.
     pub fn decide(&self, tool: &str, arguments: &str, dangerous: bool) -> Verdict {
         let first = self.rules.iter().enumerate().find(|(_, rule)| rule.matches(tool, arguments));
         let action = first.map(|(_, rule)| rule.action);
@@ -175,7 +177,7 @@ impl RuleGate {
     }
 }
 
-/// The name of a rule: its place and its tools.
+/// The name of a rule: its place, its tools, and its patterns for arguments, if any.
 fn named(at: usize, rule: &ApprovalRule) -> String {
     let place = at + 1;
     match rule.arguments.is_empty() {

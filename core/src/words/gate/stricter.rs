@@ -9,7 +9,7 @@ use crate::words::tool::Bound;
 /// Returns terms that are at least as strict as both. Anyone who approves on them could approve on each.
 ///
 /// # Errors
-/// Why no terms exist that anybody could meet, in a few words.
+/// The reason why nobody could meet both, in a few words.
 pub(super) fn stricter_terms(one: &ApprovalTerms, other: &ApprovalTerms) -> Result<ApprovalTerms, String> {
     let (names, escalate) = match (one.approvers.names.is_empty(), other.approvers.names.is_empty()) {
         (true, _) => (other.approvers.names.clone(), other.escalate.clone()),
@@ -64,8 +64,9 @@ fn may_at(terms: &ApprovalTerms, at: u64) -> BTreeSet<String> {
     terms.approvers.names.iter().chain(later).cloned().collect()
 }
 
-/// Combines the expiries. The call runs when nobody decides in time only if both rules say so, and then after
-/// the longer wait. Otherwise the request ends after the shorter wait of the rules that end it.
+/// Combines the expiries. If nobody decides in time, the call runs only if both rules say so, after the
+/// longer wait. If only one of these two rules sets a wait, the call is refused after the agent's own limit.
+/// Otherwise the request ends after the shorter wait of the rules that end it.
 fn expiry_of_both(one: &ApprovalTerms, other: &ApprovalTerms) -> (Option<Bound>, AtExpiry) {
     let approves = |terms: &ApprovalTerms| terms.at_expiry == AtExpiry::Approve;
     let of = |terms: &ApprovalTerms| (terms.expires_after_ms, terms.at_expiry.clone());
@@ -78,7 +79,7 @@ fn expiry_of_both(one: &ApprovalTerms, other: &ApprovalTerms) -> (Option<Bound>,
         }
         (false, false) => of(if wait(other) < wait(one) { other } else { one }),
         (true, true) => match (one.expires_after_ms, other.expires_after_ms) {
-            // How long an agent's own limit is, is not known here.
+            // The agent's own limit is not known here.
             (None, Some(_)) | (Some(_), None) => (None, AtExpiry::Deny),
             (_, _) => of(if wait(other) > wait(one) { other } else { one }),
         },

@@ -40,7 +40,7 @@ impl Verdict {
     /// Returns the stricter of two verdicts: a denial is stricter than a question, and a question is stricter
     /// than an allowance. Two questions are combined: people are told both reasons, and are asked on terms at
     /// least as strict as both. These ask for as many approvals as the rule that needs more, from people who
-    /// may approve under both. The call runs when nobody decides in time only if both rules say so. If nobody
+    /// may approve under both. If nobody decides in time, the call runs only if both rules say so. If nobody
     /// can meet both, the result is a denial that says so.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {

@@ -61,7 +61,7 @@ pub struct Approvers {
 }
 
 impl Approvers {
-    /// So many approvals, by people with one of these names. Without names: by anyone.
+    /// Terms for `needed` approvals by people with these names. Without names, anyone may approve.
     pub fn of<N: Into<String>>(names: impl IntoIterator<Item = N>, needed: u32) -> Self {
         Self { names: names.into_iter().map(Into::into).collect(), needed }
     }
@@ -89,7 +89,7 @@ pub struct Escalation {
 }
 
 impl Escalation {
-    /// After so many milliseconds, these people may answer, too.
+    /// An escalation: `after_ms` milliseconds after the request, these people may answer too.
     pub fn new<N: Into<String>>(after_ms: u64, to: impl IntoIterator<Item = N>) -> Self {
         Self { after_ms, to: to.into_iter().map(Into::into).collect() }
     }

@@ -236,8 +236,8 @@ pub enum Input {
         /// The address of the outcome.
         reply: Box<ReplyTo>,
     },
-    /// Other sessions were told of the end of the turn: its children are stopped, and whoever waited for its
-    /// outcome has it.
+    /// Other sessions were told of the end of the turn: its children are stopped, and the session that waited
+    /// for its outcome has it.
     Told,
     /// The surroundings of the turn are freed.
     TornDown,

@@ -6,10 +6,10 @@
 //! ([`OnFailure`]).
 //!
 //! **At least once.** A hook's answer takes effect with the commit that carries it. If a run dies before that
-//! commit, the next run asks the hook again, with the same bytes or with those that the model said in their
-//! place. So a hook that has an effect of its own must tolerate being asked twice. Once an answer is durable,
-//! the hook is not asked for it again: this holds for arguments that it rewrote, a result that it changed,
-//! and a turn that it ended.
+//! commit, the next run asks the hook again, with the same bytes, or with those of a new answer of the model.
+//! So a hook that has an effect of its own must tolerate being asked twice. Once an answer is durable, the
+//! hook is not asked for it again: this holds for arguments that it rewrote, a result that it changed, and a
+//! turn that it ended.
 
 mod told;
 mod verdicts;
@@ -115,9 +115,9 @@ pub trait Hook: Send + Sync + 'static {
         Ok(AfterStep::GoOn)
     }
 
-    /// The machine moved. Hooks are told in order, beside the run, which waits for nobody: a hook that falls
-    /// far behind misses some moves. The moves are decided, but not yet durable: a run that dies, or that has
-    /// to decide again, may report moves that are not in the history.
+    /// The machine moved. Hooks are told in order, beside the run. The run does not wait for them: a hook
+    /// that falls far behind misses some moves. The moves are decided, but not yet durable: a run that dies,
+    /// or that has to decide again, may report moves that are not in the history.
     async fn transition(&self, _moved: &Moved) -> Result<(), HookError> {
         Ok(())
     }

@@ -54,7 +54,7 @@ pub enum BeforeSubAgent {
     },
 }
 
-/// The answer about a call. Of the answers of several hooks the strictest counts; from strictest to mildest:
+/// The answer about a call. If several hooks answer, the strictest answer counts. From strictest to mildest:
 /// a failure of the turn, a denial, a person's decision, an answer, an allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeforeTool {

@@ -12,12 +12,12 @@ pub enum MessagePolicy {
     /// The message waits until the turn has ended, however it ends. Each such message begins a turn, in the
     /// order in which they came.
     Enqueue,
-    /// The model is shown it in its next step.
+    /// The model is shown the message in its next step.
     Steer,
     /// The turn is stopped: open calls are cancelled, and requests to people are withdrawn. Then a turn
     /// begins with the message.
     Interrupt,
-    /// As an interrupt. In addition, the model is shown nothing of the turn any more, except which of its
+    /// As an interrupt. In addition, the turn is hidden from the model, except for the fact which of its
     /// calls acted or may have acted. Nothing stored is removed.
     Rollback,
 }

@@ -24,9 +24,9 @@ pub enum ModelErrorKind {
     Incomplete,
     /// The answer cannot be read.
     Malformed,
-    /// The answer reached the token limit, and is useless unless it is complete.
+    /// The answer, a summary for example, reached the token limit, and is useless unless it is complete.
     CutOff,
-    /// The model refused to say something that is useless unless it is said.
+    /// The model refused to write a summary.
     Declined,
     /// No data came for too long, or the answer had no end.
     Stalled,
@@ -46,7 +46,8 @@ pub enum ModelErrorKind {
     Held,
     /// A hook forbids the request, or the answer.
     Denied,
-    /// The provider failed so often that nobody asks it for a while (the [breaker](crate::machine::breaker)).
+    /// The [breaker](crate::machine::breaker) is open: after too many failures in a row, the model is not
+    /// asked for a while.
     CircuitOpen,
 }
 
