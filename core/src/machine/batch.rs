@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Ending;
 use super::call::{Call, CallState};
 use crate::time::Timestamp;
+use crate::words::children::Children;
 use crate::words::ids::{CallId, MessageSeq, StepNumber};
 use crate::words::output::OutputCheck;
 use crate::words::payload::is_default;
@@ -110,6 +111,11 @@ impl Batch {
         self.calls.iter().any(|call| call.state.is_parked())
             && self.calls.iter().all(rests)
             && self.startable().is_empty()
+    }
+
+    /// The children whose outcomes the calls wait for, in call order.
+    pub(crate) fn children(&self) -> Vec<Children> {
+        self.calls.iter().filter_map(|call| call.state.children()).collect()
     }
 
     /// Whether all that the parked calls wait for are children.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::batch::Batch;
 use super::briefing::Briefings;
 use super::call::Call;
 use super::handoff::Handoff;
@@ -143,9 +144,7 @@ impl Machine {
 
     /// The children whose outcomes the calls of the session wait for.
     pub fn children(&self) -> Vec<Children> {
-        self.state.batch().map_or_else(Vec::new, |batch| {
-            batch.calls.iter().filter_map(|call| call.state.children()).collect()
-        })
+        self.state.batch().map(Batch::children).unwrap_or_default()
     }
 
     /// Changes how the agent works from here on, as the message at `said` says. 0: no message says it, so it

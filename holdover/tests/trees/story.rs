@@ -252,7 +252,8 @@ impl Told {
     }
 }
 
-async fn results(person: &Runtime, key: &SessionKey) -> Vec<(ResultStatus, String)> {
+/// The results of the calls of a session, in order.
+pub(crate) async fn results(person: &Runtime, key: &SessionKey) -> Vec<(ResultStatus, String)> {
     let messages = patiently(async || person.messages(key).await).await.into_iter();
     let results = messages.filter_map(|entry| match entry.message {
         Message::Tool(result) => Some((result.status, result.content)),

@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::dying::{Dying, Fault, What};
-use crate::story::{PATIENCE, patiently};
+use crate::story::{PATIENCE, patiently, results};
 
 /// The number of points at which a process is killed; `HOLDOVER_KILLS` names another.
 const KILLS: usize = 4;
@@ -96,19 +96,8 @@ async fn check(runtime: &Runtime, key: &SessionKey, count: usize) {
     let tree = patiently(async || runtime.tree(key, true).await).await;
     assert_eq!(tree.entries.len(), count + 1);
     assert!(tree.entries.iter().all(|entry| entry.session.status == SessionStatus::Idle));
-    let messages = patiently(async || runtime.messages(key).await).await;
-    let results: Vec<&str> = messages
-        .iter()
-        .filter_map(|entry| match &entry.message {
-            Message::Tool(result) => Some(result.content.as_str()),
-            Message::User(_)
-            | Message::Assistant(_)
-            | Message::Decision(_)
-            | Message::Notice(_)
-            | Message::Summary(_) => None,
-        })
-        .collect();
-    let [joined] = results[..] else { panic!("{results:?}") };
+    let results = results(runtime, key).await;
+    let [(_, joined)] = &results[..] else { panic!("{results:?}") };
     assert_eq!(joined.lines().filter(|line| line.ends_with("done: x")).count(), count, "{joined}");
     // Two calls of the root and one of each child, each of two tokens.
     assert_eq!(tree.usage.tokens.total(), 2 * (count as u64 + 2), "each use counts once");

@@ -11,7 +11,6 @@ use super::super::{
 use super::{Denial, Lead, end, end_beside, refuse, same, usual, with};
 use crate::store::InterruptKind;
 use crate::words::agent::OnDenial;
-use crate::words::children::Children;
 use crate::words::ending::CancelReason;
 use crate::words::history::CallInput;
 use crate::words::ids::CallId;
@@ -252,7 +251,7 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
             return with(AgentState::Executing { batch }, effects);
         }
         let reason = ending.cancels_as();
-        let children = children_of(&batch);
+        let children = batch.children();
         for call in batch.calls.iter_mut().filter(|call| !call.state.is_end()) {
             call.state = call.ended_unsent(reason);
         }
@@ -284,11 +283,6 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
         AgentState::Executing { batch }
     };
     with(state, effects)
-}
-
-/// The children whose outcome the calls of this batch wait for.
-fn children_of(batch: &Batch) -> Vec<Children> {
-    batch.calls.iter().filter_map(|call| call.state.children()).collect()
 }
 
 /// Closes the step: applies its calls' changes of the custom state, in call order.
