@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+
 use crate::breaker::Breakers;
 use crate::host::Host;
 use crate::source::KnownAgents;
@@ -14,4 +16,6 @@ pub(crate) struct RunContext {
     pub(crate) agents: Arc<KnownAgents>,
     /// Behind which models are asked.
     pub(crate) breakers: Arc<Breakers>,
+    /// Notified when the session is found with open children, and whenever it gets one.
+    pub(crate) children: Arc<Notify>,
 }

@@ -132,6 +132,9 @@ async fn one_run(
         }
     };
     cx.host.can_run(&claimed.claim);
+    if !steps.machine().children().is_empty() {
+        cx.children.notify_one();
+    }
     let Claimed { claim, lease, asked: _ } = claimed;
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");
     let (hears, heard) = mpsc::unbounded_channel();

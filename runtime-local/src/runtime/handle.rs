@@ -1,5 +1,6 @@
 //! The handle of a run that was started in this process.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -7,6 +8,7 @@ use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::store::OutcomeKind;
 use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::{Response, Runtime};
@@ -25,6 +27,8 @@ pub struct RunHandle {
     epoch: Option<Epoch>,
     duplicate: bool,
     run: Option<Guarded<Result<RunOutcome, RuntimeError>>>,
+    /// Where the run tells that the session has children.
+    children: Arc<Notify>,
 }
 
 impl RunHandle {
@@ -32,13 +36,15 @@ impl RunHandle {
     pub(super) fn begin(runtime: &Runtime, claimed: Claimed, plan: Plan) -> Self {
         let key = claimed.claim.fence.key.clone();
         let epoch = Some(claimed.claim.fence.epoch);
-        let run = Some(guarded(drive::run(runtime.run_context(), claimed, plan, Leaving::never())));
-        Self { runtime: runtime.clone(), key, epoch, duplicate: false, run }
+        let children = Arc::<Notify>::default();
+        let cx = runtime.run_context_in(Arc::clone(&children));
+        let run = Some(guarded(drive::run(cx, claimed, plan, Leaving::never())));
+        Self { runtime: runtime.clone(), key, epoch, duplicate: false, run, children }
     }
 
     /// A handle for a session that somebody else runs or will run.
     pub(super) fn of_another(runtime: &Runtime, key: SessionKey, duplicate: bool) -> Self {
-        Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None }
+        Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None, children: Arc::default() }
     }
 
     /// The session.
@@ -64,7 +70,7 @@ impl RunHandle {
         let key = self.key.clone();
         let run =
             self.run.take().map(|run| async move { unless_panicked(&key, run.await).map(Some) }.boxed());
-        self.runtime.wait_with(&self.key, run).await
+        self.runtime.wait_with(&self.key, run, self.children).await
     }
 
     /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns none if the session is still
@@ -149,10 +155,16 @@ impl std::fmt::Debug for RunHandle {
 }
 
 impl Runtime {
-    /// Drives a claim to the exit of its run. Dropping the future stops the run.
-    pub(super) async fn drive(&self, claimed: Claimed, plan: Plan) -> Result<RunOutcome, RuntimeError> {
+    /// Drives a claim to the exit of its run, which notifies `children` that the session has some. Dropping the future stops the run.
+    pub(super) async fn drive(
+        &self,
+        claimed: Claimed,
+        plan: Plan,
+        children: Arc<Notify>,
+    ) -> Result<RunOutcome, RuntimeError> {
         let key = claimed.claim.fence.key.clone();
-        unless_panicked(&key, guarded(drive::run(self.run_context(), claimed, plan, Leaving::never())).await)
+        let cx = self.run_context_in(children);
+        unless_panicked(&key, guarded(drive::run(cx, claimed, plan, Leaving::never())).await)
     }
 }
 

@@ -43,6 +43,7 @@ use holdover_core::payload::Payload;
 use holdover_core::store::{CommitSurvives, StateStore};
 use holdover_core::time::Timestamp;
 use holdover_core::tool::{EffectClass, RunsOn};
+use tokio::sync::Notify;
 
 pub use answered::Answered;
 pub use answering::{Approval, Denial};
@@ -110,10 +111,16 @@ impl Runtime {
 
     /// The context that a run needs.
     pub(crate) fn run_context(&self) -> RunContext {
+        self.run_context_in(Arc::default())
+    }
+
+    /// The context that a run needs, with the place where it tells that the session has children.
+    pub(crate) fn run_context_in(&self, children: Arc<Notify>) -> RunContext {
         RunContext {
             host: self.host.clone(),
             agents: Arc::clone(&self.shared.agents),
             breakers: Arc::clone(&self.shared.breakers),
+            children,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Stops a session from any process.
 
+use std::sync::Arc;
+
 use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{CallId, InterruptId, SessionKey};
@@ -117,7 +119,7 @@ impl Runtime {
     async fn end_unowned(&self, key: &SessionKey) -> Result<(), RuntimeError> {
         match self.host.try_claim(key, Vec::new(), None).await {
             Ok(Try::Ours(claimed)) if is_stopped(&claimed.claim) => {
-                self.drive(*claimed, Plan::End).await.map(drop)
+                self.drive(*claimed, Plan::End, Arc::default()).await.map(drop)
             }
             Ok(Try::Ours(claimed)) => {
                 // Somebody ended it meanwhile. It is given back due at once, so that a worker that serves it

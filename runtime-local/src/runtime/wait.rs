@@ -1,6 +1,7 @@
 //! Waits for a session and for the children that it waits for. Runs those of them that are due, as a worker
 //! does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -8,7 +9,8 @@ use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
 
 use super::Runtime;
 use super::handle::is_last_word;
@@ -38,16 +40,18 @@ impl Runtime {
     /// runs of children here have ended. If the run of a child fails with an error, this is only logged. If
     /// the store does not answer while anything runs here, it is asked again.
     pub async fn wait(&self, key: &SessionKey) -> Result<RunOutcome, RuntimeError> {
-        self.wait_with(key, None).await
+        self.wait_with(key, None, Arc::default()).await
     }
 
-    /// Waits like [`wait`](Self::wait); `run` is a run of the session that was started here.
+    /// Waits like [`wait`](Self::wait); `run` is a run of the session that was started here, which notifies
+    /// `children` that the session has some.
     pub(super) async fn wait_with(
         &self,
         key: &SessionKey,
         run: Option<BoxFuture<'_, Ended>>,
+        children: Arc<Notify>,
     ) -> Result<RunOutcome, RuntimeError> {
-        let mut tree = TreeRuns::new(self, key, true);
+        let mut tree = TreeRuns::new(self, key, true, children);
         if let Some(run) = run {
             tree.add(key.clone(), run);
         }
@@ -67,7 +71,7 @@ impl Runtime {
         at_most: Duration,
     ) -> Result<Option<RunOutcome>, RuntimeError> {
         let until = Instant::now().checked_add(at_most);
-        self.until_rest(key, TreeRuns::new(self, key, false), until).await
+        self.until_rest(key, TreeRuns::new(self, key, false, Arc::default()), until).await
     }
 
     /// Waits until the tree rests, `until` has passed, or the runtime drains. Returns none if the root has no
@@ -107,8 +111,8 @@ impl Runtime {
         pauses: &mut Pauses,
     ) -> Result<Watched, RuntimeError> {
         if tree.runs_root() {
-            // A caller that waits for a single short turn reads nothing from the store.
-            let _ = timeout(POLL, tree.ended()).await;
+            // Nothing is read while the root runs here and has no children.
+            tree.ended_or_due().await;
         }
         let draining = tree.runs_here() && self.host.is_draining();
         match tree.take_root_end().transpose()? {
@@ -123,13 +127,13 @@ impl Runtime {
         if tree.runs_root() && draining {
             return Ok(Watched::GoesOn);
         }
+        if tree.runs_root() {
+            tree.work(&self.existing(key).await?).await?;
+            return Ok(Watched::GoesOn);
+        }
         // Listen before the read, so that no change in between is missed.
         let mut hint = Hint::listen(self.host.store(), Watch::Session(key.clone()), POLL).await;
         let session = self.existing(key).await?;
-        if tree.runs_root() {
-            tree.work(&session).await?;
-            return Ok(Watched::GoesOn);
-        }
         let (over, later) = match look(&session, self.now())? {
             Look::Over(outcome) if !outcome.waits_for_children() => {
                 tree.settle().await;
@@ -172,7 +176,7 @@ impl Runtime {
     }
 
     /// Claims and runs a session that is due. None: somebody else has it, or its agent is not found here.
-    pub(super) async fn run_due(&self, key: &SessionKey, session: &Session) -> Ended {
+    pub(super) async fn run_due(&self, key: &SessionKey, session: &Session, children: Arc<Notify>) -> Ended {
         let plan = match self.agent_to_run(key, &session.queue, &session.definition).await {
             Ok(agent) => Plan::Run(agent),
             Err(RuntimeError::AgentUnknown { queue, why, .. }) => {
@@ -182,7 +186,7 @@ impl Runtime {
             Err(error) => return Err(error),
         };
         match self.host.try_claim(key, Vec::new(), Some(session.version)).await {
-            Ok(Try::Ours(claimed)) => self.drive(*claimed, plan).await.map(Some),
+            Ok(Try::Ours(claimed)) => self.drive(*claimed, plan, children).await.map(Some),
             Ok(Try::Changed | Try::Duplicate)
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),
             Err(error) => Err(error),

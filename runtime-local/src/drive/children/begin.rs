@@ -28,7 +28,10 @@ impl Family {
         index: u32,
     ) -> Result<(), LeaseEnded> {
         let why = match self.create(agent, plan, task, index).await? {
-            Created::There => return Ok(()),
+            Created::There => {
+                self.born.notify_one();
+                return Ok(());
+            }
             Created::Not(why) => why,
         };
         self.answer_for(&plan.pending, plan.fail_fast, &ChildOutcome::not_created(index, why)).await

@@ -16,6 +16,7 @@ use holdover_core::ids::{Fence, Incarnation, PendingId, QueueLabel, SessionKey};
 use holdover_core::payload::Payload;
 use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, StateStore, StoreError};
 use holdover_core::time::Timestamp;
+use tokio::sync::Notify;
 
 pub(crate) use look::has_ended;
 
@@ -88,6 +89,7 @@ impl Driver {
             queue: self.definition.0.clone(),
             definition: self.definition.1.clone(),
             labels: self.labels.clone(),
+            born: Arc::clone(&self.cx.children),
         }
     }
 }
@@ -105,6 +107,8 @@ struct Family {
     queue: QueueLabel,
     definition: Payload,
     labels: Labels,
+    /// Notified when a child has been created.
+    born: Arc<Notify>,
 }
 
 impl Family {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -11,8 +12,10 @@ use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::store::Session;
 use holdover_core::time::Timestamp;
-use tokio::time::Instant;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
+use crate::clock::far;
 use crate::error::RuntimeError;
 use crate::guard::guarded;
 use crate::host::Backoff;
@@ -52,14 +55,24 @@ pub(in crate::runtime) struct TreeRuns<'a> {
     due: VecDeque<Session>,
     ended: HashSet<SessionId>,
     root_ended: Option<Ended>,
+    /// Notified by the runs here when their sessions have children.
+    born: Arc<Notify>,
+    /// Whether any member below the root was open when last scanned.
+    has_members: bool,
     next_scan: Instant,
     earliest_scan: Instant,
     pause: Backoff,
 }
 
 impl<'a> TreeRuns<'a> {
-    /// Runs of the tree of `root`. Unless `runs_here`, sessions that are due are left to others.
-    pub(in crate::runtime) fn new(runtime: &'a Runtime, root: &'a SessionKey, runs_here: bool) -> Self {
+    /// Runs of the tree of `root`. Unless `runs_here`, sessions that are due are left to others. A run that was
+    /// started before notifies `born` when its session has children.
+    pub(in crate::runtime) fn new(
+        runtime: &'a Runtime,
+        root: &'a SessionKey,
+        runs_here: bool,
+        born: Arc<Notify>,
+    ) -> Self {
         let now = Instant::now();
         Self {
             runtime,
@@ -70,6 +83,8 @@ impl<'a> TreeRuns<'a> {
             due: VecDeque::new(),
             ended: HashSet::new(),
             root_ended: None,
+            born,
+            has_members: false,
             next_scan: now,
             earliest_scan: now,
             pause: Backoff::new(SCAN, SCAN_MAX),
@@ -84,8 +99,8 @@ impl<'a> TreeRuns<'a> {
 
     /// Runs a session that is due, in a task of its own.
     pub(in crate::runtime) fn start(&mut self, session: Session) {
-        let (runtime, key) = (self.runtime.clone(), session.key.clone());
-        let run = guarded(async move { runtime.run_due(&session.key, &session).await });
+        let (runtime, key, born) = (self.runtime.clone(), session.key.clone(), Arc::clone(&self.born));
+        let run = guarded(async move { runtime.run_due(&session.key, &session, born).await });
         let named = key.clone();
         self.add(key, Box::pin(async move { unless_panicked(&named, run.await) }));
     }
@@ -124,6 +139,17 @@ impl<'a> TreeRuns<'a> {
             }
             Ok(Some(RunOutcome::Released | RunOutcome::Lost) | None) => {}
             Err(error) => tracing::warn!(session = %key, %error, "the run of a child broke down"),
+        }
+    }
+
+    /// Waits until one of the runs here ends, or until [`work`](Self::work) may find something to do.
+    pub(in crate::runtime) async fn ended_or_due(&mut self) {
+        let born = Arc::clone(&self.born);
+        let at = far(Instant::now(), self.until_next_scan());
+        tokio::select! {
+            () = self.ended() => {}
+            () = born.notified() => self.scan_soon(),
+            () = sleep_until(at), if self.has_members => {}
         }
     }
 
@@ -166,6 +192,7 @@ impl<'a> TreeRuns<'a> {
         let now = self.runtime.now();
         let mut first: Option<Timestamp> = None;
         let mut goes_on = members.some_ended || members.some_unreadable;
+        self.has_members = goes_on || !members.open.is_empty();
         for session in members.open {
             match look(&session, now) {
                 Ok(Look::Over(_)) => continue,
