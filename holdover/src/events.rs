@@ -23,8 +23,12 @@
 //! [`Runtime::follow`](crate::runtime::Runtime::follow) streams [`Shown`] values: events, which are durable, and deltas,
 //! which show what the model is writing. An [`EventCursor`] continues a stream where it stopped, in any process. A page
 //! that opens in the middle begins with a [`Snapshot`].
+//!
+//! [`Runtime::follow_tree`](crate::runtime::Runtime::follow_tree) streams those of a session's children as well.
 
 pub use holdover_core::delta::Delta;
 pub use holdover_core::event::{Event, SummaryCause};
 pub use holdover_core::store::{EventCursor, EventPlace, InvalidCursor, StreamId};
-pub use holdover_runtime_local::{DeltaEntry, EventEntry, Follow, Shown, Snapshot};
+pub use holdover_runtime_local::{
+    DeltaEntry, EventEntry, Follow, Shown, Snapshot, TreeCursor, TreeMember, TreeShown,
+};

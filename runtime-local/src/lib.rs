@@ -37,7 +37,8 @@ pub use runtime::{
     DeltaEntry, Denial, EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff,
     HandedOff, Later, MessageEntry, Move, PendingEntry, PendingPage, QueuedMessage, Replay, Response,
     Retention, RunHandle, RunReport, Runtime, RuntimeOptions, Shown, Snapshot, Standing, Started, Tree,
-    TreeEntry, UnreadablePending, agent_label, glance_of, machine_of, outcome_of,
+    TreeCursor, TreeEntry, TreeMember, TreeShown, UnreadablePending, agent_label, glance_of, machine_of,
+    outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

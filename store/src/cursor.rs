@@ -25,6 +25,13 @@ const CHECKSUM_BYTES: usize = 4;
 #[error("not a cursor: {0}")]
 pub struct InvalidCursor(&'static str);
 
+impl InvalidCursor {
+    /// The error with its reason, for cursors that are made of others.
+    pub fn because(why: &'static str) -> Self {
+        Self(why)
+    }
+}
+
 /// A position in the event log of one incarnation, and in the stream of deltas that runs at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventCursor {

@@ -193,9 +193,13 @@ pub(crate) fn event(event: &Event) -> String {
             let took = duration_ms.map(|ms| format!(" after {ms} ms")).unwrap_or_default();
             format!("call {call} of {tool} is {}{took}{with}", phrases::call(is))
         }
-        Event::Asked { call, tool, kind, pending, reason } => {
+        Event::Asked { call, tool, kind, pending, reason, children } => {
             let why = reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("call {call} of {tool} waits for {} ({pending}){why}", phrases::pending(kind))
+            let whom = match children {
+                0 => phrases::pending(kind).to_owned(),
+                some => counted(*some, "other session"),
+            };
+            format!("call {call} of {tool} waits for {whom} ({pending}){why}")
         }
         Event::Escalated { call, tool, to, .. } => {
             format!("call {call} of {tool} is escalated to {}", to.join(", "))

@@ -124,7 +124,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// Somebody outside is asked about a call: a person for approval, or a client for its result.
+    /// Somebody outside is asked about a call: a person for approval, a client for its result, or children.
     Asked {
         /// The call.
         call: CallId,
@@ -138,6 +138,10 @@ pub enum Event {
         /// the description of the fault may repeat the answer, so only those who are asked see it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// The number of children that answer, if children do; else 0. Their ids follow from `pending`
+        /// ([`ChildNames`](crate::children::ChildNames)).
+        #[serde(default, skip_serializing_if = "is_default")]
+        children: u32,
     },
     /// A call has waited for long, and more people may now decide on it.
     Escalated {

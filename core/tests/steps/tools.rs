@@ -277,7 +277,7 @@ fn a53_an_event_says_which_call_waits_for_whom_and_why() {
     let told: Vec<_> = check::events(&bench)
         .into_iter()
         .filter_map(|event| match event {
-            Event::Asked { call, tool, kind, pending, reason } => {
+            Event::Asked { call, tool, kind, pending, reason, children: 0 } => {
                 Some((call.to_string(), tool, kind, pending, reason))
             }
             _ => None,

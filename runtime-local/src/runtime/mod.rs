@@ -67,6 +67,8 @@ pub use runs::RunReport;
 pub use snapshot::Snapshot;
 pub use standing::{Standing, machine_of, outcome_of};
 pub use start::Started;
+pub use tree::cursor::TreeCursor;
+pub use tree::events::{TreeMember, TreeShown};
 pub use tree::view::{ChildPlace, Tree, TreeEntry};
 pub use upgrade::{Breaking, Breaks};
 

@@ -46,7 +46,7 @@ impl Layer for Reads {
 }
 
 /// A chief that gives many tasks, and clerks that take their time.
-fn many(tasks: usize, takes: Duration) -> Arc<Agent> {
+pub(crate) fn many(tasks: usize, takes: Duration) -> Arc<Agent> {
     let tasks: Vec<String> = (0..tasks).map(|task| task.to_string()).collect();
     let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();
     let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {

@@ -3,7 +3,6 @@
 //! Requirements: C61, H06, H11, H25.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,10 +12,7 @@ use holdover_core::engine::{Drain, RunOutcome};
 use holdover_core::ids::SessionKey;
 use holdover_core::message::ResultStatus;
 use holdover_core::model::ModelRequest;
-use holdover_core::store::{
-    Answer, Deletion, Layer, Layered, OutcomeKind, PendingKind, Request, Retry, SessionStatus, StateStore,
-    StoreError, StoreErrorKind,
-};
+use holdover_core::store::{Deletion, OutcomeKind, PendingKind, SessionStatus, StateStore};
 use holdover_core::tool::{
     Bound, ResourceProfile, Tool, ToolCall, ToolError, ToolOutput, ToolReturn, ToolSpec,
 };
@@ -43,7 +39,7 @@ pub(crate) fn sub_agent(name: &str) -> SubAgent {
 }
 
 /// A chief, whose clerk has a page, who does what `does` says.
-fn three(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Agent> {
+pub(crate) fn three(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Agent> {
     let model = Script::new(move |request| match (asked(request), results(request).first()) {
         ("chief", None) => Say::Calls(vec![("clerk", r#"{"tasks":["one"]}"#)]),
         ("clerk", None) => Say::Calls(vec![("page", r#"{"tasks":["two"]}"#)]),
@@ -62,7 +58,7 @@ fn three(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Arc<Age
     Arc::new(built)
 }
 
-fn writes(request: &ModelRequest) -> Say {
+pub(crate) fn writes(request: &ModelRequest) -> Say {
     if results(request).is_empty() { Say::Calls(vec![("write", "{}")]) } else { Say::Text("it is written") }
 }
 

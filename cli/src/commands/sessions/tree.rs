@@ -52,7 +52,7 @@ fn as_json(entry: &TreeEntry) -> Value {
         "parent": place.map(|place| &place.parent),
         "call": place.map(|place| &place.call),
         "index": place.map(|place| place.index),
-        "waits": place.map(|place| place.waits),
+        "waits": place.map(|_| entry.waits),
         "agent": agent_label(&session.queue, &session.labels),
         "status": session.status,
         "outcome": entry.outcome.as_ref().map(|outcome| outcome.kind()),

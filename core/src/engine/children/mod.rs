@@ -65,7 +65,8 @@ impl ChildrenHandler<'_> {
         let own = agent.tool(&call.tool).and_then(|spec| spec.timeout_ms);
         let deadline = self.cx.run.answer_deadline(own).into_iter().chain(self.cx.until()).min();
         let (count, needed) = (tasks.count(), tasks.needed());
-        let asking = Asking { pending: pending.clone(), deadline, why: None, panel: None, needed };
+        let asking =
+            Asking { pending: pending.clone(), deadline, why: None, panel: None, needed, children: count };
         self.cx.gate().open_pending(call, asking);
         Some(CallInput::NeedsChildren { pending, deadline, profile, count, needed })
     }

@@ -27,6 +27,8 @@ pub(crate) struct Asking {
     pub(crate) panel: Option<Box<Panel>>,
     /// The number of answers that it takes.
     pub(crate) needed: u32,
+    /// The number of children that answer, if children do.
+    pub(crate) children: u32,
 }
 
 /// The reason for asking, or for asking again.
@@ -70,7 +72,8 @@ impl GateHandler<'_> {
             .and_then(|agent| agent.tool(&call.tool))
             .and_then(|spec| spec.timeout_ms);
         let deadline = self.cx.run.answer_deadline(own);
-        let asking = Asking { pending: pending.clone(), deadline, why: None, panel: None, needed: 1 };
+        let asking =
+            Asking { pending: pending.clone(), deadline, why: None, panel: None, needed: 1, children: 0 };
         self.open_pending(call, asking);
         Some(CallInput::NeedsClient { pending, deadline, profile })
     }
@@ -92,7 +95,8 @@ impl GateHandler<'_> {
         let plain = terms == ApprovalTerms::default();
         let panel = (!plain).then(|| Box::new(Panel::new(terms, digest, self.cx.run.now, votes)));
         let needed = missing(panel.as_deref());
-        let asking = Asking { pending: pending.clone(), deadline, why, panel: panel.clone(), needed };
+        let asking =
+            Asking { pending: pending.clone(), deadline, why, panel: panel.clone(), needed, children: 0 };
         self.open_pending(call, asking);
         Some(CallInput::NeedsUser { pending, deadline, profile, arguments, panel })
     }
@@ -112,7 +116,10 @@ impl GateHandler<'_> {
             let (deadline, panel) = (call.state.wakes_at(), call.panel.clone());
             let needed = missing(panel.as_deref());
             let why = Some(why);
-            self.open_pending(call, Asking { pending: pending.clone(), deadline, why, panel, needed });
+            self.open_pending(
+                call,
+                Asking { pending: pending.clone(), deadline, why, panel, needed, children: 0 },
+            );
             self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Reopened { pending } });
         }
     }
@@ -129,7 +136,7 @@ impl GateHandler<'_> {
     }
 
     pub(crate) fn open_pending(&mut self, call: &Call, asking: Asking) {
-        let Asking { pending: id, deadline, why, panel, needed } = asking;
+        let Asking { pending: id, deadline, why, panel, needed, children } = asking;
         let arguments = self.cx.mind.arguments_of(&call.id);
         let tool = match call.tool.parse::<ToolName>() {
             Ok(tool) => tool,
@@ -148,7 +155,14 @@ impl GateHandler<'_> {
             RunsOn::Child => PendingKind::Child,
         };
         let (of, pending) = (call.id.clone(), id.clone());
-        self.cx.mind.emit(Event::Asked { call: of, tool: asked, kind: kind.clone(), pending, reason });
+        self.cx.mind.emit(Event::Asked {
+            call: of,
+            tool: asked,
+            kind: kind.clone(),
+            pending,
+            reason,
+            children,
+        });
         self.cx.mind.draft.open.push(NewPending { id, call: call.id.clone(), kind, needed, deadline, body });
     }
 }

@@ -65,8 +65,14 @@ impl GateHandler<'_> {
         let notice = self.cx.append(Message::Notice(Notice { rewriting, ..Notice::new(why.clone()) }));
         self.cx.mind.step.edited.insert(call.clone(), arguments);
         let deadline = self.cx.run.answer_deadline(None);
-        let asking =
-            Asking { pending: pending.clone(), deadline, why: Some(why.into()), panel: None, needed: 1 };
+        let asking = Asking {
+            pending: pending.clone(),
+            deadline,
+            why: Some(why.into()),
+            panel: None,
+            needed: 1,
+            children: 0,
+        };
         let asked = AskedForMore { call, pending, deadline, notice };
         let batch = crate::machine::more::batch(self.cx.mind.machine.step, &asked);
         batch.calls.iter().for_each(|call| self.open_pending(call, asking.clone()));

@@ -9,6 +9,7 @@ use holdover_core::history::{CallInput, Input};
 use holdover_core::ids::{CallId, SessionId, SessionKey};
 use holdover_core::machine::Usage;
 use holdover_core::store::{EventCursor, Session};
+use serde::Serialize;
 
 use super::members::AT_ONCE;
 use crate::error::RuntimeError;
@@ -16,7 +17,7 @@ use crate::runtime::standing::used_by;
 use crate::runtime::{Follow, Runtime, machine_of, outcome_of};
 
 /// The call that a child answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChildPlace {
     /// The session of the call.
@@ -25,9 +26,6 @@ pub struct ChildPlace {
     pub call: CallId,
     /// The place of the child among the children of the call, from 0.
     pub index: u32,
-    /// Whether the call still waits. If not, the parent's usage holds that of the child, unless the child was
-    /// stopped before it had answered.
-    pub waits: bool,
 }
 
 /// A session of a tree.
@@ -40,6 +38,9 @@ pub struct TreeEntry {
     pub depth: u32,
     /// The call that it answers; none for the root.
     pub place: Option<ChildPlace>,
+    /// Whether that call still waits. If not, the parent's usage holds that of the child, unless the child was
+    /// stopped before it had answered. False for the root.
+    pub waits: bool,
     /// Its usage up to its newest commit, including that of the children whose outcomes it has.
     pub usage: Usage,
     /// How its last turn ended, or what the session waits for.
@@ -77,23 +78,25 @@ impl Runtime {
         tree: &'a mut Tree,
         session: Session,
         depth: u32,
-        place: Option<ChildPlace>,
+        place: Option<(ChildPlace, bool)>,
         with_ended: bool,
     ) -> BoxFuture<'a, Result<(), RuntimeError>> {
         async move {
             let usage = used_by(&session)?;
-            if place.as_ref().is_none_or(|place| place.waits) {
+            if place.as_ref().is_none_or(|(_, waits)| *waits) {
                 tree.usage.add(usage);
             }
             let children = self.calls_of_children(&session, with_ended).await?;
             let (key, outcome) = (session.key.clone(), outcome_of(&session, self.now())?);
-            tree.entries.push(TreeEntry { session, depth, place, usage, outcome });
+            let waits = place.as_ref().is_some_and(|(_, waits)| *waits);
+            let place = place.map(|(place, _)| place);
+            tree.entries.push(TreeEntry { session, depth, place, waits, usage, outcome });
             let names = children.into_iter().flat_map(|(Children { pending, count }, waits)| {
                 let parent = key.id.clone();
                 (0..count).filter_map(move |index| {
                     let call = pending.parts()?.1;
-                    let place = ChildPlace { parent: parent.clone(), call, index, waits };
-                    Some((place, ChildNames::of(&pending, index).ok()?))
+                    let place = ChildPlace { parent: parent.clone(), call, index };
+                    Some(((place, waits), ChildNames::of(&pending, index).ok()?))
                 })
             });
             let read = stream::iter(names.collect::<Vec<_>>())

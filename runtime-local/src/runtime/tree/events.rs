@@ -1,0 +1,183 @@
+//! Follows a tree: streams the events of a session and of the children that its calls wait for.
+
+use std::sync::Arc;
+
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use holdover_core::children::ChildNames;
+use holdover_core::ids::{SessionId, SessionKey, ToolName};
+use holdover_core::store::{EventCursor, Session};
+use serde::Serialize;
+
+use super::cursor::{FOLLOWED_MAX, OpenCall, OpenChild, TreeCursor};
+use super::follow::TreeTail;
+use super::members::AT_ONCE;
+use super::view::ChildPlace;
+use crate::drive::has_ended;
+use crate::error::RuntimeError;
+use crate::runtime::{Follow, Runtime, Shown, machine_of};
+
+/// A session of a tree that is followed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TreeMember {
+    /// The session.
+    pub session: SessionId,
+    /// The number of sessions above it: 0 for the root.
+    pub depth: u32,
+    /// The call that it answers; none for the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<ChildPlace>,
+    /// The tool of that call: the name of the sub-agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
+}
+
+/// An item that a follower of a tree is shown. As JSON, it is the session and the content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TreeShown {
+    /// The cursor to go on from after this item.
+    #[serde(skip)]
+    pub cursor: TreeCursor,
+    /// The session whose item this is.
+    #[serde(flatten)]
+    pub member: Arc<TreeMember>,
+    /// The item.
+    pub shown: Shown,
+}
+
+impl Runtime {
+    /// Streams the events of a session and those of its children, as they are committed, without gaps or
+    /// repeats. Ends after the first error.
+    ///
+    /// The events of each session come in their order. All events of a child come after the one that tells that
+    /// its parent [asks](holdover_core::event::Event::Asked) for it, and before the one that tells how that call
+    /// ended. At most 64 children are followed at once; the events of others come when an earlier child has
+    /// ended. A child is followed until the end of its turn that answers the call.
+    ///
+    /// With [`Follow::UntilParked`], the stream ends when no run holds any session of the tree.
+    pub fn tree_events(
+        &self,
+        key: &SessionKey,
+        after: TreeCursor,
+        follow: Follow,
+    ) -> BoxStream<'static, Result<TreeShown, RuntimeError>> {
+        self.tree_tail(key, after, follow, false)
+    }
+
+    /// Streams the items of a session and those of its children: the events like
+    /// [`tree_events`](Self::tree_events), and between them what [`follow`](Self::follow) shows of each session
+    /// while its model answers.
+    pub fn follow_tree(
+        &self,
+        key: &SessionKey,
+        after: TreeCursor,
+        follow: Follow,
+    ) -> BoxStream<'static, Result<TreeShown, RuntimeError>> {
+        self.tree_tail(key, after, follow, true)
+    }
+
+    fn tree_tail(
+        &self,
+        key: &SessionKey,
+        after: TreeCursor,
+        follow: Follow,
+        deltas: bool,
+    ) -> BoxStream<'static, Result<TreeShown, RuntimeError>> {
+        let new = (self.clone(), key.clone(), after);
+        let tail = stream::once(async move {
+            let (runtime, key, after) = new;
+            TreeTail::new(runtime, key, after, follow, deltas)
+        });
+        let items = tail.map(|tail| {
+            stream::try_unfold(tail, |mut tail| async move {
+                Ok::<_, RuntimeError>(tail.next().await?.map(|shown| (shown, tail)))
+            })
+        });
+        items.flatten().boxed()
+    }
+
+    /// Returns the place after the newest event of the session and of each of its children. Children beyond the
+    /// first 64 that have not ended are shown from their first event.
+    ///
+    /// Errors: a session cannot be [read](RuntimeError::Unreadable).
+    pub async fn tree_cursor(&self, root: &Session) -> Result<TreeCursor, RuntimeError> {
+        let mut cursor = TreeCursor::from(EventCursor::after(root.incarnation, root.last_event));
+        let mut followed = 0;
+        let mut parents = vec![(root.clone(), 1)];
+        while !parents.is_empty() {
+            let mut below = Vec::new();
+            for (parent, depth) in parents {
+                for mut call in open_calls(&parent, depth)? {
+                    let children =
+                        self.open_children(&parent.key, &mut call, FOLLOWED_MAX - followed).await?;
+                    followed += call.open.len();
+                    below.extend(children.into_iter().map(|child| (child, depth + 1)));
+                    if !call.is_over() {
+                        cursor.calls.push(call);
+                    }
+                }
+            }
+            parents = below;
+        }
+        Ok(cursor)
+    }
+
+    /// Puts the first `most` children of a call that have not ended into it, at their newest events, and returns
+    /// them.
+    async fn open_children(
+        &self,
+        parent: &SessionKey,
+        call: &mut OpenCall,
+        most: usize,
+    ) -> Result<Vec<Session>, RuntimeError> {
+        let mut found = Vec::new();
+        while call.open.len() < most && call.next < call.count {
+            let room = u32::try_from((most - call.open.len()).min(AT_ONCE)).unwrap_or(u32::MAX);
+            let indexes = call.next..call.count.min(call.next.saturating_add(room));
+            call.next = indexes.end;
+            let pending = &call.pending;
+            let read = stream::iter(indexes).map(|index| async move {
+                let Ok(names) = ChildNames::of(pending, index) else { return Ok((index, None)) };
+                let key = SessionKey::new(parent.tenant.clone(), names.id);
+                let child = self.session(&key).await?;
+                Ok::<_, RuntimeError>((index, child.filter(|child| child.incarnation == names.incarnation)))
+            });
+            // All of them before anything else: a read that is not polled keeps its turn from others.
+            let read: Vec<_> = read.buffered(AT_ONCE).try_collect().await?;
+            for (index, child) in read {
+                match child {
+                    Some(child) if !has_ended(&child) => {
+                        call.open.push(OpenChild { after: child.last_event, ..OpenChild::new(index) });
+                        found.push(child);
+                    }
+                    // It is being created.
+                    None if !call.is_created => call.open.push(OpenChild::new(index)),
+                    Some(_) | None => {}
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The calls of a session that wait for children, none of which is followed yet.
+fn open_calls(session: &Session, depth: u32) -> Result<Vec<OpenCall>, RuntimeError> {
+    let Some(machine) = machine_of(session)? else { return Ok(Vec::new()) };
+    let calls = machine.state.batch().into_iter().flat_map(|batch| &batch.calls);
+    let open = calls.filter_map(|call| {
+        let children = call.state.children()?;
+        Some(OpenCall {
+            parent: session.key.id.clone(),
+            depth,
+            tool: call.tool.parse().ok()?,
+            pending: children.pending,
+            count: children.count,
+            is_created: call.state.is_parked(),
+            next: 0,
+            open: Vec::new(),
+        })
+    });
+    Ok(open.collect())
+}
