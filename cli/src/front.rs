@@ -32,7 +32,7 @@ pub(crate) struct Front {
     /// The output.
     pub(crate) out: Out,
     /// The text of models before it is durable, if a person reads along.
-    pub(crate) live: Option<UnboundedReceiver<Live>>,
+    pub(crate) live: Option<UnboundedReceiver<(SessionKey, Live)>>,
 }
 
 impl Front {
@@ -188,37 +188,37 @@ pub(crate) enum Live {
 
 /// Reports provisional items to readers, and outages of the store to everybody.
 struct Listener {
-    said: Option<UnboundedSender<Live>>,
+    said: Option<UnboundedSender<(SessionKey, Live)>>,
 }
 
 impl Listener {
-    fn tell(&self, live: Live) {
+    fn tell(&self, of: &SessionKey, live: Live) {
         if let Some(said) = &self.said {
             // It fails when nobody reads along any more.
-            let _ = said.send(live);
+            let _ = said.send((of.clone(), live));
         }
     }
 }
 
 impl RunObserver for Listener {
     fn on_model_call(&self, of: &Provisional) {
-        self.tell(Live::Asked { after: of.after, step: of.step, attempt: of.attempt });
+        self.tell(&of.session, Live::Asked { after: of.after, step: of.step, attempt: of.attempt });
     }
 
-    fn on_text(&self, _of: &Provisional, text: &str) {
-        self.tell(Live::Text(text.to_owned()));
+    fn on_text(&self, of: &Provisional, text: &str) {
+        self.tell(&of.session, Live::Text(text.to_owned()));
     }
 
-    fn on_model_answered(&self, _of: &Provisional, _used: TokenUsage) {
-        self.tell(Live::Answered);
+    fn on_model_answered(&self, of: &Provisional, _used: TokenUsage) {
+        self.tell(&of.session, Live::Answered);
     }
 
-    fn on_call_sent(&self, _session: &SessionKey, call: &CallId, tool: &ToolName) {
-        self.tell(Live::Sent { call: call.clone(), tool: tool.clone() });
+    fn on_call_sent(&self, session: &SessionKey, call: &CallId, tool: &ToolName) {
+        self.tell(session, Live::Sent { call: call.clone(), tool: tool.clone() });
     }
 
-    fn on_call_over(&self, _session: &SessionKey, call: &CallId) {
-        self.tell(Live::Back(call.clone()));
+    fn on_call_over(&self, session: &SessionKey, call: &CallId) {
+        self.tell(session, Live::Back(call.clone()));
     }
 
     fn on_store_outage(&self, outage: &StoreOutage) {

@@ -11,7 +11,8 @@ use holdover_core::ids::{InboxSeq, SessionId};
 use holdover_core::machine::StateKind;
 use holdover_core::mode::Mode;
 use holdover_core::phrases;
-use holdover_core::store::{EventCursor, PageCursor, SessionStatus};
+use holdover_core::store::{PageCursor, SessionStatus};
+use holdover_runtime_local::TreeCursor;
 
 use super::branch::label;
 use super::{Fork, Handoff, Purge, When, help};
@@ -248,13 +249,16 @@ pub(crate) struct Events {
     pub(crate) session: SessionId,
     /// Only what comes after this cursor
     #[arg(long, value_name = "CURSOR")]
-    pub(crate) after: Option<EventCursor>,
+    pub(crate) after: Option<TreeCursor>,
     /// Go on as events come, until Ctrl-C
     #[arg(long)]
     pub(crate) follow: bool,
     /// Also what the model says while it says it: provisional, until its message comes
     #[arg(long)]
     pub(crate) deltas: bool,
+    /// Also the events of the sessions that it waits for
+    #[arg(long)]
+    pub(crate) tree: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,5 @@
-//! Follows a session while it runs in this process. Events are printed as they become durable. If a person
-//! reads along, the model's text is shown before it is durable.
+//! Follows a session and its children while they run in this process. Events are printed as they become durable.
+//! If a person reads along, the text of the session's own model is shown before it is durable.
 
 mod reader;
 
@@ -10,7 +10,7 @@ use futures::StreamExt;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{OutcomeKind, Session};
-use holdover_runtime_local::{Follow, RuntimeError};
+use holdover_runtime_local::{Follow, RuntimeError, TreeCursor};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::MissedTickBehavior;
@@ -43,7 +43,7 @@ impl<'a> Following<'a> {
     }
 }
 
-/// Prints the events of the session until `outcome` is known, then the state of the session and what it waits
+/// Prints the events of the session and of its children until `outcome` is known, then the state of the session and what it waits
 /// for. Ctrl-C interrupts the session. A second Ctrl-C leaves the session as it is, and so does SIGTERM.
 ///
 /// With JSON output the last line always gives the state of the session; null if the session is left.
@@ -75,14 +75,18 @@ struct Read {
 
 async fn read_along(
     front: &Front,
-    live: &mut Option<UnboundedReceiver<Live>>,
+    live: &mut Option<UnboundedReceiver<(SessionKey, Live)>>,
     following: Following<'_>,
     outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
 ) -> Result<Read, Failure> {
     let key = following.key;
     let mut signals = Signals::listen()?;
-    let mut reader = Reader::new(front, key, following.known);
-    let mut events = front.runtime.events(key, reader.cursor, Follow::Forever);
+    let after = match following.known {
+        Some(session) => front.runtime.tree_cursor(session).await?,
+        None => TreeCursor::START,
+    };
+    let mut reader = Reader::new(front, key, following.known, after.clone());
+    let mut events = front.runtime.tree_events(key, after, Follow::Forever);
     let mut outcome = pin!(outcome);
     let mut asked_to_stop = false;
     let mut redraw = tokio::time::interval(REDRAW_EVERY);
@@ -90,11 +94,11 @@ async fn read_along(
     let ended = loop {
         tokio::select! {
             biased;
-            entry = events.next() => match entry {
-                Some(entry) => reader.event(&entry?).await?,
+            item = events.next() => match item {
+                Some(item) => reader.item(&item?).await?,
                 None => break outcome.await,
             },
-            Some(said) = hear(live) => reader.hear(said),
+            Some((of, said)) = hear(live) => if of == *key { reader.hear(said) },
             _ = redraw.tick(), if live.is_some() => reader.draw(),
             ended = &mut outcome => break ended,
             told = signals.next() => {
@@ -112,9 +116,10 @@ async fn read_along(
         }
     };
     let outcome = ended?;
-    let mut rest = front.runtime.events(key, reader.cursor, Follow::Available);
-    while let Some(entry) = rest.next().await {
-        reader.event(&entry?).await?;
+    drop(events);
+    let mut rest = front.runtime.tree_events(key, reader.cursor.clone(), Follow::Available);
+    while let Some(item) = rest.next().await {
+        reader.item(&item?).await?;
     }
     reader.end_line();
     Ok(Read { outcome, answer: reader.answer })
@@ -166,7 +171,7 @@ pub(crate) async fn report(
     Ok(exit)
 }
 
-async fn hear(live: &mut Option<tokio::sync::mpsc::UnboundedReceiver<Live>>) -> Option<Live> {
+async fn hear(live: &mut Option<UnboundedReceiver<(SessionKey, Live)>>) -> Option<(SessionKey, Live)> {
     match live {
         Some(live) => live.recv().await,
         None => std::future::pending().await,

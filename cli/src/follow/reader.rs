@@ -7,8 +7,8 @@ use holdover_core::event::Event;
 use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::machine::Usage;
 use holdover_core::message::Message;
-use holdover_core::store::{EventCursor, Session};
-use holdover_runtime_local::{EventEntry, machine_of};
+use holdover_core::store::Session;
+use holdover_runtime_local::{EventEntry, Shown, TreeCursor, TreeMember, TreeShown, machine_of};
 
 use crate::exit::Failure;
 use crate::front::{Front, Live};
@@ -20,7 +20,7 @@ use crate::print::{json, screen};
 pub(super) struct Reader<'a> {
     front: &'a Front,
     key: &'a SessionKey,
-    pub(super) cursor: EventCursor,
+    pub(super) cursor: TreeCursor,
     /// The last text of the model, if only that is wanted.
     pub(super) answer: Option<String>,
     /// Provisional items that are later than something durable that is not printed yet.
@@ -40,13 +40,16 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(front: &'a Front, key: &'a SessionKey, known: Option<&Session>) -> Self {
+    pub(super) fn new(
+        front: &'a Front,
+        key: &'a SessionKey,
+        known: Option<&Session>,
+        cursor: TreeCursor,
+    ) -> Self {
         Self {
             front,
             key,
-            cursor: known.map_or(EventCursor::START, |session| {
-                EventCursor::after(session.incarnation, session.last_event)
-            }),
+            cursor,
             answer: None,
             held: VecDeque::new(),
             printed: known.map_or(MessageSeq(0), |session| session.last_message),
@@ -58,17 +61,38 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) async fn event(&mut self, entry: &EventEntry) -> Result<(), Failure> {
-        self.cursor = entry.cursor;
-        let message = self.front.message_of_event(self.key, &entry.event).await?;
+    /// Prints an item of the session or of one of its children.
+    pub(super) async fn item(&mut self, item: &TreeShown) -> Result<(), Failure> {
+        self.cursor = item.cursor.clone();
+        let Shown::Event(entry) = &item.shown else { return Ok(()) };
+        let key = SessionKey::new(self.key.tenant.clone(), item.member.session.clone());
+        let message = self.front.message_of_event(&key, &entry.event).await?;
+        if self.front.out.json() {
+            self.front.out.object(&json::tree_event(item, entry, message.as_ref()));
+            return Ok(());
+        }
+        if item.member.place.is_none() {
+            return self.event(entry, message);
+        }
+        if self.front.out.quiet() {
+            return Ok(());
+        }
+        let out = self.front.out.under(&self.mark(&item.member));
+        if let Some(message) = &message {
+            self.end_line();
+            human::message(&out, message, Detail::Passing, false);
+        } else if let Some(line) = human::passing_child(&out, &entry.event) {
+            self.end_line();
+            out.line(line);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, entry: &EventEntry, message: Option<Message>) -> Result<(), Failure> {
         if let Event::Message { seq, .. } = &entry.event {
             self.printed = *seq;
         }
         let out = &self.front.out;
-        if out.json() {
-            out.object(&json::event(entry, message.as_ref()));
-            return Ok(());
-        }
         if out.quiet() {
             if let Some(Message::Assistant(assistant)) = &message {
                 let text = assistant.text();
@@ -88,6 +112,15 @@ impl<'a> Reader<'a> {
         }
         self.release();
         Ok(())
+    }
+
+    /// What the lines of a child begin with: its name, under that of its parent.
+    fn mark(&self, member: &TreeMember) -> String {
+        format!(
+            "{}{}  ",
+            "  ".repeat(usize::try_from(member.depth).unwrap_or_default()),
+            human::member(member)
+        )
     }
 
     fn print(&mut self, message: &Message) {

@@ -3,10 +3,11 @@
 use holdover_core::delta::Delta;
 use holdover_core::engine::RunOutcome;
 use holdover_core::event::Event;
-use holdover_core::ids::{CallId, MessageSeq};
+use holdover_core::ids::{CallId, MessageSeq, ToolName};
 use holdover_core::machine::StopCause;
 use holdover_core::message::{AssistantPart, Message, ResultStatus};
 use holdover_core::phrases;
+use holdover_runtime_local::TreeMember;
 
 use super::{Out, clean, counted, cut, inline, instant, summaries};
 
@@ -163,6 +164,22 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         // Every event of this version is named above; the lint finds one that is not.
         _ => None,
     }
+}
+
+/// Returns the line about an event of a child while it runs; none if the event is not worth one.
+pub(crate) fn passing_child(out: &Out, event: &Event) -> Option<String> {
+    if let Event::Done { ending, .. } = event {
+        let ended = outcome(&RunOutcome::Ended(ending.clone()));
+        return Some(out.dim(&format!("• {ended}")));
+    }
+    passing(out, event)
+}
+
+/// Returns the name of a session within the tree that is followed, for its lines.
+pub(crate) fn member(member: &TreeMember) -> String {
+    let name = member.tool.as_ref().map_or(member.session.as_str(), ToolName::as_str);
+    let index = member.place.as_ref().map(|place| format!("[{}]", place.index + 1)).unwrap_or_default();
+    format!("{name}{index}")
 }
 
 /// Describes an event on one line, for a list of events.

@@ -4,10 +4,10 @@ use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{MessageSeq, SessionId};
 use holdover_core::machine::Glance;
 use holdover_core::message::Message;
-use holdover_core::store::{PendingCall, PendingKind, RunRecord, SessionSummary};
+use holdover_core::store::{PendingCall, PendingKind, RunRecord, SessionSummary, StreamId};
 use holdover_core::time::Timestamp;
 use holdover_runtime_local::{
-    Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response, RunReport, agent_label,
+    Answered, DeltaEntry, EventEntry, MessageEntry, Move, Response, RunReport, TreeShown, agent_label,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -21,6 +21,33 @@ pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
     });
     if let Some(message) = message {
         object["message"] = value(message);
+    }
+    object
+}
+
+/// An event of a tree with its place: that of the root as it is, that of a child with the session and the call
+/// that it answers. The cursor is that of the tree.
+pub(crate) fn tree_event(item: &TreeShown, entry: &EventEntry, message: Option<&Message>) -> Value {
+    of_member(item, event(entry, message))
+}
+
+/// A piece of an answer of a session of a tree, with its place.
+pub(crate) fn tree_delta(item: &TreeShown, entry: &DeltaEntry) -> Value {
+    of_member(item, delta(entry))
+}
+
+/// A stream of a session of a tree that is void.
+pub(crate) fn tree_dropped(item: &TreeShown, stream: StreamId) -> Value {
+    of_member(item, json!({ "dropped": stream }))
+}
+
+fn of_member(item: &TreeShown, mut object: Value) -> Value {
+    object["cursor"] = json!(item.cursor);
+    if let Some(place) = &item.member.place {
+        object["child"] = json!({
+            "session": item.member.session, "agent": item.member.tool, "depth": item.member.depth,
+            "parent": place.parent, "call": place.call, "index": place.index,
+        });
     }
     object
 }

@@ -11,8 +11,8 @@ pub(crate) mod view;
 
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use holdover_core::time::Timestamp;
@@ -26,14 +26,16 @@ pub(crate) use self::view::took;
 use crate::args::Common;
 
 /// Standard output. If its reader goes away (`| head`), the printing ends, but never the session.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Out {
     json: bool,
     quiet: bool,
     terminal: bool,
     dumb: bool,
     colour: bool,
-    closed: AtomicBool,
+    closed: Arc<AtomicBool>,
+    /// What each line for people begins with.
+    before: String,
 }
 
 impl Out {
@@ -52,7 +54,12 @@ impl Out {
         let dumb = std::env::var_os("TERM").is_none_or(|value| value == "dumb");
         let plain = dumb || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colour = terminal && !json && !plain;
-        Self { json, quiet, terminal, dumb, colour, closed: AtomicBool::new(false) }
+        Self { json, quiet, terminal, dumb, colour, closed: Arc::default(), before: String::new() }
+    }
+
+    /// The same output, whose lines for people begin with `mark`.
+    pub(crate) fn under(&self, mark: &str) -> Self {
+        Self { before: format!("{}{mark}", self.before), ..self.clone() }
     }
 
     /// Whether JSON was asked for.
@@ -109,7 +116,13 @@ impl Out {
     /// Prints a line for people; prints nothing with `--json`.
     pub(crate) fn line(&self, text: impl AsRef<str>) {
         if !self.json {
-            self.write(&format!("{}\n", text.as_ref()));
+            let text = text.as_ref();
+            if self.before.is_empty() {
+                self.write(&format!("{text}\n"));
+            } else {
+                let lines = text.split('\n').map(|line| format!("{}{line}\n", self.dim(&self.before)));
+                self.write(&lines.collect::<String>());
+            }
         }
     }
 

@@ -3,14 +3,18 @@
 //! Requirements: A65, H25.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt};
 use holdover_core::event::Event;
 use holdover_core::ids::{EventSeq, SessionId, SessionKey};
 use holdover_core::model::ModelRequest;
-use holdover_core::store::{Deletion, EventCursor, OutcomeKind, PendingKind};
-use holdover_runtime_local::{Follow, Fork, Runtime, RuntimeError, Shown, TreeCursor, TreeShown};
+use holdover_core::store::{
+    Answer, Deletion, EventCursor, Layer, Layered, OutcomeKind, PendingKind, Request, StateStore, StoreError,
+};
+use holdover_runtime_local::{Deliver, Follow, Fork, Runtime, RuntimeError, Shown, TreeCursor, TreeShown};
 
 use crate::bench::{finish, runtime, say, store};
 use crate::script::Say;
@@ -199,6 +203,84 @@ async fn a_stopped_tree_and_a_deleted_child_are_followed_to_their_ends() {
         assert_eq!(last.member.depth, 0);
         assert_eq!(last.cursor.to_string().split_once('.'), None, "no child is open");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_that_were_stopped_before_they_began_hold_nothing_back() {
+    let agent = many(100, Duration::from_secs(1));
+    let runtime = runtime(&store(), &agent);
+    let mut run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let root = run.key().clone();
+    // Nobody runs the children.
+    run.first_outcome().await.unwrap();
+    let parked = available(&runtime, &root, TreeCursor::START).await;
+    assert!(parked.iter().all(|item| item.member.depth == 0), "no child has an event");
+    runtime.interrupt(&root, "enough").await.unwrap();
+    runtime.wait(&root).await.unwrap();
+    for after in [TreeCursor::START, parked.last().unwrap().cursor.clone()] {
+        let last = available(&runtime, &root, after).await.pop().unwrap();
+        assert!(matches!(event(&last), Event::Done { .. }), "{last:?}");
+        assert_eq!((last.member.depth, TreeCursor::from(last.cursor.root())), (0, last.cursor));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tree_is_parked_only_when_none_of_its_sessions_goes_on() {
+    let agent = three(says_it);
+    let runtime = runtime(&store(), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let root = run.key().clone();
+    let followed = runtime.tree_events(&root, TreeCursor::START, Follow::UntilParked).try_collect::<Vec<_>>();
+    let (_, followed) = tokio::join!(finish(run), followed);
+    assert_eq!(by_session(&followed.unwrap()), all(&runtime, &root).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_is_followed_until_the_end_of_the_turn_that_answers() {
+    let agent = three(says_it);
+    let runtime = runtime(&store(), &agent);
+    let (root, _) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    let before = available(&runtime, &root, TreeCursor::START).await;
+    let child = before.iter().find(|item| item.member.depth == 2).unwrap();
+    let child = SessionKey::new(root.tenant.clone(), child.member.session.clone());
+    runtime.deliver(&child, Deliver::message("and now for me alone")).await.unwrap();
+    runtime.wait(&child).await.unwrap();
+    assert_ne!(all(&runtime, &root).await, by_session(&before), "it has had another turn");
+    assert_eq!(by_session(&available(&runtime, &root, TreeCursor::START).await), by_session(&before));
+}
+
+/// Creates children late, and slowly.
+struct Late;
+
+#[async_trait]
+impl Layer for Late {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        if let Request::Create(new) = &request
+            && new.key.id.as_str().starts_with("child-")
+        {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        request.perform(&store).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_not_there_yet_when_its_parent_asks_is_followed_once_it_is() {
+    let agent = three(writes);
+    let runtime = runtime(&Layered::new(store(), Late), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let root = run.key().clone();
+    let mut followed = runtime.tree_events(&root, TreeCursor::START, Follow::Forever);
+    let asked = async {
+        while let Some(item) = followed.next().await {
+            if matches!(event(&item.unwrap()), Event::Asked { kind: PendingKind::Approval, .. }) {
+                return;
+            }
+        }
+    };
+    let asked = tokio::time::timeout(Duration::from_secs(60), asked);
+    let (_, asked) = tokio::join!(finish(run), asked);
+    asked.expect("the grandchild is followed while it waits");
 }
 
 #[tokio::test(start_paused = true)]

@@ -86,6 +86,11 @@ impl TreeCursor {
     /// Before the first event of whichever session exists under the root's id.
     pub const START: Self = Self { root: EventCursor::START, calls: Vec::new() };
 
+    /// The place in the events of the root alone.
+    pub fn root(&self) -> EventCursor {
+        self.root
+    }
+
     /// The number of children that are followed.
     pub(super) fn followed(&self) -> usize {
         self.calls.iter().map(|call| call.open.len()).sum()

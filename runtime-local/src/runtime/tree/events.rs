@@ -47,6 +47,19 @@ pub struct TreeShown {
     pub shown: Shown,
 }
 
+impl TreeShown {
+    /// An item of a session that is followed alone.
+    pub fn of_root(session: &SessionId, shown: Shown) -> Self {
+        Self { cursor: shown.cursor().into(), member: Arc::new(TreeMember::root(session.clone())), shown }
+    }
+}
+
+impl TreeMember {
+    pub(super) fn root(session: SessionId) -> Self {
+        Self { session, depth: 0, place: None, tool: None }
+    }
+}
+
 impl Runtime {
     /// Streams the events of a session and those of its children, as they are committed, without gaps or
     /// repeats. Ends after the first error.

@@ -247,8 +247,7 @@ impl TreeTail {
 
     fn member(&self, who: &Who) -> Option<(TreeMember, EventCursor)> {
         let Who::Child { pending, index } = who else {
-            let session = self.root.id.clone();
-            return Some((TreeMember { session, depth: 0, place: None, tool: None }, self.cursor.root));
+            return Some((TreeMember::root(self.root.id.clone()), self.cursor.root));
         };
         let call = self.cursor.calls.iter().find(|call| call.pending == *pending)?;
         let child = call.open.iter().find(|child| child.index == *index)?;
