@@ -273,3 +273,42 @@ fn a_tree_is_shown_with_what_each_session_waits_for_and_what_all_have_used() {
     assert_eq!(rest[1]["usage"], all[0]["usage"]);
     assert_eq!(all[0]["usage"]["model_calls"], 6);
 }
+
+#[test]
+fn a65_the_events_of_children_are_printed_with_their_names_and_followed_from_one_cursor() {
+    let fixture = fixture();
+    fixture.write("three.toml", THREE_SCRIPT);
+    fixture.write("agent.toml", THREE);
+    let ran = fixture.run(&["run", "agent.toml", "--session", "s", "go"]).ends(10);
+    let ran = ran.says("  clerk[1]  > see to the note").says("    page[1]  → write_file");
+    assert!(!ran.out.contains("page[1]  • completed"), "it waits:\n{}", ran.out);
+    let seen = fixture.run(&["events", "s", "--tree", "--json"]).ends(0).lines();
+
+    // Only what comes later is printed when it goes on.
+    let ran = fixture.run(&["approve", "s", "--json"]).ends(0);
+    let went_on: Vec<_> = ran.lines().into_iter().filter(|line| line["event"].is_object()).collect();
+    let cursor = seen.last().unwrap()["cursor"].as_str().unwrap();
+    let after = fixture.run(&["events", "s", "--tree", "--json", "--after", cursor]).ends(0).lines();
+    let events = |lines: &[serde_json::Value]| {
+        let mut events: Vec<_> =
+            lines.iter().map(|line| (line["child"]["session"].to_string(), line["seq"].as_u64())).collect();
+        events.sort();
+        events
+    };
+    assert_eq!(events(&went_on), events(&after));
+    let all = fixture.run(&["events", "s", "--tree", "--json"]).ends(0).lines();
+    assert_eq!(events(&[seen.clone(), after].concat()), events(&all));
+
+    let page = all.iter().find(|line| line["child"]["agent"] == "page").unwrap();
+    assert_eq!((&page["child"]["depth"], &page["child"]["index"]), (&2.into(), &0.into()));
+    assert!(page["child"]["parent"].as_str().unwrap().starts_with("child-"), "{page:#}");
+    let said: Vec<_> = all.iter().filter(|line| line["message"]["role"] == "assistant").collect();
+    assert_eq!(said.len(), 6, "every message of each of the three: {said:#?}");
+
+    let root = fixture.run(&["events", "s", "--json"]).ends(0).lines();
+    assert!(root.iter().all(|line| line["child"].is_null()));
+    let rest = fixture.run(&["events", "s", "--json", "--after", cursor]).ends(0).lines();
+    assert!(!rest.is_empty() && rest.len() < root.len(), "the cursor of a tree holds that of its root");
+    let refused = fixture.run(&["events", "s", "--tree", "--after", "xyz"]).ends(2);
+    assert!(refused.err.contains("--after") && refused.err.contains("not a cursor"), "{}", refused.err);
+}

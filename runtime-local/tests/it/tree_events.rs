@@ -226,7 +226,7 @@ async fn children_that_were_stopped_before_they_began_hold_nothing_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tree_is_parked_only_when_none_of_its_sessions_goes_on() {
-    let agent = three(says_it);
+    let agent = many(3, Duration::from_secs(5));
     let runtime = runtime(&store(), &agent);
     let run = runtime.execute(say(&agent, "go")).await.unwrap();
     let root = run.key().clone();
