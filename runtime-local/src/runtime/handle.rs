@@ -155,7 +155,8 @@ impl std::fmt::Debug for RunHandle {
 }
 
 impl Runtime {
-    /// Drives a claim to the exit of its run, which notifies `children` that the session has some. Dropping the future stops the run.
+    /// Drives a claim to the exit of its run, which notifies `children` that the session has some. Dropping the
+    /// future stops the run.
     pub(super) async fn drive(
         &self,
         claimed: Claimed,
