@@ -1,6 +1,6 @@
 //! Sessions that are handed over: a new one works on a goal, with what of the old one matters for it.
 //!
-//! Requirements: B50.
+//! Requirements: B50, H26.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -161,4 +161,28 @@ fn b50_what_cannot_be_handed_over_is_refused() {
     assert_eq!(fixture.run(&["sessions", "list", "--json"]).ends(0).lines().len(), 1, "nothing was made");
     let help = handoff(&["--help"]).ends(0);
     help.says("--goal <GOAL>").says("--draft").says("Examples:");
+}
+
+#[test]
+fn h26_the_agent_of_another_file_goes_on() {
+    let fixture = talked();
+    let painter = "name = 'painter'\nmodel = 'scripted:paint.toml'\ninstructions = 'You paint.'\n";
+    fixture.write("painter.toml", painter);
+    let paints =
+        "when = { system_contains = 'You paint.', user_contains = 'paint the door' }\nsay = 'Painted.'";
+    let extracts = "when = { user_contains = 'THE GOAL: ' }\nsay = 'the blue paint is in the shed'";
+    fixture.write("paint.toml", &format!("[[turns]]\n{extracts}\n[[turns]]\n{paints}\n"));
+    let words = ["sessions", "handoff", "s", "--goal", GOAL, "--to", "t", "--agent", "painter.toml"];
+    fixture.run(&words).ends(0).says("the blue paint is in the shed").says("Painted.");
+    fixture.run(&["sessions", "list"]).ends(0).says("painter").says("talker");
+    fixture
+        .run(&["sessions", "history", "t"])
+        .ends(0)
+        .says("another agent works on the goal behind message 2");
+    fixture.run(&["sessions", "replay", "t"]).ends(0);
+    // Any process goes on with it.
+    fixture.run(&["send", "t", "and again: paint the door"]).ends(0).says("Painted.");
+    let none = ["sessions", "handoff", "s", "--goal", GOAL, "--to", "u", "--agent", "none.toml"];
+    fixture.run(&none).fails(2, &["none.toml"]);
+    fixture.run(&["sessions", "show", "u"]).fails(1, &["session u", "there is no such session"]);
 }

@@ -1,6 +1,7 @@
 //! The arguments of the commands that branch and tidy up.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -41,6 +42,7 @@ GOAL may be - : it is then read from standard input.
 Examples:
   holdover sessions handoff notes --goal \"Write the release notes\"
   holdover sessions handoff notes --goal \"Write the release notes\" --to release --draft
+  holdover sessions handoff notes --goal \"Translate them\" --agent translator.toml
   holdover resume release                               works on the goal of the draft
   holdover send release --instead-of 8 \"Write a post\"   says it otherwise")]
 pub(crate) struct Handoff {
@@ -49,6 +51,12 @@ pub(crate) struct Handoff {
     /// What the new session is for
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: String,
+    /// Let the agent of this file work on it; left out: that of the session
+    #[arg(long, value_name = "FILE")]
+    pub(crate) agent: Option<PathBuf>,
+    /// With --agent: the folder that its file tools see, instead of the one that the file names
+    #[arg(long, value_name = "FOLDER", requires = "agent")]
+    pub(crate) root: Option<PathBuf>,
     /// Only prepare it: the new session waits with its goal until it is resumed or something is said to it
     #[arg(long)]
     pub(crate) draft: bool,

@@ -1,5 +1,7 @@
 //! `run`, `send`, `resume`, `retry`, `compact`: the commands that start a session or let it go on.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use holdover_core::ids::{SessionId, SessionKey};
@@ -28,13 +30,9 @@ const ROOM_BYTES_MIN: u64 = 64 * 1024;
 /// Starts a turn of an agent.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let Run { agent: file, message, session, label, key, policy, root, briefing, leave: left, drive } = args;
-    let instead = instead_of(drive, root.clone());
-    let mut blueprint = agent_file::read(file, &instead)?;
+    let agent = agent_of(file, instead_of(drive, root.clone())).await?;
     let message = message_of(message.as_deref())?;
     let images = images_of(&briefing.images)?;
-    let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
-    blueprint.discover().await.map_err(refuse)?;
-    let agent = blueprint.build().map_err(refuse)?;
     let mut front = Front::open(common, Some(drive), IfMissing::Create).await?;
     let mut request =
         Execute::new(common.tenant.clone(), agent, message).labelled(Labels::from_iter(label.clone()));
@@ -76,6 +74,14 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let exit = follow(&mut front, following, handle.outcome()).await;
     front.close().await;
     exit
+}
+
+/// Reads an agent file, and builds its agent.
+pub(crate) async fn agent_of(file: &Path, instead: Instead) -> Result<Arc<Agent>, Failure> {
+    let mut blueprint = agent_file::read(file, &instead)?;
+    let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", file.display()));
+    blueprint.discover().await.map_err(refuse)?;
+    blueprint.build().map_err(refuse)
 }
 
 /// Notes that a session keeps the agent with which it was created, if the agent file has changed since.
@@ -185,7 +191,7 @@ fn briefing_of(said: &args::Briefing) -> Briefing {
 }
 
 /// Returns the settings of the command line that replace those of an agent file.
-fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Instead {
+pub(crate) fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Instead {
     Instead { model: drive.model.clone(), base_url: drive.base_url.clone(), root }
 }
 

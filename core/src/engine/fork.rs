@@ -38,6 +38,17 @@ pub struct ForkPlan {
     pub events: Vec<Payload>,
 }
 
+/// What a session that is handed over is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewWork {
+    /// The goal.
+    pub goal: Goal,
+    /// Whether its turn ends as soon as the session is prepared.
+    pub draft: bool,
+    /// Whether another agent works on it. That agent begins with its own mode and its own system prompt.
+    pub another: bool,
+}
+
 /// A checkpoint that no fork can begin from.
 #[derive(Debug, thiserror::Error)]
 #[error("session {key}: checkpoint {}: {why}", at.0)]
@@ -87,17 +98,16 @@ pub fn plan(
 }
 
 /// Plans a fork for a session that is [handed over](crate::words::handoff). It rests interrupted, with `goal`
-/// as its newest message, and its next turn works on the goal. `draft`: that turn ends as soon as the session
-/// is prepared.
+/// as its newest message, and its next turn works on the goal.
 pub fn plan_handoff(
     source: &SessionKey,
     at: &Checkpoint,
     messages: &[StoredMessage],
     staged: &[StagedResult],
-    (goal, draft): (&Goal, bool),
+    handoff: &NewWork,
     now: Timestamp,
 ) -> Result<ForkPlan, ForkError> {
-    planned(source, at, messages, staged, Some((goal, draft)), now)
+    planned(source, at, messages, staged, Some(handoff), now)
 }
 
 fn planned(
@@ -105,7 +115,7 @@ fn planned(
     at: &Checkpoint,
     messages: &[StoredMessage],
     staged: &[StagedResult],
-    handoff: Option<(&Goal, bool)>,
+    handoff: Option<&NewWork>,
     now: Timestamp,
 ) -> Result<ForkPlan, ForkError> {
     let fail = |why| ForkError { key: source.clone(), at: at.id, why };
@@ -140,13 +150,13 @@ fn planned(
         history.push(HistoryRow { from, input, at: now });
         machine = moved.next;
     }
-    let said = handoff.map(|(goal, _)| Message::User(UserMessage::new(goal.as_str())));
-    if let (Some((_, draft)), Some(said)) = (handoff, &said) {
+    let said = handoff.map(|work| Message::User(UserMessage::new(work.goal.as_str())));
+    if let (Some(&NewWork { draft, another, .. }), Some(said)) = (handoff, &said) {
         let from = machine.state.kind();
         if from == StateKind::Idle {
             return Err(fail(Why::NothingSaid));
         }
-        let input = Input::HandedOff { after: fork.seq, tokens: compaction::tokens_of(said), draft };
+        let input = Input::HandedOff { after: fork.seq, tokens: compaction::tokens_of(said), draft, another };
         let moved = transition(&machine, &input, &Facts { now }).map_err(|refused| fail(refused.into()))?;
         history.push(HistoryRow { from, input, at: now });
         machine = moved.next;

@@ -368,7 +368,8 @@ fn inputs() -> Vec<Input> {
         Input::Told,
         Input::TornDown,
         Input::Forked,
-        Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: false },
+        Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: false, another: false },
+        Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: true, another: true },
     ];
     for (_, input) in call_inputs() {
         inputs.push(Input::Call { call: CallId::new("call-0").unwrap(), input });

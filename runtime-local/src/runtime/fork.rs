@@ -1,7 +1,6 @@
 //! Forks: the checkpoints of a session, and new sessions that begin from one.
 
-use holdover_core::fork::{self, ForkPlan};
-use holdover_core::handoff::Goal;
+use holdover_core::fork::{self, ForkPlan, NewWork};
 use holdover_core::ids::{CheckpointId, Incarnation, OperationId, SessionId, SessionKey};
 use holdover_core::machine::Machine;
 use holdover_core::store::{
@@ -12,6 +11,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::Runtime;
+use crate::agent::Agent;
 use crate::error::RuntimeError;
 use crate::host::draw_id;
 
@@ -60,10 +60,11 @@ impl Fork {
     }
 }
 
-/// A fork and, for a handoff, its goal with whether it is a draft.
+/// A fork and, for a handoff, what it is to do, and the agent if it is another.
 pub(super) struct Branch<'a> {
     pub(super) fork: Fork,
-    pub(super) handoff: Option<(&'a Goal, bool)>,
+    pub(super) handoff: Option<&'a NewWork>,
+    pub(super) agent: Option<&'a Agent>,
 }
 
 /// A session that was forked.
@@ -119,11 +120,11 @@ impl Runtime {
     /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names its source. Use it to
     /// [list](Self::list) all forks of a session.
     pub async fn fork(&self, from: &SessionKey, fork: Fork) -> Result<Forked, RuntimeError> {
-        self.branch(from, Branch { fork, handoff: None }).await
+        self.branch(from, Branch { fork, handoff: None, agent: None }).await
     }
 
     pub(super) async fn branch(&self, from: &SessionKey, branch: Branch<'_>) -> Result<Forked, RuntimeError> {
-        let Branch { fork, handoff } = branch;
+        let Branch { fork, handoff, agent } = branch;
         let key = SessionKey::new(from.tenant.clone(), fork.to.clone().unwrap_or_else(draw_id));
         let operation = fork.operation.clone().unwrap_or_else(draw_id);
         self.check_new(&key).await?;
@@ -135,16 +136,24 @@ impl Runtime {
         let mut labels = source.labels;
         // No parent waits for a fork.
         labels.0.retain(|name, _| name != Labels::PARENT && name != Labels::ROOT);
+        if agent.is_some() {
+            labels.0.retain(|name, _| name != Labels::AGENT && name != Labels::AGENT_VERSION);
+        }
         labels.0.extend(fork.labels.0);
+        let labels = agent.map_or_else(|| labels.clone(), |agent| agent.labelled(labels.clone()));
         let labels = labels.with_if_room(Labels::FORKED_FROM, from.id.as_str());
+        let (queue, definition) = match agent {
+            Some(agent) => (agent.queue().clone(), agent.definition().clone()),
+            None => (source.queue, source.definition),
+        };
         let new = NewFork {
             source: checkpoint.incarnation,
             key: key.clone(),
             incarnation: Incarnation(Uuid::new_v4()),
             operation,
-            queue: source.queue,
+            queue,
             labels,
-            definition: source.definition,
+            definition,
             status,
             state: plan.state,
             messages: plan.messages,
@@ -183,7 +192,7 @@ impl Runtime {
         &self,
         source: &Session,
         at: &Checkpoint,
-        handoff: Option<(&Goal, bool)>,
+        handoff: Option<&NewWork>,
     ) -> Result<ForkPlan, RuntimeError> {
         let ranges = fork::needed_messages(&source.key, at)?;
         // Staged results are read before the messages, so a result that is promoted in between is in both.

@@ -1,6 +1,9 @@
 //! Handoffs: a new session begins with a goal and an extract of the old session that is relevant for the
 //! goal.
 
+use std::sync::Arc;
+
+use holdover_core::fork::NewWork;
 use holdover_core::handoff::Goal;
 use holdover_core::ids::{CheckpointId, InvalidId, ItemKey, OperationId, SessionId, SessionKey};
 use holdover_core::machine::StopCause;
@@ -11,12 +14,14 @@ use super::Runtime;
 use super::deliver::Deliver;
 use super::fork::{Branch, Fork};
 use super::standing::machine_of;
+use crate::agent::Agent;
 use crate::error::RuntimeError;
 
-/// The settings of a handoff: the goal, the checkpoint to begin from, and the id of the new session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The settings of a handoff: the goal, the agent, the checkpoint to begin from, and the id of the new session.
+#[derive(Debug, Clone)]
 pub struct HandOff {
     goal: String,
+    agent: Option<Arc<Agent>>,
     draft: bool,
     fork: Fork,
     once: Option<ItemKey>,
@@ -26,7 +31,7 @@ impl HandOff {
     /// A handoff for this goal, from the newest checkpoint, under a random id. A goal must not be empty and
     /// has at most [`GOAL_BYTES_MAX`](holdover_core::handoff::GOAL_BYTES_MAX) bytes.
     pub fn for_goal(goal: impl Into<String>) -> Self {
-        Self { goal: goal.into(), draft: false, fork: Fork::newest(), once: None }
+        Self { goal: goal.into(), agent: None, draft: false, fork: Fork::newest(), once: None }
     }
 
     /// Makes the new session wait once it is prepared, until it is [resumed](Runtime::resume) or gets a
@@ -35,6 +40,12 @@ impl HandOff {
     #[must_use]
     pub fn draft(self) -> Self {
         Self { draft: true, ..self }
+    }
+
+    /// Lets this agent work on the goal, with its own mode and system prompt, instead of the agent of the source.
+    #[must_use]
+    pub fn by(self, agent: Arc<Agent>) -> Self {
+        Self { agent: Some(agent), ..self }
     }
 
     /// Begins from this checkpoint.
@@ -55,7 +66,7 @@ impl HandOff {
         Self { fork: self.fork.label(name, value), ..self }
     }
 
-    /// Hands over at most once under this key. A repeat with the same goal finds the session that was made,
+    /// Hands over at most once under this key. A repeat with the same goal and the same agent finds the session that was made,
     /// even if the source has gone on meanwhile. If no session id is given, it is derived from the key.
     #[must_use]
     pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
@@ -74,7 +85,7 @@ pub struct HandedOff {
 impl Runtime {
     /// Begins a new session that works on a goal, with an extract of another session. It is a
     /// [fork](Self::fork) from the newest checkpoint by default; the source may be running or waiting. It has
-    /// the same agent, labels, mode and custom state. Approvals that held for the rest of the source session
+    /// the same agent, unless [another](HandOff::by) is named, labels, mode and custom state. Approvals that held for the rest of the source session
     /// do not carry over. The source is not changed.
     ///
     /// Before the first step, the model makes an extract of the old conversation for the goal. From then on,
@@ -89,13 +100,15 @@ impl Runtime {
     ///
     /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal).
     pub async fn hand_off(&self, from: &SessionKey, handoff: HandOff) -> Result<HandedOff, RuntimeError> {
-        let HandOff { goal, draft, mut fork, once } = handoff;
+        let HandOff { goal, agent, draft, mut fork, once } = handoff;
         let goal = Goal::new(goal).map_err(|why| RuntimeError::Goal { key: from.clone(), why })?;
+        let work = NewWork { goal, draft, another: agent.is_some() };
         if let Some(once) = &once {
             fork.to = Some(fork.to.map_or_else(|| derived_id(from, once), Ok)?);
-            fork = fork.once(operation_of(once, &goal, draft)?);
+            fork = fork.once(operation_of(once, &work, agent.as_deref())?);
         }
-        let key = self.branch(from, Branch { fork, handoff: Some((&goal, draft)) }).await?.key;
+        let key =
+            self.branch(from, Branch { fork, handoff: Some(&work), agent: agent.as_deref() }).await?.key;
         // A repeat starts the session only if nobody has done so.
         let machine = machine_of(&self.existing(&key).await?)?;
         let untouched = machine.is_some_and(|machine| {
@@ -116,8 +129,11 @@ fn derived_id(from: &SessionKey, once: &ItemKey) -> Result<SessionId, InvalidId>
     SessionId::new(format!("h-{}", &digest[..40]))
 }
 
-/// The same key with another goal is another operation, which finds that the session exists already.
-fn operation_of(once: &ItemKey, goal: &Goal, draft: bool) -> Result<OperationId, InvalidId> {
-    let text = format!("{}\0{once}\0{draft}\0{goal}", once.as_str().len());
+/// The same key with another goal or another agent is another operation, which finds that the session exists
+/// already.
+fn operation_of(once: &ItemKey, work: &NewWork, agent: Option<&Agent>) -> Result<OperationId, InvalidId> {
+    let NewWork { goal, draft, another: _ } = work;
+    let agent = agent.map(|agent| format!("{}\0{}\0", agent.queue(), Digest::of(agent.definition().bytes())));
+    let text = format!("{}\0{once}\0{draft}\0{}{goal}", once.as_str().len(), agent.unwrap_or_default());
     OperationId::new(format!("handoff-{}", Digest::of(text.as_bytes())))
 }

@@ -1,6 +1,6 @@
 //! Handoffs: a new session works on a goal, with an extract of the old one.
 //!
-//! Requirements: B50.
+//! Requirements: B50, H26.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,13 +11,15 @@ use holdover_core::handoff::GOAL_BYTES_MAX;
 use holdover_core::ids::{CheckpointId, ItemKey, SessionId, SessionKey};
 use holdover_core::machine::glance::Interaction;
 use holdover_core::message::Message;
+use holdover_core::mode::Briefing;
 use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest};
 use holdover_core::store::{
-    Answer, Layer, Layered, OutcomeKind, Request, SessionStatus, StateStore, StoreError, StoreErrorKind,
+    Answer, Labels, Layer, Layered, OutcomeKind, Request, SessionStatus, StateStore, StoreError,
+    StoreErrorKind,
 };
-use holdover_core::tool::EffectClass;
+use holdover_core::tool::{EffectClass, ToolOutput};
 use holdover_runtime_local::{
-    Agent, Approval, HandOff, Runtime, RuntimeError, RuntimeErrorKind, WorkerOptions,
+    Agent, Agents, Approval, HandOff, Runtime, RuntimeError, RuntimeErrorKind, RuntimeOptions, WorkerOptions,
 };
 
 use crate::bench::{
@@ -101,6 +103,51 @@ async fn b50_a_session_goes_on_in_another_one_with_an_extract_and_a_goal() {
     let labels = runtime.session(&handed).await.unwrap().unwrap().labels;
     assert_eq!(labels.0.get("why").map(String::as_str), Some("test"));
     assert!(runtime.replay(&handed).await.unwrap().agrees());
+}
+
+#[tokio::test(start_paused = true)]
+async fn h26_another_agent_goes_on_with_its_own_words_model_and_tools() {
+    let (first, second) = (talker(), talker());
+    let asks = agent(&first).instructions("You are asked.").build().unwrap();
+    let paints = Agent::builder("painter").instructions("You paint.").model(second.clone()).tool(brush());
+    let paints = paints.build().unwrap();
+    let (asks, paints) = (Arc::new(asks), Arc::new(paints));
+    let agents = Agents::new().with(Arc::clone(&asks)).with(Arc::clone(&paints));
+    let runtime = Runtime::new(store(), agents, RuntimeOptions::default());
+    let mut said = say(&asks, "which paint is there?");
+    said.briefing = Briefing { mode: None, system_prompt: Some("You are asked twice.".to_owned()) };
+    let source = completes(runtime.execute(said).await.unwrap()).await;
+    assert!(first.asked()[0].system.contains("You are asked twice."));
+    let before = runtime.session(&source).await.unwrap();
+
+    let how = HandOff::for_goal(GOAL).by(Arc::clone(&paints)).once(once("k"));
+    let handed = runtime.hand_off(&source, how.clone()).await.unwrap().key;
+    assert_eq!(runtime.hand_off(&source, how.clone()).await.unwrap().key, handed, "at most once");
+    let other = HandOff::for_goal(GOAL).once(once("k"));
+    assert!(matches!(runtime.hand_off(&source, other).await, Err(RuntimeError::Exists { .. })));
+    assert_eq!(interaction(&runtime, &handed).await, Interaction::Handoff);
+    assert_eq!(runtime.wait(&handed).await.unwrap().kind(), OutcomeKind::Completed);
+
+    assert_eq!(first.asked().len(), 1, "the agent of the source is asked nothing more");
+    let asked = second.asked();
+    assert!(asks_for_extract(&asked[0]));
+    assert!(
+        asked[1].system.contains("You paint.") && !asked[1].system.contains("You are asked"),
+        "{}",
+        asked[1].system
+    );
+    assert_eq!(asked[1].tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["brush"]);
+    let session = runtime.session(&handed).await.unwrap().unwrap();
+    assert_eq!((&session.queue, &session.definition), (paints.queue(), paints.definition()));
+    let labels = session.labels.0;
+    assert_eq!(labels.get(Labels::AGENT).map(String::as_str), Some("painter"));
+    assert_eq!(labels.get(Labels::FORKED_FROM).map(String::as_str), Some(source.id.as_str()));
+    assert_eq!(runtime.session(&source).await.unwrap(), before, "the source is not touched");
+    assert!(runtime.replay(&handed).await.unwrap().agrees());
+}
+
+fn brush() -> Fake {
+    Fake::new("brush", |_| async { Ok(ToolOutput::text("painted").into()) })
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use holdover_runtime_local::{Follow, HandOff, outcome_of};
 use serde_json::json;
 
 use crate::args::Handoff;
-use crate::commands::run::{left_to_workers, wait_for_worker};
+use crate::commands::run::{agent_of, instead_of, left_to_workers, wait_for_worker};
 use crate::exit::{Exit, Failure};
 use crate::follow::{Following, follow};
 use crate::front::Front;
@@ -20,8 +20,17 @@ use crate::owed::check_new_name;
 /// Begins a session that works on a goal, with an extract of another session, and runs it here.
 pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Failure> {
     let source = front.session(&args.session).await?;
-    front.can_run_with(&args.drive, &source)?;
+    let agent = match &args.agent {
+        Some(file) => Some(agent_of(file, instead_of(&args.drive, args.root.clone())).await?),
+        None => {
+            front.can_run_with(&args.drive, &source)?;
+            None
+        }
+    };
     let mut how = HandOff::for_goal(text_of(&args.goal)?).once(args.key.clone());
+    if let Some(agent) = agent {
+        how = how.by(agent);
+    }
     if args.draft {
         how = how.draft();
     }

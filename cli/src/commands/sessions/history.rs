@@ -108,9 +108,10 @@ fn references(input: &Input) -> String {
             };
             format!("{} by {by}", kind.as_str())
         }
-        Input::HandedOff { after, draft, tokens: _ } => {
+        Input::HandedOff { after, draft, another, tokens: _ } => {
+            let by = if *another { "another agent " } else { "" };
             let word = if *draft { ", as a draft" } else { "" };
-            format!("works on the goal behind message {after}{word}")
+            format!("{by}works on the goal behind message {after}{word}")
         }
         Input::Rewound { to, at, .. } => format!("to message {to}, as message {at} says"),
         Input::Owed { reply } => format!("owes {} its outcome", reply.session),

@@ -51,7 +51,11 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             }
             to(machine.state.clone())
         }
-        Input::HandedOff { after, tokens, draft } => {
+        Input::HandedOff { after, tokens, draft, another } => {
+            if *another {
+                (machine.mode, machine.prompt, machine.briefings) = Default::default();
+                machine.turn.model = 0;
+            }
             machine.handoff = Some(Handoff { after: *after, draft: *draft });
             machine.view.tokens = machine.view.tokens.saturating_add(*tokens);
             machine.turn.answered = false;

@@ -253,6 +253,9 @@ pub enum Input {
         /// Whether the session waits once it is prepared.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         draft: bool,
+        /// Whether another agent goes on. It begins with its own mode and its own system prompt.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        another: bool,
     },
 }
 
