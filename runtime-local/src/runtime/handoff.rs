@@ -85,8 +85,9 @@ pub struct HandedOff {
 impl Runtime {
     /// Begins a new session that works on a goal, with an extract of another session. It is a
     /// [fork](Self::fork) from the newest checkpoint by default; the source may be running or waiting. It has
-    /// the same agent, unless [another](HandOff::by) is named, labels, mode and custom state. Approvals that held for the rest of the source session
-    /// do not carry over. The source is not changed.
+    /// the labels and the custom state of the source, and its agent and mode, unless
+    /// [another agent](HandOff::by) is named. Approvals that held for the rest of the source session do not
+    /// carry over. The source is not changed.
     ///
     /// Before the first step, the model makes an extract of the old conversation for the goal. From then on,
     /// the model is shown the extract, the goal and later messages. The old messages stay in the transcript.
