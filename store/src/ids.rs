@@ -342,6 +342,11 @@ impl PendingId {
         round.parse::<u32>().ok()?;
         Some((Incarnation(Uuid::try_parse(incarnation).ok()?), CallId::new(call).ok()?))
     }
+
+    /// The round from which [`of`](Self::of) made the id. None: the id does not have that form.
+    pub fn round(&self) -> Option<u32> {
+        self.as_str().rsplit_once('.')?.1.parse().ok()
+    }
 }
 
 /// The key of a session: tenant and id together, in every query.

@@ -37,7 +37,7 @@ use tokio::time::{Instant, sleep_until};
 
 use calls::Calls;
 pub(crate) use children::has_ended;
-pub(crate) use context::RunContext;
+pub(crate) use context::{Offspring, RunContext};
 use deltas::Heard;
 use done::Done;
 use early::Early;
@@ -133,7 +133,7 @@ async fn one_run(
     };
     cx.host.can_run(&claimed.claim);
     if !steps.machine().children().is_empty() {
-        cx.children.notify_one();
+        cx.offspring.tell_open();
     }
     let Claimed { claim, lease, asked: _ } = claimed;
     tracing::debug!(run = %claim.fence, found = %claim.found, "run begins");

@@ -10,7 +10,7 @@ use holdover_core::time::Timestamp;
 use serde::Serialize;
 
 use super::Runtime;
-use super::tail::Tail;
+use super::tail::{Tail, Until};
 use crate::error::RuntimeError;
 
 /// An event with its position.
@@ -150,7 +150,7 @@ impl Runtime {
         follow: Follow,
         deltas: bool,
     ) -> BoxStream<'static, Result<Shown, RuntimeError>> {
-        let tail = Tail::new(self.clone(), key.clone(), after, follow, deltas);
+        let tail = Tail::new(self.clone(), key.clone(), after, Until::Follow(follow), deltas);
         stream::unfold(tail, |mut tail| async move {
             let next = tail.next().await.transpose()?;
             tail.over |= next.is_err();

@@ -10,7 +10,7 @@ use holdover_core::store::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::Runtime;
+use super::{Runtime, named};
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 use crate::host::draw_id;
@@ -137,10 +137,14 @@ impl Runtime {
         // No parent waits for a fork.
         labels.0.retain(|name, _| name != Labels::PARENT && name != Labels::ROOT);
         if agent.is_some() {
-            labels.0.retain(|name, _| name != Labels::AGENT && name != Labels::AGENT_VERSION);
+            let of_agent = [Labels::AGENT, Labels::AGENT_VERSION, Labels::PROGRAM];
+            labels.0.retain(|name, _| !of_agent.contains(&name.as_str()));
         }
         labels.0.extend(fork.labels.0);
-        let labels = agent.map_or_else(|| labels.clone(), |agent| agent.labelled(labels.clone()));
+        let labels = match agent {
+            Some(agent) => named::labelled(labels, agent, &self.shared.program),
+            None => labels,
+        };
         let labels = labels.with_if_room(Labels::FORKED_FROM, from.id.as_str());
         let (queue, definition) = match agent {
             Some(agent) => (agent.queue().clone(), agent.definition().clone()),

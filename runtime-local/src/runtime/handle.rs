@@ -8,11 +8,10 @@ use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{Epoch, SessionKey};
 use holdover_core::store::OutcomeKind;
 use serde::de::DeserializeOwned;
-use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
 use super::{Response, Runtime};
-use crate::drive::{self, Leaving, Plan};
+use crate::drive::{self, Leaving, Offspring, Plan};
 use crate::error::RuntimeError;
 use crate::guard::{Guarded, Panicked, guarded};
 use crate::host::Claimed;
@@ -27,8 +26,8 @@ pub struct RunHandle {
     epoch: Option<Epoch>,
     duplicate: bool,
     run: Option<Guarded<Result<RunOutcome, RuntimeError>>>,
-    /// Where the run tells that the session has children.
-    children: Arc<Notify>,
+    /// Where the run tells of its children.
+    offspring: Arc<Offspring>,
 }
 
 impl RunHandle {
@@ -36,15 +35,15 @@ impl RunHandle {
     pub(super) fn begin(runtime: &Runtime, claimed: Claimed, plan: Plan) -> Self {
         let key = claimed.claim.fence.key.clone();
         let epoch = Some(claimed.claim.fence.epoch);
-        let children = Arc::<Notify>::default();
-        let cx = runtime.run_context_in(Arc::clone(&children));
+        let offspring = Arc::<Offspring>::default();
+        let cx = runtime.run_context_in(Arc::clone(&offspring));
         let run = Some(guarded(drive::run(cx, claimed, plan, Leaving::never())));
-        Self { runtime: runtime.clone(), key, epoch, duplicate: false, run, children }
+        Self { runtime: runtime.clone(), key, epoch, duplicate: false, run, offspring }
     }
 
     /// A handle for a session that somebody else runs or will run.
     pub(super) fn of_another(runtime: &Runtime, key: SessionKey, duplicate: bool) -> Self {
-        Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None, children: Arc::default() }
+        Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None, offspring: Arc::default() }
     }
 
     /// The session.
@@ -70,7 +69,7 @@ impl RunHandle {
         let key = self.key.clone();
         let run =
             self.run.take().map(|run| async move { unless_panicked(&key, run.await).map(Some) }.boxed());
-        self.runtime.wait_with(&self.key, run, self.children).await
+        self.runtime.wait_with(&self.key, run, self.offspring).await
     }
 
     /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns none if the session is still
@@ -155,16 +154,16 @@ impl std::fmt::Debug for RunHandle {
 }
 
 impl Runtime {
-    /// Drives a claim to the exit of its run, which notifies `children` that the session has some. Dropping the
-    /// future stops the run.
+    /// Drives a claim to the exit of its run, which tells `offspring` of its children. Dropping the future
+    /// stops the run.
     pub(super) async fn drive(
         &self,
         claimed: Claimed,
         plan: Plan,
-        children: Arc<Notify>,
+        offspring: Arc<Offspring>,
     ) -> Result<RunOutcome, RuntimeError> {
         let key = claimed.claim.fence.key.clone();
-        let cx = self.run_context_in(children);
+        let cx = self.run_context_in(offspring);
         unless_panicked(&key, guarded(drive::run(cx, claimed, plan, Leaving::never())).await)
     }
 }

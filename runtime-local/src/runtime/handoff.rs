@@ -22,6 +22,7 @@ use crate::error::RuntimeError;
 pub struct HandOff {
     goal: String,
     agent: Option<Arc<Agent>>,
+    served_elsewhere: bool,
     draft: bool,
     fork: Fork,
     once: Option<ItemKey>,
@@ -31,7 +32,14 @@ impl HandOff {
     /// A handoff for this goal, from the newest checkpoint, under a random id. A goal must not be empty and
     /// has at most [`GOAL_BYTES_MAX`](holdover_core::handoff::GOAL_BYTES_MAX) bytes.
     pub fn for_goal(goal: impl Into<String>) -> Self {
-        Self { goal: goal.into(), agent: None, draft: false, fork: Fork::newest(), once: None }
+        Self {
+            goal: goal.into(),
+            agent: None,
+            served_elsewhere: false,
+            draft: false,
+            fork: Fork::newest(),
+            once: None,
+        }
     }
 
     /// Makes the new session wait once it is prepared, until it is [resumed](Runtime::resume) or gets a
@@ -46,6 +54,13 @@ impl HandOff {
     #[must_use]
     pub fn by(self, agent: Arc<Agent>) -> Self {
         Self { agent: Some(agent), ..self }
+    }
+
+    /// Allows an agent that is not found in this program, because another program serves it with a source that
+    /// has the agent. Otherwise such an agent is [refused](RuntimeError::NotServed).
+    #[must_use]
+    pub fn served_elsewhere(self) -> Self {
+        Self { served_elsewhere: true, ..self }
     }
 
     /// Begins from this checkpoint.
@@ -99,10 +114,21 @@ impl Runtime {
     /// [waits](Self::wait) for it, takes it up. If the process dies before, the session may be left
     /// interrupted. A repeat with the same [key](HandOff::once), or [`resume`](Self::resume), then starts it.
     ///
-    /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal).
+    /// The usage of the source counts on in the new session, also for the limits of another agent, and its custom
+    /// state stays as it is.
+    ///
+    /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal); the other agent
+    /// is [not found](RuntimeError::NotServed) here, or its tools may not be used on
+    /// [this store](RuntimeError::EffectsRefused).
     pub async fn hand_off(&self, from: &SessionKey, handoff: HandOff) -> Result<HandedOff, RuntimeError> {
-        let HandOff { goal, agent, draft, mut fork, once } = handoff;
+        let HandOff { goal, agent, served_elsewhere, draft, mut fork, once } = handoff;
         let goal = Goal::new(goal).map_err(|why| RuntimeError::Goal { key: from.clone(), why })?;
+        if let Some(agent) = &agent {
+            self.check_effects(agent)?;
+            if !served_elsewhere {
+                self.shared.agents.check_served(from, agent).await?;
+            }
+        }
         let work = NewWork { goal, draft, another: agent.is_some() };
         if let Some(once) = &once {
             fork.to = Some(fork.to.map_or_else(|| derived_id(from, once), Ok)?);

@@ -43,7 +43,6 @@ use holdover_core::payload::Payload;
 use holdover_core::store::{CommitSurvives, StateStore};
 use holdover_core::time::Timestamp;
 use holdover_core::tool::{EffectClass, RunsOn};
-use tokio::sync::Notify;
 
 pub use answered::Answered;
 pub use answering::{Approval, Denial};
@@ -74,7 +73,7 @@ pub use upgrade::{Breaking, Breaks};
 
 use crate::agent::Agent;
 use crate::breaker::Breakers;
-use crate::drive::RunContext;
+use crate::drive::{Offspring, RunContext};
 use crate::error::RuntimeError;
 use crate::host::Host;
 pub use crate::host::{GIVE_BACK_FOR, RuntimeOptions};
@@ -116,13 +115,13 @@ impl Runtime {
         self.run_context_in(Arc::default())
     }
 
-    /// The context that a run needs, with the place where it tells that the session has children.
-    pub(crate) fn run_context_in(&self, children: Arc<Notify>) -> RunContext {
+    /// The context that a run needs, with the place where it tells of its children.
+    pub(crate) fn run_context_in(&self, offspring: Arc<Offspring>) -> RunContext {
         RunContext {
             host: self.host.clone(),
             agents: Arc::clone(&self.shared.agents),
             breakers: Arc::clone(&self.shared.breakers),
-            children,
+            offspring,
         }
     }
 

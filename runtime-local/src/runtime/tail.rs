@@ -1,6 +1,8 @@
 //! The reader behind [`Runtime::follow`]: it looks, shows, waits for a hint, and looks again.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use holdover_core::event::Event;
@@ -15,6 +17,7 @@ use tokio::time::sleep;
 
 use super::Runtime;
 use super::events::{DeltaEntry, EventEntry, Follow, Shown};
+use crate::drive::has_ended;
 use crate::error::RuntimeError;
 use crate::hint::Hint;
 use crate::host::Backoff;
@@ -27,12 +30,22 @@ const POLL_STREAM: Duration = Duration::from_millis(150);
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
+/// The end of following a session.
+#[derive(Debug, Clone)]
+pub(super) enum Until {
+    Follow(Follow),
+    /// The child has ended. Once this is set, also when no run holds it.
+    ChildEnds(Arc<AtomicBool>),
+}
+
 pub(super) struct Tail {
     runtime: Runtime,
     key: SessionKey,
     cursor: EventCursor,
     incarnation: Option<Incarnation>,
-    follow: Follow,
+    until: Until,
+    /// Whether the session, as a child, had ended when it was last read.
+    pub(super) has_ended: bool,
     /// Whether deltas are shown.
     deltas: bool,
     /// The stream whose deltas were shown last, until its message or its end is shown.
@@ -48,7 +61,7 @@ impl Tail {
         runtime: Runtime,
         key: SessionKey,
         cursor: EventCursor,
-        follow: Follow,
+        until: Until,
         deltas: bool,
     ) -> Self {
         let read = VecDeque::new();
@@ -58,7 +71,8 @@ impl Tail {
             key,
             cursor,
             incarnation,
-            follow,
+            until,
+            has_ended: false,
             deltas,
             within,
             streaming: false,
@@ -96,13 +110,19 @@ impl Tail {
         }
     }
 
-    fn ends_with(&self, session: &Session) -> bool {
-        let due = session.alarm.is_some_and(|alarm| alarm <= self.runtime.now());
-        match self.follow {
-            Follow::Forever => false,
-            Follow::UntilRest => session.status.at_rest() && !due,
-            Follow::UntilParked => session.status != SessionStatus::Active && !due,
-            Follow::Available => true,
+    fn ends_with(&mut self, session: &Session) -> bool {
+        let now = self.runtime.now();
+        let due = session.alarm.is_some_and(|alarm| alarm <= now);
+        self.has_ended = has_ended(session);
+        match &self.until {
+            Until::Follow(Follow::Forever) => false,
+            Until::Follow(Follow::UntilRest) => session.status.at_rest() && !due,
+            Until::Follow(Follow::UntilParked) => session.status != SessionStatus::Active && !due,
+            Until::Follow(Follow::Available) => true,
+            Until::ChildEnds(is_let_go) => {
+                let held = session.lease.as_ref().is_some_and(|lease| lease.ends > now);
+                self.has_ended || (is_let_go.load(Ordering::Relaxed) && !held)
+            }
         }
     }
 

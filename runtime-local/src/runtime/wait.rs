@@ -9,14 +9,13 @@ use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use super::Runtime;
 use super::handle::is_last_word;
 use super::standing::outcome_of;
 use super::tree::runs::{Below, Ended, TreeRuns};
-use crate::drive::Plan;
+use crate::drive::{Offspring, Plan};
 use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::hint::Hint;
 use crate::host::Backoff;
@@ -43,15 +42,15 @@ impl Runtime {
         self.wait_with(key, None, Arc::default()).await
     }
 
-    /// Waits like [`wait`](Self::wait); `run` is a run of the session that was started here, which notifies
-    /// `children` that the session has some.
+    /// Waits like [`wait`](Self::wait); `run` is a run of the session that was started here, which tells
+    /// `offspring` of its children.
     pub(super) async fn wait_with(
         &self,
         key: &SessionKey,
         run: Option<BoxFuture<'_, Ended>>,
-        children: Arc<Notify>,
+        offspring: Arc<Offspring>,
     ) -> Result<RunOutcome, RuntimeError> {
-        let mut tree = TreeRuns::new(self, key, true, children);
+        let mut tree = TreeRuns::new(self, key, true, offspring);
         if let Some(run) = run {
             tree.add(key.clone(), run);
         }
@@ -110,14 +109,19 @@ impl Runtime {
         until: Option<Instant>,
         pauses: &mut Pauses,
     ) -> Result<Watched, RuntimeError> {
+        let draining = tree.runs_here() && self.host.is_draining();
         if tree.runs_root() {
             // Nothing is read while the root runs here and has no children.
-            tree.ended_or_due().await;
+            if draining { tree.ended().await } else { tree.ended_or_due().await }
         }
         let draining = tree.runs_here() && self.host.is_draining();
         match tree.take_root_end().transpose()? {
-            Some(Some(outcome)) if is_last_word(&outcome) || draining => {
+            Some(Some(outcome)) if draining => {
                 tree.settle().await;
+                return Ok(Watched::Over(Some(outcome)));
+            }
+            Some(Some(outcome)) if is_last_word(&outcome) => {
+                tree.finish().await;
                 return Ok(Watched::Over(Some(outcome)));
             }
             Some(Some(RunOutcome::Released | RunOutcome::Lost) | None) => sleep(pauses.idle.take()).await,
@@ -136,7 +140,7 @@ impl Runtime {
         let session = self.existing(key).await?;
         let (over, later) = match look(&session, self.now())? {
             Look::Over(outcome) if !outcome.waits_for_children() => {
-                tree.settle().await;
+                tree.finish().await;
                 return Ok(Watched::Over(Some(*outcome)));
             }
             Look::Over(outcome) => (Some(*outcome), None),
@@ -176,7 +180,12 @@ impl Runtime {
     }
 
     /// Claims and runs a session that is due. None: somebody else has it, or its agent is not found here.
-    pub(super) async fn run_due(&self, key: &SessionKey, session: &Session, children: Arc<Notify>) -> Ended {
+    pub(super) async fn run_due(
+        &self,
+        key: &SessionKey,
+        session: &Session,
+        offspring: Arc<Offspring>,
+    ) -> Ended {
         let plan = match self.agent_to_run(key, &session.queue, &session.definition).await {
             Ok(agent) => Plan::Run(agent),
             Err(RuntimeError::AgentUnknown { queue, why, .. }) => {
@@ -186,7 +195,7 @@ impl Runtime {
             Err(error) => return Err(error),
         };
         match self.host.try_claim(key, Vec::new(), Some(session.version)).await {
-            Ok(Try::Ours(claimed)) => self.drive(*claimed, plan, children).await.map(Some),
+            Ok(Try::Ours(claimed)) => self.drive(*claimed, plan, offspring).await.map(Some),
             Ok(Try::Changed | Try::Duplicate)
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),
             Err(error) => Err(error),

@@ -11,7 +11,7 @@ use holdover_core::handoff::GOAL_BYTES_MAX;
 use holdover_core::ids::{CheckpointId, ItemKey, SessionId, SessionKey};
 use holdover_core::machine::glance::Interaction;
 use holdover_core::message::Message;
-use holdover_core::mode::Briefing;
+use holdover_core::mode::{Briefing, Mode};
 use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest};
 use holdover_core::store::{
     Answer, Labels, Layer, Layered, OutcomeKind, Request, SessionStatus, StateStore, StoreError,
@@ -115,7 +115,8 @@ async fn h26_another_agent_goes_on_with_its_own_words_model_and_tools() {
     let agents = Agents::new().with(Arc::clone(&asks)).with(Arc::clone(&paints));
     let runtime = Runtime::new(store(), agents, RuntimeOptions::default());
     let mut said = say(&asks, "which paint is there?");
-    said.briefing = Briefing { mode: None, system_prompt: Some("You are asked twice.".to_owned()) };
+    said.briefing =
+        Briefing { mode: Some(Mode::Plan), system_prompt: Some("You are asked twice.".to_owned()) };
     let source = completes(runtime.execute(said).await.unwrap()).await;
     assert!(first.asked()[0].system.contains("You are asked twice."));
     let before = runtime.session(&source).await.unwrap();
@@ -131,6 +132,7 @@ async fn h26_another_agent_goes_on_with_its_own_words_model_and_tools() {
     assert_eq!(first.asked().len(), 1, "the agent of the source is asked nothing more");
     let asked = second.asked();
     assert!(asks_for_extract(&asked[0]));
+    assert!(asked[1].system.starts_with("You work in mode agent."), "{}", asked[1].system);
     assert!(
         asked[1].system.contains("You paint.") && !asked[1].system.contains("You are asked"),
         "{}",

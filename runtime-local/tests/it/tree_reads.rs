@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use holdover_core::engine::Drain;
 use holdover_core::store::{
     Answer, Layer, Layered, OutcomeKind, Request, Retry, StateStore, StoreError, StoreErrorKind,
 };
@@ -88,8 +89,8 @@ async fn nothing_is_read_to_wait_for_a_run_here_that_has_no_children() {
     assert_eq!(reads.count.load(Ordering::SeqCst), before);
 }
 
-#[tokio::test(start_paused = true)]
-async fn children_are_run_while_their_parent_runs_here() {
+/// A chief that gives a task, and meanwhile calls a tool that waits until the clerk begins.
+fn waiting_for_its_clerk() -> Arc<Agent> {
     let begun = Arc::new(Notify::new());
     let child_begins = Arc::clone(&begun);
     let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {
@@ -107,14 +108,61 @@ async fn children_are_run_while_their_parent_runs_here() {
             Ok(ToolOutput::text("written").into())
         }
     });
-    let built =
-        agent(&model).instructions("You are chief.").tool(write).sub_agent(sub_agent("clerk")).build();
-    let agent = Arc::new(built.unwrap());
+    let built = agent(&model).instructions("You are chief.").tool(write).sub_agent(sub_agent("clerk"));
+    Arc::new(built.build().unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_are_run_while_their_parent_runs_here() {
+    let agent = waiting_for_its_clerk();
     let runtime = runtime(&store(), &agent);
     let began = Instant::now();
     let (_, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::Completed);
     assert!(began.elapsed() < SECOND / 2, "as soon as it was created, and not after {:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_are_looked_for_again_if_the_first_look_fails() {
+    let agent = waiting_for_its_clerk();
+    let reads = Reads::default();
+    let runtime = runtime(&Layered::new(store(), reads.clone()), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    reads.refuses.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    let comes_back = async {
+        tokio::time::sleep(3 * SECOND).await;
+        reads.refuses.store(false, Ordering::SeqCst);
+    };
+    let ((_, outcome), ()) = tokio::join!(finish(run), comes_back);
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
+    assert!(reads.refused.load(Ordering::SeqCst) > 0, "somebody looked meanwhile");
+    assert!(began.elapsed() < 10 * SECOND, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tree_that_drains_is_not_looked_at() {
+    let model = Script::new(|request| match (asked(request), results(request).is_empty()) {
+        ("chief", true) => Say::Calls(vec![("clerk", r#"{"tasks":["one","two"]}"#), ("slow", "{}")]),
+        ("chief", false) => Say::Text("done"),
+        _ => Say::Slowly { pieces: vec!["x".into()], apart: 2 * SECOND, whole: true },
+    });
+    let slow = Fake::new("slow", |_| async {
+        tokio::time::sleep(30 * SECOND).await;
+        Ok(ToolOutput::text("slowly").into())
+    });
+    let built = agent(&model).instructions("You are chief.").tool(slow).sub_agent(sub_agent("clerk"));
+    let agent = Arc::new(built.build().unwrap());
+    let reads = Reads::default();
+    let runtime = runtime(&Layered::new(store(), reads.clone()), &agent);
+    let run = runtime.execute(say(&agent, "go")).await.unwrap();
+    let waits = tokio::spawn(run.outcome());
+    tokio::time::sleep(SECOND).await;
+    let before = reads.count.load(Ordering::SeqCst);
+    runtime.drain(Drain::Calls, 60 * SECOND).await;
+    let _ = waits.await.unwrap().unwrap();
+    let read = reads.count.load(Ordering::SeqCst) - before;
+    assert!(read < 20, "{read} reads");
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,7 +29,7 @@ impl Family {
     ) -> Result<(), LeaseEnded> {
         let why = match self.create(agent, plan, task, index).await? {
             Created::There => {
-                self.born.notify_one();
+                self.offspring.tell_open();
                 return Ok(());
             }
             Created::Not(why) => why,

@@ -46,6 +46,7 @@ impl Family {
         if let Err(error) = self.answered(|| self.store.request_interrupt(&key, interrupt.clone())).await? {
             tracing::warn!(child = %key, %error, "a child cannot be stopped");
         }
+        self.offspring.tell_stopped(key);
         Ok(())
     }
 

@@ -16,11 +16,11 @@ use holdover_core::ids::{Fence, Incarnation, PendingId, QueueLabel, SessionKey};
 use holdover_core::payload::Payload;
 use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, StateStore, StoreError};
 use holdover_core::time::Timestamp;
-use tokio::sync::Notify;
 
 pub(crate) use look::has_ended;
 
 use super::Driver;
+use super::context::Offspring;
 use super::done::Done;
 use crate::host::{GivenUp, until_answered};
 use crate::outage::Patience;
@@ -89,7 +89,7 @@ impl Driver {
             queue: self.definition.0.clone(),
             definition: self.definition.1.clone(),
             labels: self.labels.clone(),
-            born: Arc::clone(&self.cx.children),
+            offspring: Arc::clone(&self.cx.offspring),
         }
     }
 }
@@ -107,8 +107,7 @@ struct Family {
     queue: QueueLabel,
     definition: Payload,
     labels: Labels,
-    /// Notified when a child has been created.
-    born: Arc<Notify>,
+    offspring: Arc<Offspring>,
 }
 
 impl Family {

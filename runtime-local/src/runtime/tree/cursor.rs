@@ -6,19 +6,22 @@ use std::str::FromStr;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use holdover_core::children::ChildNames;
-use holdover_core::ids::{CallId, EventSeq, PendingId, SessionId, ToolName};
+use holdover_core::ids::{CallId, EventSeq, Incarnation, PendingId, SessionId, ToolName};
 use holdover_core::store::{EventCursor, EventPlace, InvalidCursor, StreamId};
 use serde::{Deserialize, Serialize};
+
+use crate::agent::SUB_AGENT_DEPTH_MAX;
 
 /// The number of sessions below the root that are followed at once.
 pub(super) const FOLLOWED_MAX: usize = 64;
 
 /// The longest text of a cursor, in bytes. Longer ones are refused unread.
-const TEXT_BYTES_MAX: usize = 64 * 1024;
+const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 /// A place in the events of a tree, from which following goes on. As text it has no spaces. The text grows with
-/// the number of open children that are followed, of which there are at most 64.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// the children that are followed, of which there are at most 64, and with the calls whose children have more to
+/// show.
+#[derive(Debug, Clone)]
 pub struct TreeCursor {
     pub(super) root: EventCursor,
     /// The calls whose children have more to show, in the order in which they were found.
@@ -26,41 +29,64 @@ pub struct TreeCursor {
 }
 
 /// A call whose children are followed, or wait to be followed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone)]
 pub(super) struct OpenCall {
-    #[serde(rename = "s")]
-    pub(super) parent: SessionId,
+    /// The session of the call; none for the root.
+    pub(super) parent: Option<SessionId>,
     /// The number of sessions above the children.
-    #[serde(rename = "d")]
     pub(super) depth: u32,
-    #[serde(rename = "t")]
     pub(super) tool: ToolName,
-    #[serde(rename = "p")]
     pub(super) pending: PendingId,
-    #[serde(rename = "c")]
     pub(super) count: u32,
-    /// Whether all children have been created.
-    #[serde(rename = "m")]
+    /// Whether all children that are to exist have been created.
     pub(super) is_created: bool,
     /// The index of the first child that has not been followed yet.
-    #[serde(rename = "n")]
     pub(super) next: u32,
     /// The children that are followed.
-    #[serde(rename = "o")]
     pub(super) open: Vec<OpenChild>,
 }
 
 /// A place in the events of a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct OpenChild {
-    #[serde(rename = "i")]
     pub(super) index: u32,
-    #[serde(rename = "a")]
     pub(super) after: EventSeq,
-    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub(super) within: Option<(StreamId, u64)>,
+}
+
+/// A call as text. Its pending id follows from the life of its session, so a text names no session of another
+/// tree.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallText {
+    #[serde(rename = "t")]
+    tool: ToolName,
+    #[serde(rename = "k")]
+    call: CallId,
+    #[serde(rename = "r")]
+    round: u32,
+    #[serde(rename = "c")]
+    count: u32,
+    #[serde(rename = "m", default, skip_serializing_if = "std::ops::Not::not")]
+    is_created: bool,
+    #[serde(rename = "n")]
+    next: u32,
+    #[serde(rename = "o")]
+    open: Vec<ChildText>,
+}
+
+/// A child as text, with its own calls.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChildText {
+    #[serde(rename = "i")]
+    index: u32,
+    #[serde(rename = "a")]
+    after: EventSeq,
+    #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
+    within: Option<(StreamId, u64)>,
+    #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty")]
+    below: Vec<CallText>,
 }
 
 impl OpenChild {
@@ -72,8 +98,8 @@ impl OpenChild {
 
 impl OpenCall {
     /// Whether it is this call of this session.
-    pub(super) fn is_of(&self, parent: &SessionId, call: &CallId) -> bool {
-        self.parent == *parent && self.pending.parts().is_some_and(|(_, of)| of == *call)
+    pub(super) fn is_of(&self, parent: Option<&SessionId>, call: &CallId) -> bool {
+        self.parent.as_ref() == parent && self.pending.parts().is_some_and(|(_, of)| of == *call)
     }
 
     /// Whether every child has shown all of its events.
@@ -91,9 +117,16 @@ impl TreeCursor {
         self.root
     }
 
-    /// The number of children that are followed.
-    pub(super) fn followed(&self) -> usize {
-        self.calls.iter().map(|call| call.open.len()).sum()
+    /// The number of children at this depth that may be followed in addition. At each depth above the deepest,
+    /// one place is kept for the depths below it, so that children never wait for places that their parents
+    /// have.
+    pub(super) fn room(&self, depth: u32) -> usize {
+        let room = |depth: u32| {
+            let kept = usize::try_from(SUB_AGENT_DEPTH_MAX.saturating_sub(depth)).unwrap_or_default();
+            let above = self.calls.iter().filter(|call| call.depth <= depth);
+            (FOLLOWED_MAX - kept).saturating_sub(above.map(|call| call.open.len()).sum())
+        };
+        (depth..=depth.max(SUB_AGENT_DEPTH_MAX)).map(room).min().unwrap_or_default()
     }
 
     pub(super) fn call(&mut self, pending: &PendingId) -> Option<&mut OpenCall> {
@@ -117,17 +150,75 @@ impl TreeCursor {
         self.calls.retain(|call| !call.is_over());
     }
 
-    fn is_sound(&self) -> bool {
-        let sound = |call: &OpenCall| {
-            let mut names = call.open.iter().map(|child| ChildNames::of(&call.pending, child.index));
-            call.pending.parts().is_some()
-                && call.next <= call.count
-                && call.open.iter().all(|child| child.index < call.next)
-                && names.all(|names| names.is_ok())
+    fn texts_of(&self, parent: Option<&SessionId>) -> Vec<CallText> {
+        let own = self.calls.iter().filter(|call| call.parent.as_ref() == parent);
+        let text = |call: &OpenCall| {
+            let below = |child: &OpenChild| {
+                let id = ChildNames::of(&call.pending, child.index).ok()?.id;
+                let (index, after, within) = (child.index, child.after, child.within);
+                Some(ChildText { index, after, within, below: self.texts_of(Some(&id)) })
+            };
+            Some(CallText {
+                tool: call.tool.clone(),
+                call: call.pending.parts()?.1,
+                round: call.pending.round()?,
+                count: call.count,
+                is_created: call.is_created,
+                next: call.next,
+                open: call.open.iter().filter_map(below).collect(),
+            })
         };
-        self.followed() <= FOLLOWED_MAX && self.calls.iter().all(sound)
+        own.filter_map(text).collect()
+    }
+
+    /// Adds calls of the session with this life. None: they are no calls of a tree.
+    fn add(
+        &mut self,
+        parent: Option<&SessionId>,
+        life: Incarnation,
+        depth: u32,
+        calls: Vec<CallText>,
+    ) -> Option<()> {
+        for CallText { tool, call, round, count, is_created, next, open } in calls {
+            let pending = PendingId::of(life, &call, round).ok()?;
+            let (parent, below) = (parent.cloned(), depth + 1);
+            let children = open.iter().map(|child| OpenChild {
+                index: child.index,
+                after: child.after,
+                within: child.within,
+            });
+            let open_call = OpenCall {
+                parent,
+                depth,
+                tool,
+                pending: pending.clone(),
+                count,
+                is_created,
+                next,
+                open: children.collect(),
+            };
+            let fits = open_call.open.iter().all(|child| child.index < next) && next <= count;
+            if !fits || self.call(&pending).is_some() || depth > SUB_AGENT_DEPTH_MAX {
+                return None;
+            }
+            self.calls.push(open_call);
+            for child in open {
+                let names = ChildNames::of(&pending, child.index).ok()?;
+                self.add(Some(&names.id), names.incarnation, below, child.below)?;
+            }
+        }
+        let followed: usize = self.calls.iter().map(|call| call.open.len()).sum();
+        (followed <= FOLLOWED_MAX).then_some(())
     }
 }
+
+impl PartialEq for TreeCursor {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for TreeCursor {}
 
 /// The place in the root's events; no child is followed whose call came before.
 impl From<EventCursor> for TreeCursor {
@@ -142,7 +233,7 @@ impl fmt::Display for TreeCursor {
         if self.calls.is_empty() {
             return Ok(());
         }
-        let calls = serde_json::to_vec(&self.calls).map_err(|_| fmt::Error)?;
+        let calls = serde_json::to_vec(&self.texts_of(None)).map_err(|_| fmt::Error)?;
         write!(f, ".{}", URL_SAFE_NO_PAD.encode(calls))
     }
 }
@@ -157,11 +248,13 @@ impl FromStr for TreeCursor {
         let Some((root, calls)) = text.split_once('.') else {
             return Ok(text.parse::<EventCursor>()?.into());
         };
-        let calls = URL_SAFE_NO_PAD.decode(calls).map_err(|_| InvalidCursor::because("not base64"))?;
-        let calls =
-            serde_json::from_slice(&calls).map_err(|_| InvalidCursor::because("not the place of a tree"))?;
-        let cursor = Self { root: root.parse()?, calls };
-        if cursor.is_sound() { Ok(cursor) } else { Err(InvalidCursor::because("not the place of a tree")) }
+        let no_place = || InvalidCursor::because("not the place of a tree");
+        let calls = URL_SAFE_NO_PAD.decode(calls).map_err(|_| no_place())?;
+        let calls = serde_json::from_slice(&calls).map_err(|_| no_place())?;
+        let mut cursor = Self::from(root.parse::<EventCursor>()?);
+        let life = cursor.root.parts().0.ok_or_else(no_place)?;
+        cursor.add(None, life, 1, calls).ok_or_else(no_place)?;
+        Ok(cursor)
     }
 }
 
@@ -179,14 +272,14 @@ impl<'de> Deserialize<'de> for TreeCursor {
 
 #[cfg(test)]
 mod tests {
-    use holdover_core::ids::{Epoch, Incarnation};
+    use holdover_core::ids::Epoch;
 
     use super::*;
 
     fn cursor(open: Vec<OpenChild>, next: u32) -> TreeCursor {
         let life = Incarnation::derived([7; 16]);
         let call = OpenCall {
-            parent: SessionId::new("root").unwrap(),
+            parent: None,
             depth: 1,
             tool: ToolName::new("clerk").unwrap(),
             pending: PendingId::of(life, &CallId::new("c1-0").unwrap(), 1).unwrap(),
@@ -202,8 +295,14 @@ mod tests {
     fn a_cursor_reads_back_from_its_text_and_that_of_the_root_is_one() {
         let stream = StreamId { run: Epoch(2), number: 1 };
         let within = OpenChild { within: Some((stream, 3)), ..OpenChild::new(4) };
-        for cursor in [TreeCursor::START, cursor(vec![OpenChild::new(0), within], 5)] {
-            assert_eq!(cursor.to_string().parse(), Ok(cursor.clone()));
+        let mut nested = cursor(vec![OpenChild::new(0), within], 5);
+        let names = ChildNames::of(&nested.calls[0].pending, 4).unwrap();
+        let pending = PendingId::of(names.incarnation, &CallId::new("c3-1").unwrap(), 2).unwrap();
+        let below = OpenCall { parent: Some(names.id), depth: 2, pending, ..nested.calls[0].clone() };
+        nested.calls.push(OpenCall { open: vec![OpenChild::new(1)], ..below });
+        for cursor in [TreeCursor::START, cursor(vec![OpenChild::new(0), within], 5), nested] {
+            let read: TreeCursor = cursor.to_string().parse().unwrap();
+            assert_eq!(format!("{read:?}"), format!("{cursor:?}"));
             assert_eq!(cursor.root.to_string().parse(), Ok(TreeCursor::from(cursor.root)));
         }
         let most = cursor((0..64).map(OpenChild::new).collect(), 64);

@@ -9,7 +9,7 @@ use holdover_core::ids::{SessionId, SessionKey, ToolName};
 use holdover_core::store::{EventCursor, Session};
 use serde::Serialize;
 
-use super::cursor::{FOLLOWED_MAX, OpenCall, OpenChild, TreeCursor};
+use super::cursor::{OpenCall, OpenChild, TreeCursor};
 use super::follow::TreeTail;
 use super::members::AT_ONCE;
 use super::view::ChildPlace;
@@ -64,12 +64,15 @@ impl Runtime {
     /// Streams the events of a session and those of its children, as they are committed, without gaps or
     /// repeats. Ends after the first error.
     ///
-    /// The events of each session come in their order. All events of a child come after the one that tells that
-    /// its parent [asks](holdover_core::event::Event::Asked) for it, and before the one that tells how that call
-    /// ended. At most 64 children are followed at once; the events of others come when an earlier child has
-    /// ended. A child is followed until the end of its turn that answers the call.
+    /// The events of each session come in their order. Those of a child come between its parent's
+    /// [`Asked`](holdover_core::event::Event::Asked) and the event that ends the call. Only the last events of a
+    /// child that was stopped may come later, if nobody runs it to its end just now. At most 64 children are
+    /// followed at once; the events of others come when an earlier child has ended. A child is followed until
+    /// the end of its turn that answers the call. One that cannot be read here is left out.
     ///
-    /// With [`Follow::UntilParked`], the stream ends when no run holds any session of the tree.
+    /// Unless only what is [available](Follow::Available) is asked for, a read that fails because the store is
+    /// away is repeated. With [`Follow::UntilParked`], the stream ends when no run holds the root or any child that
+    /// is followed.
     pub fn tree_events(
         &self,
         key: &SessionKey,
@@ -117,15 +120,12 @@ impl Runtime {
     /// Errors: a session cannot be [read](RuntimeError::Unreadable).
     pub async fn tree_cursor(&self, root: &Session) -> Result<TreeCursor, RuntimeError> {
         let mut cursor = TreeCursor::from(EventCursor::after(root.incarnation, root.last_event));
-        let mut followed = 0;
         let mut parents = vec![(root.clone(), 1)];
         while !parents.is_empty() {
             let mut below = Vec::new();
             for (parent, depth) in parents {
                 for mut call in open_calls(&parent, depth)? {
-                    let children =
-                        self.open_children(&parent.key, &mut call, FOLLOWED_MAX - followed).await?;
-                    followed += call.open.len();
+                    let children = self.open_children(&parent.key, &mut call, cursor.room(depth)).await?;
                     below.extend(children.into_iter().map(|child| (child, depth + 1)));
                     if !call.is_over() {
                         cursor.calls.push(call);
@@ -182,7 +182,7 @@ fn open_calls(session: &Session, depth: u32) -> Result<Vec<OpenCall>, RuntimeErr
     let open = calls.filter_map(|call| {
         let children = call.state.children()?;
         Some(OpenCall {
-            parent: session.key.id.clone(),
+            parent: (depth > 1).then(|| session.key.id.clone()),
             depth,
             tool: call.tool.parse().ok()?,
             pending: children.pending,

@@ -3,28 +3,25 @@
 //! Each reader runs in a task of its own. A task that waits for its follower holds no read of the store, so it
 //! keeps its turn from nobody.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use holdover_core::children::ChildNames;
 use holdover_core::event::Event;
-use holdover_core::ids::{PendingId, SessionKey};
+use holdover_core::ids::{PendingId, SessionId, SessionKey};
 use holdover_core::store::{EventCursor, EventPlace};
-use tokio::sync::mpsc::{self, Receiver};
 
-use super::cursor::{FOLLOWED_MAX, OpenCall, OpenChild, TreeCursor};
+use super::cursor::{OpenCall, OpenChild, TreeCursor};
 use super::events::{TreeMember, TreeShown};
+use super::feed::{Began, Feed, Read, Reader, Who};
 use super::view::ChildPlace;
-use crate::error::RuntimeError;
-use crate::guard::{Guarded, guarded};
-use crate::runtime::tail::Tail;
+use crate::error::{RuntimeError, RuntimeErrorKind};
+use crate::runtime::tail::Until;
 use crate::runtime::{EventEntry, Follow, Runtime, Shown};
-
-/// The number of items of a session that are read ahead of the follower.
-const AHEAD: usize = 16;
 
 /// The state of a call whose children have been created, as events name it.
 const WAITS: &str = "blocked_on_child";
@@ -35,36 +32,21 @@ pub(super) struct TreeTail {
     follow: Follow,
     deltas: bool,
     cursor: TreeCursor,
-    feeds: FuturesUnordered<BoxFuture<'static, (Feed, Option<Read>)>>,
+    feeds: FuturesUnordered<BoxFuture<'static, (Feed, Read)>>,
     /// The sessions that are read now. Others of the cursor have nothing more to show as far as is known.
     reading: HashSet<Who>,
     /// Events that tell of the end of calls whose children are not over yet.
     held: Vec<(Feed, Shown)>,
     /// Events that were held, and need not be any more.
     ready: VecDeque<(Feed, Shown)>,
-    /// Calls that have ended, of which an event is held.
-    settled: HashSet<PendingId>,
+    /// Whether each call has ended, for the readers of its children.
+    settled: HashMap<PendingId, Arc<AtomicBool>>,
+    /// Children that were stopped and that no run holds: nothing is held for them.
+    loose: HashSet<Who>,
+    /// Children whose turns are over, with calls whose children are not.
+    finished: HashSet<Who>,
     /// Whether anything was shown since each session was last read to its end.
     has_shown: bool,
-}
-
-type Read = Result<Shown, RuntimeError>;
-
-/// A session of the tree.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Who {
-    Root,
-    Child { pending: PendingId, index: u32 },
-}
-
-/// The items of one session.
-struct Feed {
-    who: Who,
-    member: Arc<TreeMember>,
-    /// How far the session is followed.
-    follow: Follow,
-    items: Receiver<Read>,
-    _task: Guarded<()>,
 }
 
 impl TreeTail {
@@ -86,7 +68,9 @@ impl TreeTail {
             reading: HashSet::new(),
             held: Vec::new(),
             ready: VecDeque::new(),
-            settled: HashSet::new(),
+            settled: HashMap::new(),
+            loose: HashSet::new(),
+            finished: HashSet::new(),
             has_shown: false,
         };
         tail.read_all();
@@ -102,27 +86,38 @@ impl TreeTail {
                 }
                 continue;
             }
+            if self.is_at_rest() {
+                return Ok(None);
+            }
             match self.feeds.next().await {
-                Some((feed, Some(Ok(shown)))) => {
+                Some((feed, Read::Shown(shown))) => {
                     if let Some(shown) = self.show(feed, shown) {
                         return Ok(Some(shown));
                     }
                 }
-                Some((feed, Some(Err(error)))) => self.failed(&feed, error)?,
-                Some((feed, None)) => self.ended(&feed),
+                Some((feed, Read::Failed(error))) => self.failed(&feed, error)?,
+                Some((feed, Read::Over { has_ended })) => self.over(&feed, has_ended),
                 None if self.follow == Follow::UntilParked && self.has_shown => self.read_all(),
                 None => return Ok(None),
             }
         }
     }
 
+    /// Whether the turn of the root is over, and all that is read still are children that nobody runs.
+    fn is_at_rest(&self) -> bool {
+        self.follow == Follow::UntilRest
+            && self.held.is_empty()
+            && self.reading.iter().all(|who| self.loose.contains(who))
+    }
+
     /// Shows an item, unless it tells of the end of a call whose children are not over. Then it is held.
     fn show(&mut self, feed: Feed, shown: Shown) -> Option<TreeShown> {
         if let Shown::Event(entry) = &shown {
+            let is_last = matches!(entry.event, Event::AgentEnd { .. } | Event::Done { .. });
             let ended = self.calls_ended_by(&feed, &entry.event);
-            if !ended.is_empty() {
+            ended.iter().for_each(|pending| self.settle(pending, is_last));
+            if ended.iter().any(|pending| self.holds(pending)) {
                 self.held.push((feed, shown));
-                ended.iter().for_each(|pending| self.settle(pending));
                 return None;
             }
         }
@@ -148,20 +143,30 @@ impl TreeTail {
 
     /// The calls with children to follow of which this event tells that they have ended.
     fn calls_ended_by(&self, feed: &Feed, event: &Event) -> Vec<PendingId> {
-        let parent = &feed.member.session;
+        let parent = feed.parent();
         let ends = |call: &&OpenCall| {
             if let Event::Call { call: of, is, .. } = event {
                 is != WAITS && call.is_of(parent, of)
             } else {
-                matches!(event, Event::AgentEnd { .. } | Event::Done { .. }) && call.parent == *parent
+                let is_last = matches!(event, Event::AgentEnd { .. } | Event::Done { .. });
+                is_last && call.parent.as_ref() == parent
             }
         };
         self.cursor.calls.iter().filter(ends).map(|call| call.pending.clone()).collect()
     }
 
+    /// Whether the end of a call is not shown yet, because children have more to show.
+    fn holds(&mut self, pending: &PendingId) -> bool {
+        let loose = &self.loose;
+        self.cursor.call(pending).is_some_and(|call| {
+            let who = |child: &OpenChild| Who::Child { pending: pending.clone(), index: child.index };
+            call.next < call.count || call.open.iter().any(|child| !loose.contains(&who(child)))
+        })
+    }
+
     /// Notes calls whose children are to be followed.
     fn note(&mut self, feed: &Feed, entry: &EventEntry) {
-        let parent = &feed.member.session;
+        let parent = feed.parent();
         if let Event::Asked { tool, pending, children, .. } = &entry.event
             && let Ok(tool) = tool.parse()
             && let (Some((life, _)), (own, _)) = (pending.parts(), entry.cursor.parts())
@@ -170,7 +175,7 @@ impl TreeTail {
             && *children > 0
         {
             self.cursor.calls.push(OpenCall {
-                parent: parent.clone(),
+                parent: parent.cloned(),
                 depth: feed.member.depth + 1,
                 tool,
                 pending: pending.clone(),
@@ -190,22 +195,44 @@ impl TreeTail {
         }
     }
 
-    /// Follows children that wait to be followed, as far as there is room.
+    /// Follows children that wait to be followed, as far as there is room: the deepest first.
     fn take_up(&mut self) {
-        while self.cursor.followed() < FOLLOWED_MAX {
-            let Some(call) = self.cursor.calls.iter_mut().find(|call| call.next < call.count) else { return };
-            let (pending, index) = (call.pending.clone(), call.next);
+        loop {
+            let cursor = &self.cursor;
+            let waits = |call: &&OpenCall| call.next < call.count && cursor.room(call.depth) > 0;
+            let deepest = cursor.calls.iter().filter(waits).max_by_key(|call| call.depth);
+            let Some(pending) = deepest.map(|call| call.pending.clone()) else { return };
+            let Some(call) = self.cursor.call(&pending) else { return };
+            let index = call.next;
             call.next += 1;
             call.open.push(OpenChild::new(index));
             self.read(Who::Child { pending, index });
         }
     }
 
-    /// The call has ended, and so its children end: they are read to their ends.
-    fn settle(&mut self, pending: &PendingId) {
-        if self.settled.insert(pending.clone()) {
+    /// The call has ended, and so its children end. `is_last`: no child of it is created any more.
+    fn settle(&mut self, pending: &PendingId, is_last: bool) {
+        let first = !self.settled_of(pending).swap(true, Ordering::Relaxed);
+        let Some(call) = self.cursor.call(pending) else { return };
+        let created_now = is_last && !call.is_created;
+        call.is_created |= is_last;
+        if created_now {
+            let reading = &self.reading;
+            self.loose.retain(|who| !who.is_of(pending) || reading.contains(who));
+        }
+        if first || created_now {
             self.read_resting(pending);
         }
+    }
+
+    fn settled_of(&mut self, pending: &PendingId) -> Arc<AtomicBool> {
+        Arc::clone(self.settled.entry(pending.clone()).or_default())
+    }
+
+    /// How the call of a child stands.
+    fn stands(&mut self, pending: &PendingId) -> Began {
+        let settled = self.settled_of(pending).load(Ordering::Relaxed);
+        Began { settled, created: self.cursor.call(pending).is_none_or(|call| call.is_created) }
     }
 
     /// Reads the children of a call that are followed and not read now.
@@ -223,26 +250,33 @@ impl TreeTail {
         calls.iter().for_each(|pending| self.read_resting(pending));
     }
 
-    /// Reads a session on from its place, unless it is read already.
+    /// Reads a session on from its place, unless it is read already, or has shown all.
     fn read(&mut self, who: Who) {
-        if self.reading.contains(&who) {
+        if self.reading.contains(&who) || self.finished.contains(&who) {
             return;
         }
         let Some((member, cursor)) = self.member(&who) else { return };
-        let follow = self.follow_of(&who);
+        let (until, began) = match &who {
+            Who::Root => (Until::Follow(self.follow), Began::default()),
+            Who::Child { pending, .. } => (self.until(&who, pending), self.stands(pending)),
+        };
         self.reading.insert(who.clone());
         let key = SessionKey::new(self.root.tenant.clone(), member.session.clone());
-        let mut tail = Tail::new(self.runtime.clone(), key, cursor, follow, self.deltas);
-        let (send, items) = mpsc::channel(AHEAD);
-        let task = guarded(async move {
-            while let Some(read) = tail.next().await.transpose() {
-                let failed = read.is_err();
-                if send.send(read).await.is_err() || failed {
-                    return;
-                }
+        let repeats = self.follow != Follow::Available;
+        let reader = Reader::begin(&self.runtime, key, cursor, until, self.deltas, repeats);
+        self.listen(Feed { who, member: Arc::new(member), began, reader });
+    }
+
+    fn until(&mut self, who: &Who, pending: &PendingId) -> Until {
+        let settled = self.settled_of(pending);
+        match self.follow {
+            Follow::Forever | Follow::UntilRest if self.loose.contains(who) => {
+                Until::ChildEnds(Arc::default())
             }
-        });
-        self.listen(Feed { who, member: Arc::new(member), follow, items, _task: task });
+            Follow::Forever | Follow::UntilRest => Until::ChildEnds(settled),
+            Follow::UntilParked if !settled.load(Ordering::Relaxed) => Until::Follow(Follow::UntilParked),
+            Follow::UntilParked | Follow::Available => Until::Follow(Follow::Available),
+        }
     }
 
     fn member(&self, who: &Who) -> Option<(TreeMember, EventCursor)> {
@@ -252,7 +286,8 @@ impl TreeTail {
         let call = self.cursor.calls.iter().find(|call| call.pending == *pending)?;
         let child = call.open.iter().find(|child| child.index == *index)?;
         let names = ChildNames::of(pending, *index).ok()?;
-        let place = ChildPlace { parent: call.parent.clone(), call: pending.parts()?.1, index: *index };
+        let parent = call.parent.clone().unwrap_or_else(|| self.root.id.clone());
+        let place = ChildPlace { parent, call: pending.parts()?.1, index: *index };
         let member = TreeMember {
             session: names.id,
             depth: call.depth,
@@ -263,53 +298,104 @@ impl TreeTail {
         Some((member, EventCursor::at(names.incarnation, place)))
     }
 
-    fn follow_of(&self, who: &Who) -> Follow {
-        match (who, self.follow) {
-            (Who::Root, follow) => follow,
-            (Who::Child { pending, .. }, _) if self.settled.contains(pending) => Follow::UntilRest,
-            (Who::Child { .. }, Follow::Forever | Follow::UntilRest) => Follow::UntilRest,
-            (Who::Child { .. }, follow) => follow,
-        }
-    }
-
-    fn listen(&self, mut feed: Feed) {
-        self.feeds.push(Box::pin(async move {
-            let read = feed.items.recv().await;
-            (feed, read)
-        }));
+    fn listen(&self, feed: Feed) {
+        self.feeds.push(Box::pin(feed.next()));
     }
 
     /// A session cannot be read. A child that is not there is over, unless it may still be created.
     fn failed(&mut self, feed: &Feed, error: RuntimeError) -> Result<(), RuntimeError> {
         let Who::Child { pending, .. } = &feed.who else { return Err(error) };
-        let (RuntimeError::NotFound { .. } | RuntimeError::Gone { .. }) = error else { return Err(error) };
+        if error.kind() == RuntimeErrorKind::Unavailable {
+            return Err(error);
+        }
         self.reading.remove(&feed.who);
-        let is_created = self.cursor.call(pending).is_none_or(|call| call.is_created);
-        if is_created || self.settled.contains(pending) {
-            self.close(&feed.who);
+        let now = self.stands(pending);
+        let is_missing = matches!(error, RuntimeError::NotFound { .. } | RuntimeError::Gone { .. });
+        if is_missing && !now.created {
+            if now.settled {
+                self.loosen(&feed.who);
+            }
+        } else if is_missing && !feed.began.created {
+            self.read(feed.who.clone());
+        } else {
+            tracing::debug!(session = %feed.member.session, %error, "a child is followed no more");
+            self.abandon(&feed.who);
         }
         Ok(())
     }
 
     /// A session has nothing more to show for now.
-    fn ended(&mut self, feed: &Feed) {
+    fn over(&mut self, feed: &Feed, has_ended: bool) {
         self.reading.remove(&feed.who);
         let Who::Child { pending, .. } = &feed.who else { return };
-        if feed.follow == Follow::UntilRest {
+        let live = matches!(self.follow, Follow::Forever | Follow::UntilRest);
+        if has_ended {
             self.close(&feed.who);
-        } else if self.settled.contains(pending) {
+        } else if live || feed.began.settled {
+            // Nobody runs it to its end just now.
+            self.loosen(&feed.who);
+            if live {
+                self.read(feed.who.clone());
+            }
+        } else if self.stands(pending).settled {
             self.read(feed.who.clone());
         }
     }
 
-    /// A child is over. So may be its call, and with it the reason for holding events.
-    fn close(&mut self, who: &Who) {
-        self.reading.remove(who);
-        let Who::Child { pending, index } = who else { return };
-        self.cursor.close_child(pending, *index);
-        if self.cursor.call(pending).is_none() {
-            self.settled.remove(pending);
-            self.ready.extend(self.held.drain(..));
+    /// Holds nothing for this child any more.
+    fn loosen(&mut self, who: &Who) {
+        self.loose.insert(who.clone());
+        self.ready.extend(self.held.drain(..));
+    }
+
+    /// A child is over, with whatever its calls still wait for.
+    fn abandon(&mut self, who: &Who) {
+        for pending in self.calls_of(who) {
+            self.settle(&pending, true);
         }
+        self.close(who);
+    }
+
+    /// A child has shown all. So have its call, and the session of that, if nothing else is left of them.
+    fn close(&mut self, who: &Who) {
+        let mut closes = Some(who.clone());
+        while let Some(Who::Child { pending, index }) = closes.take() {
+            let who = Who::Child { pending: pending.clone(), index };
+            self.reading.remove(&who);
+            if !self.calls_of(&who).is_empty() {
+                // Only children that hold nothing are left below it.
+                self.finished.insert(who.clone());
+                self.loosen(&who);
+                return;
+            }
+            self.finished.remove(&who);
+            self.loose.remove(&who);
+            let parent = self.cursor.call(&pending).and_then(|call| call.parent.clone());
+            self.cursor.close_child(&pending, index);
+            if self.cursor.call(&pending).is_none() {
+                self.settled.remove(&pending);
+                closes = self.finished.iter().find(|who| who.id() == parent && parent.is_some()).cloned();
+            }
+        }
+        self.ready.extend(self.held.drain(..));
+    }
+
+    /// The calls of a child that have children to follow.
+    fn calls_of(&self, who: &Who) -> Vec<PendingId> {
+        let id = who.id();
+        let own = self.cursor.calls.iter().filter(|call| id.is_some() && call.parent == id);
+        own.map(|call| call.pending.clone()).collect()
+    }
+}
+
+impl Who {
+    fn is_of(&self, call: &PendingId) -> bool {
+        matches!(self, Self::Child { pending, .. } if pending == call)
+    }
+
+    /// The id of a child.
+    fn id(&self) -> Option<SessionId> {
+        let Self::Child { pending, index } = self else { return None };
+        Some(ChildNames::of(pending, *index).ok()?.id)
     }
 }

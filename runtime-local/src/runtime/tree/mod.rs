@@ -2,6 +2,7 @@
 
 pub(super) mod cursor;
 pub(super) mod events;
+mod feed;
 mod follow;
 pub(super) mod members;
 pub(super) mod pending;

@@ -12,10 +12,10 @@ use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::store::Session;
 use holdover_core::time::Timestamp;
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock::far;
+use crate::drive::{Offspring, has_ended};
 use crate::error::RuntimeError;
 use crate::guard::guarded;
 use crate::host::Backoff;
@@ -55,8 +55,8 @@ pub(in crate::runtime) struct TreeRuns<'a> {
     due: VecDeque<Session>,
     ended: HashSet<SessionId>,
     root_ended: Option<Ended>,
-    /// Notified by the runs here when their sessions have children.
-    born: Arc<Notify>,
+    /// Where the runs here tell of their children.
+    offspring: Arc<Offspring>,
     /// Whether any member below the root was open when last scanned.
     has_members: bool,
     next_scan: Instant,
@@ -66,12 +66,12 @@ pub(in crate::runtime) struct TreeRuns<'a> {
 
 impl<'a> TreeRuns<'a> {
     /// Runs of the tree of `root`. Unless `runs_here`, sessions that are due are left to others. A run that was
-    /// started before notifies `born` when its session has children.
+    /// started before tells `offspring` of its children.
     pub(in crate::runtime) fn new(
         runtime: &'a Runtime,
         root: &'a SessionKey,
         runs_here: bool,
-        born: Arc<Notify>,
+        offspring: Arc<Offspring>,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -83,7 +83,7 @@ impl<'a> TreeRuns<'a> {
             due: VecDeque::new(),
             ended: HashSet::new(),
             root_ended: None,
-            born,
+            offspring,
             has_members: false,
             next_scan: now,
             earliest_scan: now,
@@ -99,8 +99,9 @@ impl<'a> TreeRuns<'a> {
 
     /// Runs a session that is due, in a task of its own.
     pub(in crate::runtime) fn start(&mut self, session: Session) {
-        let (runtime, key, born) = (self.runtime.clone(), session.key.clone(), Arc::clone(&self.born));
-        let run = guarded(async move { runtime.run_due(&session.key, &session, born).await });
+        let (runtime, key) = (self.runtime.clone(), session.key.clone());
+        let offspring = Arc::clone(&self.offspring);
+        let run = guarded(async move { runtime.run_due(&session.key, &session, offspring).await });
         let named = key.clone();
         self.add(key, Box::pin(async move { unless_panicked(&named, run.await) }));
     }
@@ -144,12 +145,46 @@ impl<'a> TreeRuns<'a> {
 
     /// Waits until one of the runs here ends, or until [`work`](Self::work) may find something to do.
     pub(in crate::runtime) async fn ended_or_due(&mut self) {
-        let born = Arc::clone(&self.born);
+        let offspring = Arc::clone(&self.offspring);
         let at = far(Instant::now(), self.until_next_scan());
         tokio::select! {
             () = self.ended() => {}
-            () = born.notified() => self.scan_soon(),
+            () = offspring.told() => {
+                self.has_members = true;
+                self.scan_soon();
+            }
             () = sleep_until(at), if self.has_members => {}
+        }
+    }
+
+    /// Waits until nothing runs here any more, and runs to their ends the children that were asked to stop, if
+    /// nobody else has them.
+    pub(in crate::runtime) async fn finish(&mut self) {
+        loop {
+            self.settle().await;
+            self.end_stopped().await;
+            if !self.is_running() {
+                return;
+            }
+        }
+    }
+
+    async fn end_stopped(&mut self) {
+        let stopped = if self.runs_here { self.offspring.take_stopped() } else { Vec::new() };
+        for key in stopped {
+            match self.runtime.host().store().load_session(&key).await {
+                Ok(Some(session))
+                    if !has_ended(&session)
+                        && !self.busy.contains(&key.id)
+                        && matches!(look(&session, self.runtime.now()), Ok(Look::Due)) =>
+                {
+                    self.start(session);
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::debug!(session = %key, %error, "a child that was stopped is left to a worker");
+                }
+            }
         }
     }
 
@@ -163,6 +198,7 @@ impl<'a> TreeRuns<'a> {
     /// Starts members that are due, given the root as it stands now, and returns whether any member goes on.
     pub(in crate::runtime) async fn work(&mut self, root: &Session) -> Result<Below, RuntimeError> {
         let mut below = Below::GoesOn;
+        self.end_stopped().await;
         if self.due.is_empty() && self.next_scan <= Instant::now() {
             below = self.scan(root).await?;
         }

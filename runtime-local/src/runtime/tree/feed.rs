@@ -1,0 +1,119 @@
+//! The items of one session of a tree that is followed, read in a task of its own.
+
+use std::sync::Arc;
+
+use holdover_core::ids::{PendingId, SessionId, SessionKey};
+use holdover_core::store::EventCursor;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::time::sleep;
+
+use super::events::TreeMember;
+use crate::error::{RuntimeError, RuntimeErrorKind};
+use crate::guard::{Guarded, guarded};
+use crate::host::Backoff;
+use crate::runtime::tail::{Tail, Until};
+use crate::runtime::{Runtime, Shown};
+
+/// The number of items of a session that are read ahead of the follower.
+const AHEAD: usize = 16;
+
+/// A session of the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Who {
+    Root,
+    Child { pending: PendingId, index: u32 },
+}
+
+/// How the call of a child stood when reading the child began.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Began {
+    /// Whether the call had ended.
+    pub(super) settled: bool,
+    /// Whether all of its children had been created.
+    pub(super) created: bool,
+}
+
+/// What was read of a session.
+pub(super) enum Read {
+    Shown(Shown),
+    Failed(RuntimeError),
+    /// There is nothing more to show for now. `has_ended`: nor will there be.
+    Over {
+        has_ended: bool,
+    },
+}
+
+/// The items of one session.
+pub(super) struct Feed {
+    pub(super) who: Who,
+    pub(super) member: Arc<TreeMember>,
+    pub(super) began: Began,
+    pub(super) reader: Reader,
+}
+
+/// A task that reads a session.
+pub(super) struct Reader {
+    key: SessionKey,
+    items: Receiver<Read>,
+    task: Guarded<()>,
+}
+
+impl Reader {
+    /// Begins to read a session after `cursor`. If `repeats`, a read that fails because the store is away is
+    /// repeated.
+    pub(super) fn begin(
+        runtime: &Runtime,
+        key: SessionKey,
+        cursor: EventCursor,
+        until: Until,
+        deltas: bool,
+        repeats: bool,
+    ) -> Self {
+        let mut tail = Tail::new(runtime.clone(), key.clone(), cursor, until, deltas);
+        let (send, items) = mpsc::channel(AHEAD);
+        let task = guarded(async move {
+            let mut pause = Backoff::store();
+            loop {
+                let read = match tail.next().await {
+                    Ok(Some(shown)) => Read::Shown(shown),
+                    Ok(None) => Read::Over { has_ended: tail.has_ended },
+                    Err(error) if repeats && error.kind() == RuntimeErrorKind::Unavailable => {
+                        tracing::debug!(%error, "not read; it is tried again");
+                        sleep(pause.take()).await;
+                        continue;
+                    }
+                    Err(error) => Read::Failed(error),
+                };
+                pause = Backoff::store();
+                let goes_on = matches!(read, Read::Shown(_));
+                if send.send(read).await.is_err() || !goes_on {
+                    return;
+                }
+            }
+        });
+        Self { key, items, task }
+    }
+}
+
+impl Feed {
+    /// The session as the parent of its calls: none for the root.
+    pub(super) fn parent(&self) -> Option<&SessionId> {
+        self.member.place.is_some().then_some(&self.member.session)
+    }
+
+    /// Waits for the next item.
+    pub(super) async fn next(mut self) -> (Self, Read) {
+        let read = match self.reader.items.recv().await {
+            Some(read) => read,
+            // The last item is never the last word, unless the task panicked.
+            None => {
+                let detail = match (&mut self.reader.task).await {
+                    Ok(()) => "it ended without a word".to_owned(),
+                    Err(panicked) => panicked.0,
+                };
+                Read::Failed(RuntimeError::Panicked { key: self.reader.key.clone(), detail })
+            }
+        };
+        (self, read)
+    }
+}
