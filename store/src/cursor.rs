@@ -26,7 +26,7 @@ const CHECKSUM_BYTES: usize = 4;
 pub struct InvalidCursor(&'static str);
 
 impl InvalidCursor {
-    /// The error with its reason, for cursors that are made of others.
+    /// An error with this reason. For cursors that contain an [`EventCursor`].
     pub fn because(why: &'static str) -> Self {
         Self(why)
     }

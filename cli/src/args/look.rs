@@ -256,7 +256,7 @@ pub(crate) struct Events {
     /// Also what the model says while it says it: provisional, until its message comes
     #[arg(long)]
     pub(crate) deltas: bool,
-    /// Also the events of the sessions that it waits for
+    /// Also the events of its children, and of theirs
     #[arg(long)]
     pub(crate) tree: bool,
 }

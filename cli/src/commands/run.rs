@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::agent_file::{self, Instead};
 use crate::args::{self, Again, Common, Compact, Drive, Run, Send};
 use crate::exit::{Exit, Failure};
-use crate::follow::{Following, follow, report};
+use crate::follow::{Following, Known, follow, report};
 use crate::front::{Front, check_decoded};
 use crate::input::{images_of, message_of};
 use crate::owed::check_new_name;
@@ -59,6 +59,10 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         (None, Some(session)) => check_new_name(session)?,
         (None, None) => {}
     }
+    let before = match before {
+        Some(session) => Some(Known::of(&front, session).await?),
+        None => None,
+    };
     if left.is_asked() {
         let started = front.runtime.start(request).await?;
         let word = if started.duplicate { "duplicate" } else { "accepted" };
@@ -103,6 +107,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     let mut front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     front.can_run_with(&args.drive, &session)?;
+    let known = Known::of(&front, session.clone()).await?;
     let mut deliver = match args.instead_of {
         Some(earlier) => Deliver::instead_of(earlier, message),
         None if args.note => Deliver::message_that(message, Wake::Quiet),
@@ -131,7 +136,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     }
     front.can_run(&session, "the message is delivered")?;
     let runtime = front.runtime.clone();
-    let following = Following { duplicate: word == "duplicate", ..Following::since(&session) };
+    let following = Following { duplicate: word == "duplicate", ..Following::since(&known) };
     let exit = follow(&mut front, following, runtime.wait(&session.key)).await;
     front.close().await;
     exit
@@ -165,6 +170,7 @@ pub(crate) async fn compact(common: &Common, args: &Compact) -> Result<Exit, Fai
 async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Result<Exit, Failure> {
     let key = session.key.clone();
     front.can_run(&session, "nothing was done")?;
+    let known = Known::of(&front, session).await?;
     let taken = match signal {
         // A mode alone sets nothing going.
         SignalBody::Resume | SignalBody::Mode { .. } => front.runtime.resume(&key).await,
@@ -173,11 +179,11 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     };
     let runtime = front.runtime.clone();
     let exit = match taken {
-        Ok(handle) => follow(&mut front, Following::since(&session), RunHandle::outcome(handle)).await,
+        Ok(handle) => follow(&mut front, Following::since(&known), RunHandle::outcome(handle)).await,
         Err(RuntimeError::Held { worker, lease_ends, .. }) => {
             let when = in_time(front.runtime.now(), lease_ends);
             note(&format!("{worker} holds the session until {} ({when}); waiting", instant(lease_ends)));
-            follow(&mut front, Following::since(&session), runtime.wait(&key)).await
+            follow(&mut front, Following::since(&known), runtime.wait(&key)).await
         }
         Err(error) => Err(error.into()),
     };

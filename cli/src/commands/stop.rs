@@ -85,7 +85,9 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
         (_, Some(outcome)) => outcome,
         (_, None) => RunOutcome::Released,
     };
-    let stands = report(&front, Following::since(&session), &outcome, None).await?;
+    let stands =
+        report(&front, Following { key: &session.key, known: None, duplicate: false }, &outcome, None)
+            .await?;
     front.close().await;
     // However a turn ended before it was stopped: there is nothing left to stop.
     Ok(if stands == Exit::Stopped { stands } else { Exit::Completed })

@@ -30,16 +30,32 @@ pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(100);
 pub(crate) struct Following<'a> {
     /// The session.
     pub(crate) key: &'a SessionKey,
-    /// The session as it was known before: only newer events are printed.
-    pub(crate) known: Option<&'a Session>,
+    /// The session as it was before: only newer events are printed.
+    pub(crate) known: Option<&'a Known>,
     /// Whether the same request had been made before, under the same key.
     pub(crate) duplicate: bool,
 }
 
 impl<'a> Following<'a> {
     /// Follows everything after `known`.
-    pub(crate) fn since(known: &'a Session) -> Self {
-        Self { key: &known.key, known: Some(known), duplicate: false }
+    pub(crate) fn since(known: &'a Known) -> Self {
+        Self { key: &known.session.key, known: Some(known), duplicate: false }
+    }
+}
+
+/// A session as it was before something is done to it, with the place after the newest events of its tree.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    /// The session.
+    pub(crate) session: Session,
+    after: TreeCursor,
+}
+
+impl Known {
+    /// Reads the places of the session's children.
+    pub(crate) async fn of(front: &Front, session: Session) -> Result<Self, Failure> {
+        let after = front.runtime.tree_cursor(&session).await?;
+        Ok(Self { session, after })
     }
 }
 
@@ -81,11 +97,9 @@ async fn read_along(
 ) -> Result<Read, Failure> {
     let key = following.key;
     let mut signals = Signals::listen()?;
-    let after = match following.known {
-        Some(session) => front.runtime.tree_cursor(session).await?,
-        None => TreeCursor::START,
-    };
-    let mut reader = Reader::new(front, key, following.known, after.clone());
+    let after = following.known.map_or(TreeCursor::START, |known| known.after.clone());
+    let session = following.known.map(|known| &known.session);
+    let mut reader = Reader::new(front, key, session, after.clone());
     let mut events = front.runtime.tree_events(key, after, Follow::Forever);
     let mut outcome = pin!(outcome);
     let mut asked_to_stop = false;
@@ -119,7 +133,13 @@ async fn read_along(
     drop(events);
     let mut rest = front.runtime.tree_events(key, reader.cursor.clone(), Follow::Available);
     while let Some(item) = rest.next().await {
-        reader.item(&item?).await?;
+        match item {
+            Ok(item) => reader.item(&item).await?,
+            Err(error) => {
+                note(&format!("session {}: not all of its events are shown: {error}", key.id));
+                break;
+            }
+        }
     }
     reader.end_line();
     Ok(Read { outcome, answer: reader.answer })

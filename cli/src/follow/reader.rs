@@ -66,7 +66,11 @@ impl<'a> Reader<'a> {
         self.cursor = item.cursor.clone();
         let Shown::Event(entry) = &item.shown else { return Ok(()) };
         let key = SessionKey::new(self.key.tenant.clone(), item.member.session.clone());
-        let message = self.front.message_of_event(&key, &entry.event).await?;
+        let message = match self.front.message_of_event(&key, &entry.event).await {
+            // A child may be deleted meanwhile.
+            Err(_) if item.member.place.is_some() => None,
+            read => read?,
+        };
         if self.front.out.json() {
             self.front.out.object(&json::tree_event(item, entry, message.as_ref()));
             return Ok(());
@@ -114,7 +118,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// What the lines of a child begin with: its name, under that of its parent.
+    /// Returns the beginning of a child's lines: its name, under that of its parent.
     fn mark(&self, member: &TreeMember) -> String {
         format!(
             "{}{}  ",

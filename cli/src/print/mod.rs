@@ -34,7 +34,7 @@ pub(crate) struct Out {
     dumb: bool,
     colour: bool,
     closed: Arc<AtomicBool>,
-    /// What each line for people begins with.
+    /// The beginning of each line for people.
     before: String,
 }
 

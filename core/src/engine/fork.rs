@@ -38,7 +38,7 @@ pub struct ForkPlan {
     pub events: Vec<Payload>,
 }
 
-/// What a session that is handed over is to do.
+/// The work of a session that is handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWork {
     /// The goal.

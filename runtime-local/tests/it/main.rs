@@ -58,6 +58,7 @@ mod stopping;
 mod storms;
 mod tree_events;
 mod tree_reads;
+mod tree_stops;
 mod trees;
 mod turns;
 mod unread;

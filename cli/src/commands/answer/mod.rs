@@ -6,7 +6,7 @@ mod which;
 
 use holdover_core::message::{ClientAnswer, Decision};
 use holdover_core::phrases;
-use holdover_core::store::{PendingCall, PendingKind, Session};
+use holdover_core::store::{PendingCall, PendingKind};
 use holdover_runtime_local::{Approval, Delivered, Denial, RuntimeError, check_arguments};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use self::which::{Asked, asked};
 use super::run::left_to_workers;
 use crate::args::{Answer, Approve, Common, Decide, Deny, Drive};
 use crate::exit::{Exit, Failure};
-use crate::follow::{Following, follow};
+use crate::follow::{Following, Known, follow};
 use crate::front::Front;
 use crate::input::{images_of, text_of, text_or_file};
 use crate::owed::all_pending;
@@ -124,7 +124,7 @@ async fn give(
     drive: &Drive,
 ) -> Result<Exit, Failure> {
     let mut front = Front::open(common, Some(drive), IfMissing::Refuse).await?;
-    let mut to_follow: Vec<Session> = Vec::new();
+    let mut to_follow: Vec<Known> = Vec::new();
     let mut approved: Vec<Asked> = Vec::new();
     let asked = asked(&front, which, word.kind()).await?;
     if asked.len() > 1 {
@@ -139,6 +139,7 @@ async fn give(
         front.can_run_with(drive, &one.session)?;
     }
     for one in asked {
+        let known = Known::of(&front, one.session.clone()).await?;
         match deliver(&front, &one, word).await? {
             Said::Before => say_again(&front, &one, word),
             Said::Now => {
@@ -147,8 +148,8 @@ async fn give(
                 front.out.object(&json!({
                     "session": id, "call": one.call, "pending": one.pending, "delivered": "accepted",
                 }));
-                if !to_follow.iter().any(|known| known.key == one.session.key) {
-                    to_follow.push(one.session.clone());
+                if !to_follow.iter().any(|known| known.session.key == one.session.key) {
+                    to_follow.push(known);
                 }
                 if matches!(word, Word::Approve(_)) {
                     approved.push(one);
@@ -157,7 +158,8 @@ async fn give(
         }
     }
     let mut exit = Exit::Completed;
-    for session in &to_follow {
+    for known in &to_follow {
+        let Known { session, .. } = known;
         let key = &session.key;
         if detach {
             left_to_workers(&front, key, "accepted").await?;
@@ -165,7 +167,7 @@ async fn give(
         }
         front.can_run(session, &format!("it is {}", word.done()))?;
         let runtime = front.runtime.clone();
-        let ended = follow(&mut front, Following::since(session), runtime.wait(key)).await?;
+        let ended = follow(&mut front, Following::since(known), runtime.wait(key)).await?;
         exit = if exit == Exit::Completed { ended } else { exit };
         for one in approved.iter().filter(|one| one.session.key == *key) {
             if let Some(why) = denied_all_the_same(&front, one).await? {

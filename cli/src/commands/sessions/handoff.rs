@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::args::Handoff;
 use crate::commands::run::{agent_of, instead_of, left_to_workers, wait_for_worker};
 use crate::exit::{Exit, Failure};
-use crate::follow::{Following, follow};
+use crate::follow::{Following, Known, follow};
 use crate::front::Front;
 use crate::input::text_of;
 use crate::owed::check_new_name;
@@ -58,8 +58,9 @@ pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Fa
         None => {
             let session = front.session(&key.id).await?;
             front.can_run(&session, "it is made")?;
+            let known = Known::of(&front, session).await?;
             let runtime = front.runtime.clone();
-            follow(&mut front, Following::since(&session), runtime.wait(&key)).await
+            follow(&mut front, Following::since(&known), runtime.wait(&key)).await
         }
     };
     let exit = match ended {

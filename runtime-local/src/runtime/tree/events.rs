@@ -14,7 +14,7 @@ use super::follow::TreeTail;
 use super::members::AT_ONCE;
 use super::view::ChildPlace;
 use crate::drive::has_ended;
-use crate::error::RuntimeError;
+use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::runtime::{Follow, Runtime, Shown, machine_of};
 
 /// A session of a tree that is followed.
@@ -115,16 +115,16 @@ impl Runtime {
     }
 
     /// Returns the place after the newest event of the session and of each of its children. Children beyond the
-    /// first 64 that have not ended are shown from their first event.
+    /// first 64 that have not ended are shown from their first event. Those that cannot be read here are left out.
     ///
-    /// Errors: a session cannot be [read](RuntimeError::Unreadable).
+    /// Errors: the store does not answer.
     pub async fn tree_cursor(&self, root: &Session) -> Result<TreeCursor, RuntimeError> {
         let mut cursor = TreeCursor::from(EventCursor::after(root.incarnation, root.last_event));
         let mut parents = vec![(root.clone(), 1)];
         while !parents.is_empty() {
             let mut below = Vec::new();
             for (parent, depth) in parents {
-                for mut call in open_calls(&parent, depth)? {
+                for mut call in open_calls(&parent, depth) {
                     let children = self.open_children(&parent.key, &mut call, cursor.room(depth)).await?;
                     below.extend(children.into_iter().map(|child| (child, depth + 1)));
                     if !call.is_over() {
@@ -152,10 +152,15 @@ impl Runtime {
             call.next = indexes.end;
             let pending = &call.pending;
             let read = stream::iter(indexes).map(|index| async move {
-                let Ok(names) = ChildNames::of(pending, index) else { return Ok((index, None)) };
+                let Ok(names) = ChildNames::of(pending, index) else {
+                    return Ok::<_, RuntimeError>((index, None));
+                };
                 let key = SessionKey::new(parent.tenant.clone(), names.id);
-                let child = self.session(&key).await?;
-                Ok::<_, RuntimeError>((index, child.filter(|child| child.incarnation == names.incarnation)))
+                let child = match self.session(&key).await {
+                    Err(error) if error.kind() != RuntimeErrorKind::Unavailable => None,
+                    read => read?,
+                };
+                Ok((index, child.filter(|child| child.incarnation == names.incarnation)))
             });
             // All of them before anything else: a read that is not polled keeps its turn from others.
             let read: Vec<_> = read.buffered(AT_ONCE).try_collect().await?;
@@ -176,8 +181,9 @@ impl Runtime {
 }
 
 /// The calls of a session that wait for children, none of which is followed yet.
-fn open_calls(session: &Session, depth: u32) -> Result<Vec<OpenCall>, RuntimeError> {
-    let Some(machine) = machine_of(session)? else { return Ok(Vec::new()) };
+/// None if this version cannot read the session.
+fn open_calls(session: &Session, depth: u32) -> Vec<OpenCall> {
+    let Ok(Some(machine)) = machine_of(session) else { return Vec::new() };
     let calls = machine.state.batch().into_iter().flat_map(|batch| &batch.calls);
     let open = calls.filter_map(|call| {
         let children = call.state.children()?;
@@ -192,5 +198,5 @@ fn open_calls(session: &Session, depth: u32) -> Result<Vec<OpenCall>, RuntimeErr
             open: Vec::new(),
         })
     });
-    Ok(open.collect())
+    open.collect()
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use holdover_core::children::ChildNames;
 use holdover_core::ids::{PendingId, SessionId, SessionKey};
 use holdover_core::store::EventCursor;
 use tokio::sync::mpsc::{self, Receiver};
@@ -22,6 +23,18 @@ const AHEAD: usize = 16;
 pub(super) enum Who {
     Root,
     Child { pending: PendingId, index: u32 },
+}
+
+impl Who {
+    pub(super) fn is_of(&self, call: &PendingId) -> bool {
+        matches!(self, Self::Child { pending, .. } if pending == call)
+    }
+
+    /// The id of a child.
+    pub(super) fn id(&self) -> Option<SessionId> {
+        let Self::Child { pending, index } = self else { return None };
+        Some(ChildNames::of(pending, *index).ok()?.id)
+    }
 }
 
 /// How the call of a child stood when reading the child began.

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use holdover_core::children::ChildNames;
 use holdover_core::event::Event;
-use holdover_core::ids::{PendingId, SessionId, SessionKey};
+use holdover_core::ids::{PendingId, SessionKey};
 use holdover_core::store::{EventCursor, EventPlace};
 
 use super::cursor::{OpenCall, OpenChild, TreeCursor};
@@ -385,17 +385,5 @@ impl TreeTail {
         let id = who.id();
         let own = self.cursor.calls.iter().filter(|call| id.is_some() && call.parent == id);
         own.map(|call| call.pending.clone()).collect()
-    }
-}
-
-impl Who {
-    fn is_of(&self, call: &PendingId) -> bool {
-        matches!(self, Self::Child { pending, .. } if pending == call)
-    }
-
-    /// The id of a child.
-    fn id(&self) -> Option<SessionId> {
-        let Self::Child { pending, index } = self else { return None };
-        Some(ChildNames::of(pending, *index).ok()?.id)
     }
 }
