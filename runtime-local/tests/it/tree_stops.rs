@@ -97,6 +97,34 @@ async fn a_child_that_is_not_waited_for_any_more_is_run_to_its_end_by_whoever_wa
 }
 
 #[tokio::test(start_paused = true)]
+async fn hundreds_of_children_that_are_not_waited_for_any_more_are_run_to_their_ends() {
+    let tasks = ["slow".to_owned()].into_iter().chain((0..200).map(|task| format!("asking {task}")));
+    let tasks = serde_json::json!({ "tasks": tasks.collect::<Vec<_>>(), "first": 1 });
+    let arguments: &str = tasks.to_string().leak();
+    let model = Script::new(move |request| match (asked(request), results(request).is_empty()) {
+        ("chief", true) => Say::Calls(vec![("clerk", arguments)]),
+        ("chief", false) => Say::Text("done"),
+        _ if said_last(request) == "slow" => {
+            Say::Slowly { pieces: vec!["x".into()], apart: Duration::from_secs(60), whole: true }
+        }
+        _ => writes(request),
+    });
+    let clerk = sub_agent("clerk").fan_out_max(1_000).tools(["write".parse().unwrap()]);
+    let built = agent(&model)
+        .instructions("You are chief.")
+        .tool(Fake::new("write", |_| async { Ok(ToolOutput::text("written").into()) }))
+        .gate(asking_for("write"))
+        .sub_agent(clerk);
+    let agent = Arc::new(built.build().unwrap());
+    let runtime = runtime(&store(), &agent);
+    let (root, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
+    let members = runtime.tree(&root, true).await.unwrap().entries;
+    let aborted = members.iter().filter(|entry| entry.session.status == SessionStatus::Aborted).count();
+    assert_eq!((members.len(), aborted), (202, 200));
+}
+
+#[tokio::test(start_paused = true)]
 async fn nothing_is_held_for_a_child_that_was_stopped_and_that_nobody_runs() {
     let stuck = Stuck::default();
     let agent = first_of_two(&stuck);

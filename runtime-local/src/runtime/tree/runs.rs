@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
+use futures::stream::{self, FuturesUnordered};
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::store::Session;
@@ -21,6 +21,7 @@ use crate::guard::guarded;
 use crate::host::Backoff;
 use crate::runtime::Runtime;
 use crate::runtime::handle::unless_panicked;
+use crate::runtime::tree::members::AT_ONCE as READ_AT_ONCE;
 use crate::runtime::wait::{Look, look};
 
 /// The number of sessions of a tree that run here at once, the root among them.
@@ -162,28 +163,41 @@ impl<'a> TreeRuns<'a> {
     pub(in crate::runtime) async fn finish(&mut self) {
         loop {
             self.settle().await;
-            self.end_stopped().await;
+            self.find_stopped().await;
+            self.start_due();
             if !self.is_running() {
                 return;
             }
         }
     }
 
-    async fn end_stopped(&mut self) {
+    /// Notes as due the children that were asked to stop and that nobody has.
+    async fn find_stopped(&mut self) {
         let stopped = if self.runs_here { self.offspring.take_stopped() } else { Vec::new() };
-        for key in stopped {
-            match self.runtime.host().store().load_session(&key).await {
-                Ok(Some(session))
-                    if !has_ended(&session)
-                        && !self.busy.contains(&key.id)
-                        && matches!(look(&session, self.runtime.now()), Ok(Look::Due)) =>
-                {
-                    self.start(session);
+        let store = self.runtime.host().store();
+        let read = stream::iter(stopped).map(|key| async move { (store.load_session(&key).await, key) });
+        // All of them before anything else: a read that is not polled keeps its turn from others.
+        let read: Vec<_> = read.buffered(READ_AT_ONCE).collect().await;
+        let now = self.runtime.now();
+        for (read, key) in read {
+            match read {
+                Ok(Some(session)) if !has_ended(&session) && matches!(look(&session, now), Ok(Look::Due)) => {
+                    self.due.push_back(session);
                 }
                 Ok(_) => {}
                 Err(error) => {
                     tracing::debug!(session = %key, %error, "a child that was stopped is left to a worker");
                 }
+            }
+        }
+    }
+
+    fn start_due(&mut self) {
+        while self.running.len() < AT_ONCE
+            && let Some(session) = self.due.pop_front()
+        {
+            if !self.busy.contains(&session.key.id) {
+                self.start(session);
             }
         }
     }
@@ -198,17 +212,11 @@ impl<'a> TreeRuns<'a> {
     /// Starts members that are due, given the root as it stands now, and returns whether any member goes on.
     pub(in crate::runtime) async fn work(&mut self, root: &Session) -> Result<Below, RuntimeError> {
         let mut below = Below::GoesOn;
-        self.end_stopped().await;
+        self.find_stopped().await;
         if self.due.is_empty() && self.next_scan <= Instant::now() {
             below = self.scan(root).await?;
         }
-        while self.running.len() < AT_ONCE
-            && let Some(session) = self.due.pop_front()
-        {
-            if !self.busy.contains(&session.key.id) {
-                self.start(session);
-            }
-        }
+        self.start_due();
         Ok(if self.is_running() { Below::GoesOn } else { below })
     }
 
