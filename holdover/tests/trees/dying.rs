@@ -39,7 +39,7 @@ impl What {
 }
 
 /// Counts the writes of a process, and has a fault at one of them. Each token is cancelled when that has happened.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Dying {
     fault: Option<Fault>,
     writes: Arc<AtomicUsize>,

@@ -68,7 +68,12 @@ impl Story {
     }
 
     pub(crate) async fn tell(self) -> Told {
-        timeout(PATIENCE, self.told()).await.unwrap_or_else(|_| panic!("{:?}: no end", self.fault))
+        if let Ok(told) = timeout(PATIENCE, self.told()).await {
+            return told;
+        }
+        let left = self.sessions(&self.process(Arc::clone(&self.store))).await;
+        let owed = self.store.list_pending(&PendingQuery::all(self.root.tenant.clone())).await;
+        panic!("{:?}: no end: {:?}; {left:#?}; {owed:#?}", self.fault, self.dying)
     }
 
     async fn told(&self) -> Told {
