@@ -56,6 +56,7 @@ mod snapshots;
 mod starting;
 mod stopping;
 mod storms;
+mod told_early;
 mod tree_events;
 mod tree_reads;
 mod tree_stops;

@@ -211,7 +211,10 @@ impl StepIterator {
             found: self.cx.run.found,
             kind: self.cx.run.told_kind(),
         });
-        if !self.cx.mind.machine.turn.open {
+        let machine = &self.cx.mind.machine;
+        if !machine.turn.open {
+            // A message that was aborted before its turn began may have to be answered still.
+            self.cx.mind.teardown_due = matches!(machine.state, AgentState::TearingDown { .. });
             return;
         }
         self.cx.calls().take_marks();
