@@ -22,7 +22,7 @@ pub(crate) struct RunContext {
     pub(crate) offspring: Arc<Offspring>,
 }
 
-/// What runs tell of the children of their sessions, for whoever waits for the tree.
+/// A place where runs tell of the children of their sessions. Whoever waits for the tree reads it.
 #[derive(Debug, Default)]
 pub(crate) struct Offspring {
     changed: Notify,

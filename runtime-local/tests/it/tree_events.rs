@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
+use holdover_core::engine::RunOutcome;
 use holdover_core::event::Event;
 use holdover_core::ids::{EventSeq, SessionId, SessionKey};
 use holdover_core::model::ModelRequest;
@@ -36,6 +37,18 @@ pub(crate) fn event(item: &TreeShown) -> &Event {
 fn seq(item: &TreeShown) -> EventSeq {
     let Shown::Event(entry) = &item.shown else { panic!("no delta was asked for: {item:?}") };
     entry.seq
+}
+
+/// Runs a turn to its end, or until only people can go on, while its tree is followed from the beginning.
+pub(crate) async fn run_and_follow(
+    runtime: &Runtime,
+    agent: &Arc<Agent>,
+    follow: Follow,
+) -> (SessionKey, RunOutcome, Vec<TreeShown>) {
+    let run = runtime.execute(say(agent, "go")).await.unwrap();
+    let followed = runtime.tree_events(run.key(), TreeCursor::START, follow).try_collect();
+    let ((root, outcome), followed) = tokio::join!(finish(run), followed);
+    (root, outcome, followed.unwrap())
 }
 
 /// The numbers of the events that were shown, by session, in the order in which they were shown.
@@ -115,12 +128,8 @@ async fn a_reader_goes_on_from_any_item_and_is_shown_nothing_twice() {
 async fn a_tree_is_followed_while_it_works_and_until_it_is_at_rest() {
     let agent = three(says_it);
     let runtime = runtime(&store(), &agent);
-    let run = runtime.execute(say(&agent, "go")).await.unwrap();
-    let root = run.key().clone();
-    let followed = runtime.tree_events(&root, TreeCursor::START, Follow::UntilRest).try_collect::<Vec<_>>();
-    let (ended, followed) = tokio::join!(finish(run), followed);
-    assert_eq!(ended.1.kind(), OutcomeKind::Completed);
-    let followed = followed.unwrap();
+    let (root, outcome, followed) = run_and_follow(&runtime, &agent, Follow::UntilRest).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
     assert_eq!(by_session(&followed), all(&runtime, &root).await);
     check_order(&followed);
 }
@@ -154,11 +163,7 @@ async fn of_many_children_at_most_64_are_followed_at_once_and_all_are_shown() {
 async fn a_question_of_a_grandchild_is_in_the_stream_and_the_tree_is_parked_then() {
     let agent = three(writes);
     let runtime = runtime(&store(), &agent);
-    let run = runtime.execute(say(&agent, "go")).await.unwrap();
-    let root = run.key().clone();
-    let followed = runtime.tree_events(&root, TreeCursor::START, Follow::UntilParked).try_collect::<Vec<_>>();
-    let (_, followed) = tokio::join!(finish(run), followed);
-    let followed = followed.unwrap();
+    let (root, _, followed) = run_and_follow(&runtime, &agent, Follow::UntilParked).await;
     let asked: Vec<_> = followed
         .iter()
         .filter(|item| matches!(event(item), Event::Asked { kind: PendingKind::Approval, .. }))
@@ -232,11 +237,8 @@ async fn children_that_were_stopped_before_they_began_hold_nothing_back() {
 async fn a_tree_is_parked_only_when_none_of_its_sessions_goes_on() {
     let agent = many(3, Duration::from_secs(5));
     let runtime = runtime(&store(), &agent);
-    let run = runtime.execute(say(&agent, "go")).await.unwrap();
-    let root = run.key().clone();
-    let followed = runtime.tree_events(&root, TreeCursor::START, Follow::UntilParked).try_collect::<Vec<_>>();
-    let (_, followed) = tokio::join!(finish(run), followed);
-    assert_eq!(by_session(&followed.unwrap()), all(&runtime, &root).await);
+    let (root, _, followed) = run_and_follow(&runtime, &agent, Follow::UntilParked).await;
+    assert_eq!(by_session(&followed), all(&runtime, &root).await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,7 +22,7 @@ use holdover_runtime_local::{Agent, Follow, TreeCursor};
 use crate::bench::{agent, asking_for, finish, runtime, say, store};
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
-use crate::tree_events::{all, available, by_session, event};
+use crate::tree_events::{all, available, by_session, event, run_and_follow};
 use crate::trees::{asked, sub_agent, three, writes};
 
 /// Claims nothing of one session.
@@ -85,15 +85,12 @@ async fn a_child_that_is_not_waited_for_any_more_is_run_to_its_end_by_whoever_wa
     let stuck = Stuck::default();
     let agent = first_of_two(&stuck);
     let runtime = runtime(&store(), &agent);
-    let run = runtime.execute(say(&agent, "go")).await.unwrap();
-    let root = run.key().clone();
-    let followed = runtime.tree_events(&root, TreeCursor::START, Follow::UntilRest).try_collect::<Vec<_>>();
-    let (ended, followed) = tokio::join!(finish(run), followed);
-    assert_eq!(ended.1.kind(), OutcomeKind::Completed);
+    let (root, outcome, followed) = run_and_follow(&runtime, &agent, Follow::UntilRest).await;
+    assert_eq!(outcome.kind(), OutcomeKind::Completed);
     let child = SessionKey::new(root.tenant.clone(), stuck.session.lock().unwrap().clone().unwrap());
     assert_eq!(runtime.session(&child).await.unwrap().unwrap().status, SessionStatus::Aborted);
     assert_eq!(by_session(&available(&runtime, &root, TreeCursor::START).await), all(&runtime, &root).await);
-    assert!(matches!(event(followed.unwrap().last().unwrap()), Event::Done { .. }));
+    assert!(matches!(event(followed.last().unwrap()), Event::Done { .. }));
 }
 
 #[tokio::test(start_paused = true)]

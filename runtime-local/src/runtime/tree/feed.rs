@@ -37,7 +37,7 @@ impl Who {
     }
 }
 
-/// How the call of a child stood when reading the child began.
+/// The state of a child's call when reading the child began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Began {
     /// Whether the call had ended.
@@ -46,7 +46,7 @@ pub(super) struct Began {
     pub(super) created: bool,
 }
 
-/// What was read of a session.
+/// One result of reading a session.
 pub(super) enum Read {
     Shown(Shown),
     Failed(RuntimeError),
@@ -118,7 +118,7 @@ impl Feed {
     pub(super) async fn next(mut self) -> (Self, Read) {
         let read = match self.reader.items.recv().await {
             Some(read) => read,
-            // The last item is never the last word, unless the task panicked.
+            // A task that ends says so with its last item, unless it panicked.
             None => {
                 let detail = match (&mut self.reader.task).await {
                     Ok(()) => "it ended without a word".to_owned(),

@@ -229,7 +229,7 @@ impl TreeTail {
         Arc::clone(self.settled.entry(pending.clone()).or_default())
     }
 
-    /// How the call of a child stands.
+    /// Returns the present state of a child's call.
     fn stands(&mut self, pending: &PendingId) -> Began {
         let settled = self.settled_of(pending).load(Ordering::Relaxed);
         Began { settled, created: self.cursor.call(pending).is_none_or(|call| call.is_created) }
