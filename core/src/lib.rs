@@ -18,7 +18,7 @@ pub use holdover_store as store;
 pub use holdover_store::{text, time};
 pub use machine::breaker;
 pub use words::{
-    agent, children, custom, delta, ending, error, event, gate, handoff, history, hook, ids, image, list,
-    mailbox, message, mode, model, output, panel, parameters, payload, phrases, prompt, provision, run,
-    skill, suspension, tool, usage,
+    agent, background, children, custom, delta, ending, error, event, gate, handoff, history, hook, ids,
+    image, list, mailbox, message, mode, model, output, panel, parameters, payload, phrases, prompt,
+    provision, run, skill, suspension, tool, usage,
 };

@@ -33,12 +33,12 @@ pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
 pub use error::{AgentError, RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver, StoreOutage};
 pub use runtime::{
-    Answered, Approval, Breaking, Breaks, CheckpointEntry, ChildPlace, Deciders, Deliver, Delivered,
-    DeltaEntry, Denial, EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork, Forked, GIVE_BACK_FOR, HandOff,
-    HandedOff, Later, MessageEntry, Move, PendingEntry, PendingPage, QueuedMessage, Replay, Response,
-    Retention, RunHandle, RunReport, Runtime, RuntimeOptions, Shown, Snapshot, Standing, Started, Tree,
-    TreeCursor, TreeEntry, TreeMember, TreeShown, UnreadablePending, agent_label, glance_of, machine_of,
-    outcome_of,
+    Answered, Approval, BeginChild, Breaking, Breaks, CheckpointEntry, ChildEntry, ChildPlace, ChildStanding,
+    Deciders, Deliver, Delivered, DeltaEntry, Denial, EDIT_BYTES_MAX, EventEntry, Execute, Follow, Fork,
+    Forked, GIVE_BACK_FOR, HandOff, HandedOff, Later, MessageEntry, Move, PendingEntry, PendingPage,
+    QueuedMessage, Replay, Response, Retention, RunHandle, RunReport, Runtime, RuntimeOptions, Shown,
+    Snapshot, Standing, Started, Tree, TreeCursor, TreeEntry, TreeMember, TreeShown, UnreadablePending,
+    agent_label, glance_of, machine_of, outcome_of,
 };
 pub use source::{AgentSource, Agents, Changed};
 pub use worker::{Worker, WorkerOptions};

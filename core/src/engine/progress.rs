@@ -39,6 +39,9 @@ impl StepIterator {
         }
         self.read_news();
         self.cx.mind.settle_inbox();
+        if let Some(moves) = self.begin_from_outside() {
+            return moves;
+        }
         let kind = self.cx.mind.machine.state.kind();
         if matches!(kind, StateKind::Idle | StateKind::Done) {
             // A summary that somebody asked for at rest was stopped: what it used is still to be counted.
@@ -77,6 +80,25 @@ impl StepIterator {
         }
     }
 
+    /// Begins a background child that somebody outside asked for. None: there is none. The request stays in the inbox
+    /// until the child exists, so a run that dies leaves it to the next.
+    fn begin_from_outside(&mut self) -> Option<bool> {
+        if self.cx.out.begun.is_some() {
+            return Some(false);
+        }
+        let request = self.cx.children().asked_outside()?;
+        // A commit that has seen the request is refused if another run has the session.
+        if self.cx.out.noted.insert(request.seq()) {
+            self.cx.mind.draft.decided = true;
+        }
+        if self.writes.writing.is_some() || self.cx.mind.draft.is_due() {
+            self.commit_if_due();
+            return Some(false);
+        }
+        self.cx.children().begin_outside(request);
+        Some(true)
+    }
+
     // News
 
     fn read_news(&mut self) {
@@ -109,7 +131,8 @@ impl StepIterator {
             let durable = self.writes.writing.is_none() && !self.cx.mind.draft.is_due();
             return durable && self.cx.children().stop();
         }
-        if self.cx.children().start() {
+        let durable = self.writes.writing.is_none() && !self.cx.mind.draft.is_due();
+        if self.cx.children().start(durable) {
             return true;
         }
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };

@@ -100,6 +100,7 @@ impl Batch {
             | CallState::CleaningUp => false,
             CallState::BlockedOnUser { .. }
             | CallState::BlockedOnClient { .. }
+            | CallState::AwaitingEnds { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::Done
@@ -121,7 +122,9 @@ impl Batch {
     /// Whether all that the parked calls wait for are children.
     pub(crate) fn waits_for_children_alone(&self) -> bool {
         let mut parked = self.calls.iter().filter(|call| call.state.is_parked());
-        parked.all(|call| matches!(call.state, CallState::BlockedOnChild { .. }))
+        parked.all(|call| {
+            matches!(call.state, CallState::BlockedOnChild { .. } | CallState::AwaitingEnds { .. })
+        })
     }
 
     /// The calls that may start now, in call order.

@@ -17,7 +17,7 @@ pub struct View<'a> {
     pub from: SteeringFrom,
     /// The turn.
     pub turn: &'a Turn,
-    /// The usage of the session so far.
+    /// The usage of the session so far, and what is set aside for its background children.
     pub usage: &'a Usage,
     /// The agent.
     pub agent: &'a AgentSpec,

@@ -47,7 +47,7 @@ fn owed_to(call: &super::call::Call) -> Option<Owed> {
     let kind = match &call.state {
         CallState::BlockedOnUser { .. } => OwedKind::Approval,
         CallState::BlockedOnClient { .. } => OwedKind::ClientTool,
-        CallState::BlockedOnChild { .. } => OwedKind::Child,
+        CallState::BlockedOnChild { .. } | CallState::AwaitingEnds { .. } => OwedKind::Child,
         CallState::Waiting { .. } => OwedKind::Timer,
         CallState::Queued
         | CallState::Gating

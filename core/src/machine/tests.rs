@@ -9,13 +9,16 @@ use std::fmt::Write as _;
 use super::*;
 use crate::store::InterruptKind;
 use crate::words::agent::OnDenial;
-use crate::words::children::{Allowance, ReplyTo};
+use crate::words::background::{Background, Terms};
+use crate::words::children::{Allowance, ReplyBy, ReplyTo};
 use crate::words::error::ErrorInfo;
 use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{CallId, Incarnation, MessageSeq, PendingId, SessionKey, StepNumber};
 use crate::words::model::StopReason;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
+mod background;
+use background::{awaiting, background, beginning, needs_children};
 mod losing;
 mod moves;
 mod steering;
@@ -70,6 +73,8 @@ fn call_states() -> Vec<CallState> {
         CallState::BlockedOnClient { pending: pending(), deadline: None },
         children(false),
         children(true),
+        beginning(),
+        awaiting(),
         waiting(),
         to_be_tried_again(),
         CallState::Approved,
@@ -109,10 +114,9 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
             "needs_client",
             CallInput::NeedsClient { pending: pending(), deadline: None, profile: profile.clone() },
         ),
-        (
-            "needs_children",
-            CallInput::NeedsChildren { pending: pending(), deadline: None, profile, count: 2, needed: 1 },
-        ),
+        ("needs_children", needs_children(None)),
+        ("begins_children", needs_children(Some(Terms::default()))),
+        ("needs_ends", CallInput::NeedsEnds { deadline: None, profile }),
         ("started", CallInput::Started),
         (
             "approved",
@@ -170,7 +174,14 @@ fn batch(states: &[CallState]) -> Batch {
 }
 
 fn children(started: bool) -> CallState {
-    CallState::BlockedOnChild { pending: pending(), deadline: None, count: 2, needed: 2, started }
+    CallState::BlockedOnChild {
+        pending: pending(),
+        deadline: None,
+        count: 2,
+        needed: 2,
+        started,
+        background: None,
+    }
 }
 
 fn reply_to() -> ReplyTo {
@@ -180,6 +191,7 @@ fn reply_to() -> ReplyTo {
         pending: pending(),
         index: 0,
         fail_fast: false,
+        by: ReplyBy::Answer,
         allowance: Allowance::default(),
     }
 }
@@ -217,6 +229,8 @@ fn states() -> Vec<AgentState> {
         AgentState::Executing { batch: batch(&[children(false)]) },
         AgentState::Executing { batch: batch(&[children(false), waiting()]) },
         AgentState::Executing { batch: batch(&[children(false), children(true)]) },
+        AgentState::Executing { batch: batch(&[beginning()]) },
+        AgentState::Dispatching { batch: batch(&[awaiting()]) },
         AgentState::Dispatching { batch: batch(&[children(true)]) },
         AgentState::Dispatching { batch: batch(&[children(true), children(true)]) },
         AgentState::Confirming { batch: batch(&[children(true), waiting()]) },
@@ -366,6 +380,9 @@ fn inputs() -> Vec<Input> {
         Input::ModelStopped { usage: Usage { model_calls: 1, ..Usage::default() } },
         Input::Owed { reply: Box::new(reply_to()) },
         Input::Told,
+        Input::ChildBegan { child: Box::new(background()) },
+        Input::ChildResumed { pending: pending(), index: 1 },
+        Input::ChildEnded { pending: pending(), index: 1, usage: Usage::default() },
         Input::TornDown,
         Input::Forked,
         Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: false, another: false },
@@ -378,7 +395,9 @@ fn inputs() -> Vec<Input> {
 }
 
 fn at(state: AgentState) -> Machine {
-    let mut machine = Machine { state, step: StepNumber(1), ..Machine::default() };
+    let ended = Background { ended: true, ..background() };
+    let known = if matches!(state, AgentState::Executing { .. }) { vec![ended] } else { Vec::new() };
+    let mut machine = Machine { state, step: StepNumber(1), background: known, ..Machine::default() };
     machine.turn.open = !matches!(machine.state, AgentState::Idle | AgentState::Done { .. });
     if let AgentState::Compacting { why: CompactionCause::Handoff, .. } = machine.state {
         machine.handoff = Some(Handoff { after: MessageSeq(1), draft: true });

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Ending;
 use super::batch::Batch;
 use super::briefing::Briefings;
 use super::call::Call;
@@ -9,11 +10,13 @@ use super::handoff::Handoff;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
 use super::view::View;
+use crate::store::SessionStatus;
 use crate::time::Timestamp;
+use crate::words::background::{BACKGROUND_MAX, Background};
 use crate::words::children::{Allowance, Children, ReplyTo};
 use crate::words::custom::CustomState;
 use crate::words::history::Withheld;
-use crate::words::ids::{MessageSeq, StateFormat, StepNumber, TurnNumber};
+use crate::words::ids::{MessageSeq, PendingId, StateFormat, StepNumber, TurnNumber};
 use crate::words::mode::Mode;
 use crate::words::payload::is_default;
 use crate::words::tool::RunsOn;
@@ -57,6 +60,9 @@ pub struct Machine {
     /// The handoff that is being prepared, until its extract exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handoff: Option<Handoff>,
+    /// The background children, in the order in which they began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<Background>,
 }
 
 /// A turn.
@@ -139,12 +145,59 @@ impl Machine {
         let waits = |call: &Call| call.runs_on == RunsOn::Child;
         let has_children = self.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
         let tells = matches!(&self.state, AgentState::TearingDown { left, .. } if !left.is_told());
-        if has_children || tells || !self.turn.replies.is_empty() { STATE_FORMAT } else { STATE_FORMAT_ALONE }
+        let in_background = !self.background.is_empty();
+        if has_children || tells || in_background || !self.turn.replies.is_empty() {
+            STATE_FORMAT
+        } else {
+            STATE_FORMAT_ALONE
+        }
     }
 
     /// The children whose outcomes the calls of the session wait for.
     pub fn children(&self) -> Vec<Children> {
         self.state.batch().map(Batch::children).unwrap_or_default()
+    }
+
+    /// The background children that have not ended, as far as the session was told.
+    pub fn running_children(&self) -> impl Iterator<Item = &Background> {
+        self.background.iter().filter(|child| !child.ended)
+    }
+
+    /// The usage of the session, and what is set aside for its background children.
+    pub(crate) fn used_and_set_aside(&self) -> Usage {
+        let mut all = self.usage;
+        self.background.iter().for_each(|child| all.add(child.set_aside()));
+        all
+    }
+
+    /// Remembers new background children. Of those that have ended, the oldest are forgotten if there are too many.
+    pub(super) fn remember_children(&mut self, begun: Vec<Background>) {
+        self.background.extend(begun);
+        while self.background.len() > BACKGROUND_MAX
+            && let Some(oldest) = self.background.iter().position(|child| child.ended)
+        {
+            self.background.remove(oldest);
+        }
+    }
+
+    /// The background child of these names.
+    pub(super) fn child_mut(&mut self, pending: &PendingId, index: u32) -> Option<&mut Background> {
+        self.background.iter_mut().find(|child| child.pending == *pending && child.index == index)
+    }
+
+    /// The background children that must not outlive the turn that ends: all but the detached ones, if the session ends
+    /// for ever, or if it is itself a child, so that nobody would hear of them.
+    pub(super) fn left_behind(&self, ending: &Ending) -> Vec<Children> {
+        let mut left: Vec<Children> = Vec::new();
+        if ending.status() == SessionStatus::Aborted || !self.turn.replies.is_empty() {
+            for child in self.running_children().filter(|child| !child.terms.detached) {
+                match left.iter_mut().find(|children| children.pending == child.pending) {
+                    Some(children) => children.count = children.count.max(child.index + 1),
+                    None => left.push(Children { pending: child.pending.clone(), count: child.index + 1 }),
+                }
+            }
+        }
+        left
     }
 
     /// Changes how the agent works from here on, as the message at `said` says. 0: no message says it, so it

@@ -24,7 +24,7 @@ pub mod retries;
 pub use breaker::BreakerRules;
 #[cfg(test)]
 pub(crate) use breaker::OPEN_MS_MIN;
-pub use children::{CHILDREN_MAX, ChildRules, FAN_OUT_MAX};
+pub use children::{CHILDREN_MAX, ChildRules, ChildTool, FAN_OUT_MAX};
 pub use compaction::Compaction;
 pub use ending::{AtMax, OnDenial, StopCondition, StopSignals};
 pub use hooks::{HookPoint, OnFailure};
@@ -165,6 +165,12 @@ impl AgentSpec {
     /// The rules for the sub-agent with this name.
     pub fn sub_agent(&self, tool: &str) -> Option<&ChildRules> {
         self.sub_agents.iter().find(|(name, _)| name.as_str() == tool).map(|(_, rules)| rules)
+    }
+
+    /// The tool for background children with this name, if the agent may have any.
+    pub fn child_tool(&self, tool: &str) -> Option<ChildTool> {
+        let may = self.sub_agents.values().any(|rules| rules.background);
+        ChildTool::named(tool).filter(|_| may)
     }
 
     /// Whether only people may use the tool with this name.

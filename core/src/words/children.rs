@@ -10,11 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::store::SessionStatus;
 use crate::words::agent::ChildRules;
 use crate::words::ending::{DoneReason, Ending};
-use crate::words::ids::{
-    CallId, Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, ToolName,
-};
+use crate::words::ids::{Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, ToolName};
 use crate::words::payload::{Digest, is_default};
-pub use crate::words::reply::{Allowance, ReplyTo};
+pub use crate::words::reply::{Allowance, ReplyBy, ReplyTo, Terms};
 use crate::words::usage::Usage;
 
 /// The most characters of outcomes that the parent's model is shown for one call.
@@ -32,6 +30,15 @@ pub struct Tasks {
     /// Whether the first failure ends the call; the other children are then stopped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fail_fast: bool,
+    /// Whether the call waits for none of them: they are [background children](crate::words::background).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+    /// In the background, whether their ends wake nobody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quiet: bool,
+    /// In the background, whether they go on if their parent is aborted or deleted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub detached: bool,
 }
 
 impl Tasks {
@@ -47,6 +54,17 @@ impl Tasks {
         }
         if let Some(at) = tasks.tasks.iter().position(|task| task.trim().is_empty()) {
             return Err(format!("tasks[{at}] is empty"));
+        }
+        if tasks.background && !rules.background {
+            return Err("background: this sub-agent's tasks are waited for".to_owned());
+        }
+        if tasks.background && (tasks.first.is_some() || tasks.fail_fast) {
+            return Err(
+                "first and fail_fast are for tasks that are waited for, not for background".to_owned()
+            );
+        }
+        if !tasks.background && (tasks.quiet || tasks.detached) {
+            return Err("quiet and detached are for background tasks".to_owned());
         }
         match tasks.first {
             Some(first) if first == 0 || first > count => {
@@ -85,6 +103,8 @@ pub struct Unanswered {
     pub indexes: Vec<u32>,
     /// Whether a failure settles the call.
     pub fail_fast: bool,
+    /// How the parent is told that one is gone.
+    pub by: ReplyBy,
 }
 
 /// The outcome of a child's turn: the content of its answer to the parent.
@@ -163,8 +183,6 @@ impl ChildNames {
 /// The children to begin for one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildPlan {
-    /// The call.
-    pub call: CallId,
     /// The sub-agent, by the name under which the parent's model calls it.
     pub tool: ToolName,
     /// The pending call that the children answer.
@@ -173,8 +191,20 @@ pub struct ChildPlan {
     pub tasks: Vec<String>,
     /// Whether a failure settles the call.
     pub fail_fast: bool,
+    /// The terms, if they are background children.
+    pub background: Option<Terms>,
     /// The share of the parent's limits that each child may use.
     pub allowance: Allowance,
+}
+
+impl ChildPlan {
+    /// The way in which the parent is told of an outcome.
+    pub fn told_by(&self) -> ReplyBy {
+        self.background.map_or(ReplyBy::Answer, |terms| ReplyBy::Message {
+            agent: self.tool.clone(),
+            quiet: terms.quiet,
+        })
+    }
 }
 
 /// Returns whether one call did what it was asked for, and the text about its outcomes for the parent's
@@ -198,7 +228,8 @@ pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str
     (ok, (0..count).map(told).collect::<Vec<_>>().join("\n"))
 }
 
-fn in_part(text: &str, chars_max: usize) -> String {
+/// The text, or its beginning with a word about the rest.
+pub fn in_part(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((at, _)) => {
             let left = text[at..].chars().count();
@@ -218,7 +249,7 @@ mod tests {
 
     #[test]
     fn tasks_that_cannot_be_begun_are_refused_by_name() {
-        let rules = ChildRules { fan_out_max: 2 };
+        let rules = ChildRules { fan_out_max: 2, background: false };
         let read = |text: &str| Tasks::read(text, &rules);
         let two = read(r#"{"tasks":["a","b"],"first":1}"#).unwrap();
         assert_eq!((two.count(), two.needed()), (2, 1));

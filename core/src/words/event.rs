@@ -143,6 +143,18 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "is_default")]
         children: u32,
     },
+    /// Background children began: nobody waits for them.
+    Began {
+        /// The sub-agent, by the name under which the model calls it.
+        agent: String,
+        /// The id from which the ids of the children follow ([`ChildNames`](crate::children::ChildNames)).
+        pending: PendingId,
+        /// The number of children.
+        children: u32,
+        /// The call that began them; none: somebody outside did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+    },
     /// A call has waited for long, and more people may now decide on it.
     Escalated {
         /// The call.

@@ -7,6 +7,7 @@
 mod setters;
 
 pub mod agent;
+pub mod background;
 pub mod children;
 pub mod custom;
 pub mod delta;

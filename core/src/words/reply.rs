@@ -1,11 +1,12 @@
-//! The address to which the outcome of a child's turn is sent, and the share of the limits that the turn may
-//! use.
+//! The address to which the outcome of a child's turn is sent, the share of the limits that the turn may use, and
+//! the end of a child in the background as its parent is told of it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
-use crate::words::ids::{Incarnation, PendingId, SessionKey};
+use crate::words::ids::{Incarnation, PendingId, SessionKey, ToolName, TurnNumber};
 use crate::words::payload::is_default;
+use crate::words::usage::Usage;
 
 /// The share of the parent's limits that a child's turn may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,23 @@ impl Allowance {
     }
 }
 
+/// The way in which a parent is told of the outcome of a child's turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyBy {
+    /// As an answer to the pending call that waits for it.
+    #[default]
+    Answer,
+    /// As a message, because the child runs in the background.
+    Message {
+        /// The sub-agent, by the name under which the parent's model calls it.
+        agent: ToolName,
+        /// Whether the message wakes nobody.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        quiet: bool,
+    },
+}
+
 /// The address to which the outcome of a child's turn is sent. It comes with the message that begins the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyTo {
@@ -47,14 +65,52 @@ pub struct ReplyTo {
     pub session: SessionKey,
     /// The life of the parent.
     pub incarnation: Incarnation,
-    /// The pending call of the parent.
+    /// The pending call of the parent. Of a background child, only its names follow from this.
     pub pending: PendingId,
     /// The place of the child among the children of the call, from 0.
     pub index: u32,
     /// Whether a failure settles the call, whatever the other children are still to say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fail_fast: bool,
+    /// The way in which the outcome is told.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub by: ReplyBy,
     /// The share of the parent's limits that the turn may use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub allowance: Allowance,
+}
+
+/// The terms on which a background child was begun.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// Whether the end of its turn wakes nobody: its parent reads of it in its next turn.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quiet: bool,
+    /// Whether it goes on if its parent is aborted or deleted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub detached: bool,
+    /// The tokens and the money of its parent that are set aside for it while it runs.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub share: Allowance,
+}
+
+/// The end of a turn of a background child, as its parent is told: it comes with the message that says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildEnd {
+    /// The id from which the names of the child follow.
+    pub pending: PendingId,
+    /// The place of the child among those that were begun together.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub index: u32,
+    /// The turn that ended. 0: the child could not be created.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub turn: TurnNumber,
+    /// Whether the child did what it was asked for.
+    pub ok: bool,
+    /// Whether the message wakes nobody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quiet: bool,
+    /// The usage of the turn, that of its own children included.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub usage: Usage,
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod builder;
+pub(crate) mod child_tools;
 mod client_tool;
 mod custom;
 mod models;

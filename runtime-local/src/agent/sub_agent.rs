@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use holdover_core::agent::{CHILDREN_MAX, ChildRules, Limits};
+use holdover_core::agent::{CHILDREN_MAX, ChildRules, ChildTool, Limits};
 use holdover_core::gate::{PolicyGate, RuleGate, StrictestGate};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::model::Model;
@@ -14,6 +14,7 @@ use holdover_core::tool::{
 };
 use serde_json::{Value, json};
 
+use super::child_tools::OfChildren;
 use super::{Agent, AgentBuilder};
 use crate::error::AgentError;
 
@@ -116,6 +117,16 @@ impl SubAgent {
         self
     }
 
+    /// Lets the model begin children that outlive the call (`background`). It gets the tools to list them, to write to
+    /// them, to wait for them and to stop them ([`ChildTool`]). The end of such a child comes as a message to the parent
+    /// and begins a turn, unless the model asks for it to be `quiet`. At most
+    /// [`BACKGROUND_MAX`](holdover_core::background::BACKGROUND_MAX) run at once. They end if the parent is aborted or
+    /// deleted, unless they are `detached`, and with the turn of a parent that is itself a child.
+    pub fn background(mut self) -> Self {
+        self.rules.background = true;
+        self
+    }
+
     /// Sets how long a call waits for its children. The default is the time that the parent's limits allow
     /// for answers.
     pub fn timeout(mut self, timeout: Bound) -> Self {
@@ -138,11 +149,10 @@ impl SubAgent {
         let named = ToolName::new(&self.name);
         let name =
             named.map_err(|source| AgentError::Name { agent: format!("{parent}>{}", self.name), source })?;
-        let most = self.rules.fan_out_max;
         let spec = ToolSpec {
             name,
             description: self.description,
-            parameters: parameters(most),
+            parameters: parameters(&self.rules),
             effect: EffectClass::Idempotent,
             dangerous: false,
             runs_on: RunsOn::Child,
@@ -169,6 +179,13 @@ impl AgentBuilder {
             self.spec.sub_agents.insert(spec.name.clone(), rules);
             built.insert(spec.name.clone(), Arc::new(child));
             self.tools.push(Arc::new(SubAgentTool(spec)));
+        }
+        if self.spec.sub_agents.values().any(|rules| rules.background) {
+            for tool in ChildTool::ALL {
+                let tool = OfChildren::new(tool)
+                    .map_err(|source| AgentError::Name { agent: self.spec.name.clone(), source })?;
+                self.tools.push(Arc::new(tool));
+            }
         }
         Ok(built)
     }
@@ -226,8 +243,9 @@ struct Parts {
     rules: ChildRules,
 }
 
-fn parameters(most: u32) -> Value {
-    json!({
+fn parameters(rules: &ChildRules) -> Value {
+    let most = rules.fan_out_max;
+    let mut parameters = json!({
         "type": "object",
         "properties": {
             "tasks": {
@@ -250,7 +268,22 @@ fn parameters(most: u32) -> Value {
         },
         "required": ["tasks"],
         "additionalProperties": false
-    })
+    });
+    if rules.background {
+        parameters["properties"]["background"] = json!({
+            "type": "boolean",
+            "description": "Whether to go on without waiting for the children. You get their ids, and are told when they end."
+        });
+        parameters["properties"]["quiet"] = json!({
+            "type": "boolean",
+            "description": "In the background: whether their ends wait until you work anyway, instead of waking you."
+        });
+        parameters["properties"]["detached"] = json!({
+            "type": "boolean",
+            "description": "In the background: whether they go on even if you are stopped for ever."
+        });
+    }
+    parameters
 }
 
 /// The tool with which a model gives tasks to a sub-agent. The engine begins the children; it never calls the

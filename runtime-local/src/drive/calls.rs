@@ -138,7 +138,8 @@ impl Driver {
     ) -> Result<Sending, String> {
         let sent = Instant::now();
         let equipped = self.agent.as_ref().and_then(|agent| agent.tool(&call.tool));
-        let tool = equipped.ok_or_else(|| format!("there is no tool {}", call.tool))?.tool.clone();
+        let equipped = &equipped.ok_or_else(|| format!("there is no tool {}", call.tool))?.tool;
+        let tool = self.child_tool(call.tool.as_str(), equipped).unwrap_or_else(|| Arc::clone(equipped));
         let request = self.request(call)?;
         let (lease, closed) = (self.lease.clone(), self.calls.closed.clone());
         Ok(Sending { tool, call: request, lease, closed, sent, stop })

@@ -54,6 +54,7 @@ impl RuntimeError {
             | Self::Held { .. }
             | Self::Busy { .. }
             | Self::NotEditable { .. }
+            | Self::NoChild { .. }
             | Self::KeyConflict { .. }
             | Self::NotFirst { .. }
             | Self::OtherAgent { .. }

@@ -71,6 +71,16 @@ pub enum RuntimeError {
         /// The call.
         call: CallId,
     },
+    /// The session cannot have this background child.
+    #[error("session {key}: sub-agent {agent}: {why}")]
+    NoChild {
+        /// The session.
+        key: SessionKey,
+        /// The sub-agent.
+        agent: ToolName,
+        /// The reason.
+        why: String,
+    },
     /// The message cannot be edited.
     #[error("session {key}: message {message}: {why}")]
     NotEditable {

@@ -1,5 +1,6 @@
 //! Deliveries from outside: messages, signals, decisions, and answers of clients.
 
+use holdover_core::background::ChildSignal;
 use holdover_core::ids::{CallId, Incarnation, ItemKey, MessageSeq, PendingId, SessionKey};
 use holdover_core::image::Images;
 use holdover_core::mailbox::QueueChange;
@@ -42,6 +43,7 @@ pub(super) enum What {
     Signal(SignalBody),
     QueueChange(QueueChange),
     StopCall(CallId),
+    BeginChild(ChildSignal),
     Decision { pending: PendingId, decision: Decision },
     ClientAnswer { pending: PendingId, answer: ClientAnswer },
 }
@@ -160,6 +162,9 @@ impl Deliver {
                 let signal = CallSignal::StopCall { call };
                 (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
             }
+            What::BeginChild(signal) => {
+                (keys::of_signal(once)?, ItemKind::Signal { wake: Wake::Now }, Payload::json(&signal))
+            }
             What::Decision { pending, decision } => {
                 // A single refusal settles the call, however many approvals are needed. An edit does, too,
                 // because earlier approvals no longer count.
@@ -203,6 +208,7 @@ impl Runtime {
             What::Signal(_)
             | What::QueueChange(_)
             | What::StopCall(_)
+            | What::BeginChild(_)
             | What::Decision { .. }
             | What::ClientAnswer { .. } => (false, None),
         };
@@ -250,9 +256,11 @@ impl Runtime {
 
     async fn refuse_too_long(&self, key: &SessionKey, what: &What) -> Result<(), RuntimeError> {
         let (pending, part, bytes, bytes_max) = match what {
-            What::Message { .. } | What::Signal(_) | What::QueueChange(_) | What::StopCall(_) => {
-                return Ok(());
-            }
+            What::Message { .. }
+            | What::Signal(_)
+            | What::QueueChange(_)
+            | What::StopCall(_)
+            | What::BeginChild(_) => return Ok(()),
             What::Decision { pending, decision } => {
                 let bytes = decision.arguments.as_ref().map_or(0, String::len);
                 (pending, "arguments", bytes, EDIT_BYTES_MAX)

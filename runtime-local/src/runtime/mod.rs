@@ -3,6 +3,7 @@
 
 mod answered;
 mod answering;
+mod children;
 mod custom;
 mod deciders;
 mod deliver;
@@ -46,6 +47,7 @@ use holdover_core::tool::{EffectClass, RunsOn};
 
 pub use answered::Answered;
 pub use answering::{Approval, Denial};
+pub use children::{BeginChild, ChildEntry, ChildStanding};
 pub use deciders::{Deciders, Later};
 pub use deliver::{Deliver, Delivered, EDIT_BYTES_MAX};
 pub use events::{DeltaEntry, EventEntry, Follow, Shown};

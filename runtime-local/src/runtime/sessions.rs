@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use holdover_core::background::ChildSignal;
 use holdover_core::ids::{InboxSeq, SessionKey};
 use holdover_core::machine::AgentState;
 use holdover_core::mailbox;
@@ -33,7 +34,7 @@ impl Runtime {
     /// Deletes a session with everything that belongs to it, for ever. If a session is created under its key
     /// later, no earlier delivery reaches it.
     ///
-    /// A session that waits for children, or that answers a call of another session, is
+    /// A session that has children, or that answers a call of another session, is
     /// [aborted](Self::abort) first: its children are stopped, and its parent gets an answer. A session that
     /// cannot be read is deleted without this. With [`Force`](holdover_core::store::DeleteMode::Force), a
     /// session is also deleted if its run does not end within 10 seconds. In both cases its children go on
@@ -82,7 +83,7 @@ impl Runtime {
         }
         if let Ok(Some(machine)) = machine_of(session) {
             let tells = matches!(&machine.state, AgentState::TearingDown { left, .. } if !left.is_told());
-            let waits = !machine.children().is_empty();
+            let waits = !machine.children().is_empty() || machine.running_children().next().is_some();
             if tells || waits || machine.turn.open && !machine.turn.replies.is_empty() {
                 return true;
             }
@@ -92,8 +93,10 @@ impl Runtime {
             let Ok(page) = self.host.store().read_inbox(&session.key, place, INBOX_PAGE).await else {
                 return false;
             };
-            let is_task = |item: &StoredItem| {
-                matches!(item.kind, ItemKind::Message { .. }) && mailbox::said(item).reply.is_some()
+            let is_task = |item: &StoredItem| match item.kind {
+                ItemKind::Message { .. } => mailbox::said(item).reply.is_some(),
+                ItemKind::Signal { .. } => item.payload.parse::<ChildSignal>().is_ok(),
+                ItemKind::Answer { .. } | ItemKind::Other { .. } => false,
             };
             if page.items.iter().any(is_task) {
                 return true;

@@ -12,6 +12,7 @@ mod tools;
 
 mod answers;
 mod approvals;
+mod background;
 mod breaking;
 mod briefing;
 mod children;

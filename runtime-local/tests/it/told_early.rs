@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::children::{Allowance, ReplyTo};
+use holdover_core::children::{Allowance, ReplyBy, ReplyTo};
 use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, OperationId, PendingId, SessionId, SessionKey,
@@ -49,6 +49,7 @@ fn task(parent: SessionKey) -> InboxItem {
         pending: PendingId::of(life, &CallId::new("c1-0").unwrap(), 1).unwrap(),
         index: 0,
         fail_fast: false,
+        by: ReplyBy::Answer,
         allowance: Allowance::default(),
     };
     let said = Said { reply: Some(Box::new(reply)), ..Said::new("do it") };

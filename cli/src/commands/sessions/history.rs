@@ -1,7 +1,9 @@
 //! `sessions history`.
 
 use holdover_core::agent::OnDenial;
+use holdover_core::children::ChildNames;
 use holdover_core::history::Shorter;
+use holdover_core::ids::PendingId;
 use holdover_core::machine::{CallInput, Input, StopCause, Withheld};
 use serde_json::json;
 
@@ -115,8 +117,18 @@ fn references(input: &Input) -> String {
         }
         Input::Rewound { to, at, .. } => format!("to message {to}, as message {at} says"),
         Input::Owed { reply } => format!("owes {} its outcome", reply.session),
+        Input::ChildBegan { child } => {
+            format!("{} {} began in the background", child.agent, id_of(&child.pending, child.index))
+        }
+        Input::ChildResumed { pending, index } => format!("{} has work again", id_of(pending, *index)),
+        Input::ChildEnded { pending, index, usage: _ } => format!("{} has ended", id_of(pending, *index)),
         Input::Failed { error } => error.to_string(),
     }
+}
+
+/// The id of a child.
+fn id_of(pending: &PendingId, index: u32) -> String {
+    ChildNames::of(pending, index).map_or_else(|_| pending.to_string(), |names| names.id.to_string())
 }
 
 fn call_input(input: &CallInput) -> String {
@@ -132,6 +144,10 @@ fn call_input(input: &CallInput) -> String {
         CallInput::Output { fits: false } => "gives a value that does not fit",
         CallInput::NeedsUser { pending, .. } => return format!("needs a person: {pending}"),
         CallInput::NeedsClient { pending, .. } => return format!("needs its client: {pending}"),
+        CallInput::NeedsChildren { pending, count, background: Some(_), .. } => {
+            return format!("begins {} in the background: {pending}", counted(*count, "other session"));
+        }
+        CallInput::NeedsEnds { .. } => "waits for sessions in the background",
         CallInput::NeedsChildren { pending, count, .. } => {
             return format!("needs {}: {pending}", counted(*count, "other session"));
         }

@@ -112,6 +112,7 @@ impl CallsHandler<'_> {
                 CallInput::Expired { done: false, approved: None }
             }
             CallState::BlockedOnChild { .. }
+            | CallState::AwaitingEnds { .. }
             | CallState::Queued
             | CallState::Gating
             | CallState::Approved

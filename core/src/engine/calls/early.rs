@@ -183,6 +183,7 @@ impl CallsHandler<'_> {
             | CallState::BlockedOnUser { .. }
             | CallState::BlockedOnClient { .. }
             | CallState::BlockedOnChild { .. }
+            | CallState::AwaitingEnds { .. }
             | CallState::Waiting { .. }
             | CallState::Done
             | CallState::Error

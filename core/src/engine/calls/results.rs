@@ -60,6 +60,7 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
         | CallState::BlockedOnUser { .. }
         | CallState::BlockedOnClient { .. }
         | CallState::BlockedOnChild { .. }
+        | CallState::AwaitingEnds { .. }
         | CallState::Waiting { .. }
         | CallState::Approved
         | CallState::Preparing

@@ -28,6 +28,7 @@ impl CallsHandler<'_> {
             | CallState::BlockedOnUser { .. }
             | CallState::BlockedOnClient { .. }
             | CallState::BlockedOnChild { .. }
+            | CallState::AwaitingEnds { .. }
             | CallState::Approved
             | CallState::Preparing
             | CallState::CleaningUp
@@ -78,6 +79,7 @@ impl Mind {
                 | CallState::Gating
                 | CallState::BlockedOnUser { .. }
                 | CallState::BlockedOnClient { .. }
+                | CallState::AwaitingEnds { .. }
                 | CallState::Waiting { .. }
                 | CallState::Approved => cancelled,
                 // Its children are stopped first.

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::children::ChildrenHandler;
+use crate::engine::children::background::begins_child;
 use crate::machine::{Call, CallState};
 use crate::store::StoredItem;
 use crate::time::Timestamp;
-use crate::words::children::{ChildOutcome, Tasks, Unanswered};
+use crate::words::children::{ChildOutcome, ReplyBy, Tasks, Unanswered};
 use crate::words::ids::Fence;
 
 /// The time between two looks.
@@ -39,7 +40,8 @@ impl ChildrenHandler<'_> {
             return false;
         }
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
-        let children: Vec<Unanswered> = batch.calls.iter().filter_map(|call| self.unanswered(call)).collect();
+        let waits = batch.calls.iter().filter_map(|call| self.unanswered(call));
+        let children: Vec<Unanswered> = waits.chain(self.unended()).collect();
         if children.is_empty() {
             return false;
         }
@@ -47,6 +49,19 @@ impl ChildrenHandler<'_> {
         self.cx.out.looking = Some(id);
         self.cx.output.push(Action::FindChildren { id, children });
         true
+    }
+
+    /// The background children for whose ends a call waits, as far as they have not come.
+    fn unended(&self) -> impl Iterator<Item = Unanswered> {
+        let machine = &self.cx.mind.machine;
+        let waits = |call: &Call| matches!(call.state, CallState::AwaitingEnds { .. });
+        let any = machine.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
+        machine.running_children().filter(move |_| any).map(|child| Unanswered {
+            pending: child.pending.clone(),
+            indexes: vec![child.index],
+            fail_fast: false,
+            by: ReplyBy::Message { agent: child.agent.clone(), quiet: child.terms.quiet },
+        })
     }
 
     fn unanswered(&self, call: &Call) -> Option<Unanswered> {
@@ -63,6 +78,7 @@ impl ChildrenHandler<'_> {
             pending: pending.clone(),
             indexes: (0..*count).filter(|index| !answered.contains(index)).collect(),
             fail_fast: tasks.is_some_and(|tasks| tasks.fail_fast),
+            by: ReplyBy::Answer,
         })
     }
 
@@ -80,7 +96,13 @@ impl ChildrenHandler<'_> {
 
     /// The instant at which a session that waits wants a worker: `own`, or earlier to look for its children.
     pub(crate) fn alarm(&self, own: Option<Timestamp>) -> Option<Timestamp> {
-        if self.cx.mind.machine.children().is_empty() {
+        if self.cx.mind.inbox.items.iter().any(begins_child) {
+            return Some(self.cx.run.now);
+        }
+        let waits = |call: &Call| {
+            matches!(call.state, CallState::BlockedOnChild { .. } | CallState::AwaitingEnds { .. })
+        };
+        if !self.cx.mind.machine.state.batch().is_some_and(|batch| batch.calls.iter().any(waits)) {
             return own;
         }
         let look = next_look(&self.cx.run.fence, self.cx.run.now);

@@ -22,6 +22,8 @@ use crate::words::message::ResultStatus;
 use crate::words::tool::ResourceProfile;
 use crate::words::usage::Usage;
 
+pub(crate) mod background;
+pub(crate) mod ends;
 pub(crate) mod looking;
 pub(crate) mod telling;
 
@@ -56,10 +58,13 @@ impl ChildrenHandler<'_> {
                 return self.cx.gate().refuse(call, ResultStatus::Error, &told);
             }
         };
-        let allowance = self.allowance(tasks.count());
-        if allowance.steps == Some(0) || is_spent(&self.cx.mind.machine.usage, &agent.limits) {
+        let allowance = self.allowance(tasks.count(), tasks.background);
+        if allowance.steps == Some(0) || is_spent(&self.cx.mind.machine.used_and_set_aside(), &agent.limits) {
             let told = "not begun: this session has no steps or no budget left to share";
             return self.cx.gate().refuse(call, ResultStatus::Error, told);
+        }
+        if tasks.background {
+            return self.ask_in_background(call, &tasks, allowance, profile);
         }
         let pending = self.cx.gate().next_pending(call)?;
         let own = agent.tool(&call.tool).and_then(|spec| spec.timeout_ms);
@@ -68,12 +73,12 @@ impl ChildrenHandler<'_> {
         let asking =
             Asking { pending: pending.clone(), deadline, why: None, panel: None, needed, children: count };
         self.cx.gate().open_pending(call, asking);
-        Some(CallInput::NeedsChildren { pending, deadline, profile, count, needed })
+        Some(CallInput::NeedsChildren { pending, deadline, profile, count, needed, background: None })
     }
 
     /// The share of what is left to this session that each of `count` children of a call may use. Calls of the
-    /// same step share it too.
-    fn allowance(&self, count: u32) -> Allowance {
+    /// same step share it too, and beside children in the background the session itself.
+    pub(super) fn allowance(&self, count: u32, in_background: bool) -> Allowance {
         let machine = &self.cx.mind.machine;
         let Some(agent) = self.cx.run.agent.as_deref() else { return Allowance::default() };
         let own = machine.turn.allowance();
@@ -83,7 +88,9 @@ impl ChildrenHandler<'_> {
             batch.calls.iter().filter(|call| agent.sub_agent(&call.tool).is_some()).count().max(1)
         });
         let shares = u64::from(count.max(1)).saturating_mul(u64::try_from(calls).unwrap_or(u64::MAX));
-        let used = machine.used_in_turn().unwrap_or(machine.usage);
+        let shares = shares.saturating_add(u64::from(in_background));
+        let all = machine.used_and_set_aside();
+        let used = machine.turn.used_before.map_or(all, |before| all.since(&before));
         let left = |limit: Option<u64>, used: u64| limit.map(|limit| limit.saturating_sub(used));
         let share = |one: Option<u64>, other: Option<u64>| {
             one.into_iter().chain(other).min().map(|left| left / shares)
@@ -91,20 +98,18 @@ impl ChildrenHandler<'_> {
         let limits = &agent.limits;
         Allowance {
             steps: Some(most.saturating_sub(machine.turn.steps)),
-            tokens: share(
-                left(limits.max_tokens, machine.usage.tokens.total()),
-                left(own.tokens, used.tokens.total()),
-            ),
+            tokens: share(left(limits.max_tokens, all.tokens.total()), left(own.tokens, used.tokens.total())),
             cost_microusd: share(
-                left(limits.max_cost_microusd, machine.usage.cost_microusd),
+                left(limits.max_cost_microusd, all.cost_microusd),
                 left(own.cost_microusd, used.cost_microusd),
             ),
             until: None,
         }
     }
 
-    /// Begins the children of calls whose pending call is durable. False: there are none.
-    pub(crate) fn start(&mut self) -> bool {
+    /// Begins the children of calls that are durable: the pending call, or all that was decided. False: there are
+    /// none.
+    pub(crate) fn start(&mut self, all_durable: bool) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
         };
@@ -112,8 +117,12 @@ impl ChildrenHandler<'_> {
             return false;
         }
         let waits = |call: &&Call| {
-            let CallState::BlockedOnChild { pending, started: false, .. } = &call.state else { return false };
-            self.cx.mind.open.contains(pending) && !self.cx.out.children.contains_key(&call.id)
+            let CallState::BlockedOnChild { pending, started: false, background, .. } = &call.state else {
+                return false;
+            };
+            let durable =
+                if background.is_some() { all_durable } else { self.cx.mind.open.contains(pending) };
+            durable && !self.cx.out.children.contains_key(&call.id)
         };
         let Some(call) = batch.calls.iter().find(waits).cloned() else { return false };
         match self.plan(&call) {
@@ -136,15 +145,20 @@ impl ChildrenHandler<'_> {
     }
 
     fn plan(&self, call: &Call) -> Option<ChildPlan> {
-        let CallState::BlockedOnChild { pending, deadline, .. } = &call.state else { return None };
+        let CallState::BlockedOnChild { pending, deadline, background, .. } = &call.state else {
+            return None;
+        };
         let rules = self.cx.run.agent.as_ref()?.sub_agent(&call.tool)?;
         let tasks = Tasks::read(&self.cx.mind.arguments_of(&call.id), rules).ok()?;
-        let allowance = Allowance { until: *deadline, ..self.allowance(tasks.count()) };
+        let allowance = match background {
+            Some(terms) => Allowance { steps: self.allowance(1, true).steps, ..terms.share },
+            None => Allowance { until: *deadline, ..self.allowance(tasks.count(), false) },
+        };
         Some(ChildPlan {
-            call: call.id.clone(),
             tool: call.tool.parse::<ToolName>().ok()?,
             pending: pending.clone(),
             fail_fast: tasks.fail_fast,
+            background: *background,
             tasks: tasks.tasks,
             allowance,
         })
@@ -152,8 +166,12 @@ impl ChildrenHandler<'_> {
 
     /// Every child of a call exists now, or has answered that it does not.
     pub(crate) fn on_started(&mut self, id: ActionId) {
+        if self.began_outside(id) {
+            return;
+        }
         let Some(call) = self.came(id) else { return };
         if self.cx.mind.call(&call).is_some_and(|call| call.state.children().is_some()) {
+            self.tell_of_background(&call);
             self.cx.feed(Input::Call { call, input: CallInput::Started });
             self.cx.mind.draft.decided = true;
         }
@@ -192,6 +210,9 @@ impl ChildrenHandler<'_> {
     /// Ends a call that has the outcomes that it needs, whose time is up, or that somebody stopped. Children that
     /// have not answered are stopped first. False: there is nothing to do.
     pub(crate) fn take_outcomes(&mut self) -> bool {
+        if self.take_ends() {
+            return true;
+        }
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
         };

@@ -9,12 +9,16 @@ use crate::words::history::Input;
 use crate::words::mailbox;
 
 impl ChildrenHandler<'_> {
-    /// Takes the messages that an aborted session never reads and that ask for an outcome: they are answered too.
+    /// Takes the messages that an aborted session never reads and that ask for an outcome, which are answered too, and
+    /// the requests for children.
     /// False: there are none.
     pub(crate) fn take_unread(&mut self) -> bool {
         let AgentState::TearingDown { ending, .. } = &self.cx.mind.machine.state else { return false };
         if ending.status() != SessionStatus::Aborted {
             return false;
+        }
+        if self.take_unbegun() {
+            return true;
         }
         let waits = self.cx.mind.inbox.items.iter().enumerate().find_map(|(at, item)| {
             let reply = mailbox::said(item).reply.filter(|_| mailbox::is_message(item))?;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::action::ActionId;
 use crate::engine::calls::early::Early;
-use crate::words::ids::CallId;
+use crate::words::background::Background;
+use crate::words::ids::{CallId, InboxSeq};
 
 /// Actions that are out: sent, and not answered yet.
 #[derive(Debug, Default)]
@@ -19,6 +20,10 @@ pub(crate) struct Out {
     pub(crate) children: BTreeMap<CallId, ActionId>,
     /// Calls whose children are stopped, as far as they have not answered.
     pub(crate) childless: BTreeSet<CallId>,
+    /// The background child that is being begun because somebody outside asked for it.
+    pub(crate) begun: Option<(ActionId, Box<Background>)>,
+    /// The requests of that kind that this run has seen.
+    pub(crate) noted: BTreeSet<InboxSeq>,
     /// The children are being looked for.
     pub(crate) looking: Option<ActionId>,
     /// Other sessions are being told of the end of the turn.
@@ -34,6 +39,7 @@ impl Out {
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
             && self.children.is_empty()
+            && self.begun.is_none()
             && self.looking.is_none()
             && self.others.is_none()
             && self.model == ModelOut::Silent

@@ -165,10 +165,15 @@ impl GateHandler<'_> {
         }
     }
 
-    /// A call may run: this engine runs it, or its children begin.
+    /// A call may run: this engine runs it, its children begin, or it waits for those that run.
     fn let_run(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         match call.runs_on {
-            RunsOn::Child => self.cx.children().ask(call, profile),
+            RunsOn::Child => {
+                match self.cx.run.agent.as_ref().and_then(|agent| agent.child_tool(&call.tool)) {
+                    Some(_) => self.cx.children().wait(call, profile),
+                    None => self.cx.children().ask(call, profile),
+                }
+            }
             RunsOn::Server | RunsOn::Client => Some(CallInput::Allowed { profile }),
         }
     }

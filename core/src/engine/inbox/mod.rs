@@ -26,9 +26,14 @@ pub(crate) mod undo;
 const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Whether an item is a note: a message that wakes nobody, stops nothing and keeps no turn going. It is taken
-/// with the next message.
+/// with the next message. The end of a quiet background child is a note although it was delivered as urgent, because a
+/// call may wait for it.
 pub(crate) fn is_note(item: &StoredItem) -> bool {
-    matches!(item.kind, ItemKind::Message { wake: Wake::Quiet })
+    match item.kind {
+        ItemKind::Message { wake: Wake::Quiet } => true,
+        ItemKind::Message { .. } => mailbox::said(item).ended.is_some_and(|end| end.quiet),
+        ItemKind::Signal { .. } | ItemKind::Answer { .. } | ItemKind::Other { .. } => false,
+    }
 }
 
 /// The handler of everything that comes from outside: messages, signals, a stop.
@@ -42,7 +47,7 @@ impl Run {
         if said.edits.is_some() {
             return MessagePolicy::Interrupt;
         }
-        if is_note(item) {
+        if is_note(item) || said.ended.is_some() {
             return MessagePolicy::Steer;
         }
         let of_agent = self.agent.as_ref().and_then(|agent| agent.on_message);
@@ -113,6 +118,7 @@ impl InboxHandler<'_> {
             | CallState::Gating
             | CallState::BlockedOnClient { .. }
             | CallState::BlockedOnChild { .. }
+            | CallState::AwaitingEnds { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::Preparing
@@ -128,7 +134,7 @@ impl InboxHandler<'_> {
         let inbox = &self.cx.mind.inbox.items;
         let said = self
             .steering()
-            .find(|item| !is_note(item))
+            .find(|item| !is_note(item) && mailbox::said(item).ended.is_none())
             .map(|item| (mailbox::said_in(inbox, item).text, item.at));
         let Some((text, at)) = said else { return false };
         let shown = self.cx.mind.arguments_of(&call.id);
@@ -197,7 +203,7 @@ impl InboxHandler<'_> {
         self.cx.mind.draft.consumed.extend(gone);
         for item in taken {
             self.take_modes_before(item.seq);
-            let Said { text, briefing, images, reply, .. } = mailbox::said_in(&inbox, item);
+            let Said { text, briefing, images, reply, ended, .. } = mailbox::said_in(&inbox, item);
             if let Some(reply) = reply {
                 self.cx.feed(Input::Owed { reply });
             }
@@ -206,8 +212,11 @@ impl InboxHandler<'_> {
                 item: Some(item.seq),
                 briefing: briefing.clone(),
                 images,
-                by_engine: false,
+                by_engine: ended.is_some(),
             };
+            if let Some(end) = ended {
+                self.cx.children().take_end(*end);
+            }
             let at = self.cx.append(Message::User(said));
             self.take_briefing(briefing, at);
         }
@@ -222,6 +231,7 @@ impl Mind {
             self.inbox.items = settled.items;
             self.draft.consumed.extend(settled.consumed);
         }
+        self.drop_forgotten_ends();
     }
 
     /// Whether the beginning of the turn is known. A turn that an older version began does not record it.

@@ -1,5 +1,6 @@
 //! Signals, and the items that are left in the inbox where a run can take them.
 
+use crate::engine::children::background::begins_child;
 use crate::engine::inbox::InboxHandler;
 use crate::engine::mind::Mind;
 use crate::store::{ItemKind, StoredItem};
@@ -50,7 +51,9 @@ impl InboxHandler<'_> {
         let waiting: Vec<InboxSeq> = messages.map(|item| item.seq).collect();
         let wanted = |item: &StoredItem| match &item.kind {
             ItemKind::Message { .. } => true,
-            ItemKind::Signal { .. } => mailbox::replaces(item).is_some_and(|of| waiting.contains(&of)),
+            ItemKind::Signal { .. } => {
+                begins_child(item) || mailbox::replaces(item).is_some_and(|of| waiting.contains(&of))
+            }
             ItemKind::Answer { pending, .. } => batch
                 .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
             // Whoever knows it takes it.

@@ -82,7 +82,8 @@ impl ModelHandler<'_> {
     pub(crate) fn end_over_budget(&mut self) -> bool {
         let AgentState::Thinking { attempt, .. } = self.cx.mind.machine.state else { return false };
         let again = attempt > 0 || self.cx.mind.machine.turn.model > 0;
-        let spent = |limits| steering::is_spent(&self.cx.mind.machine.usage, limits);
+        let used = self.cx.mind.machine.used_and_set_aside();
+        let spent = |limits| steering::is_spent(&used, limits);
         if !again || !self.cx.run.agent.as_ref().is_some_and(|agent| spent(&agent.limits)) {
             return false;
         }

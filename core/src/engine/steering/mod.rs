@@ -26,10 +26,11 @@ impl SteeringHandler<'_> {
             Some(_) => Vec::new(),
         };
         let messages_wait = self.cx.inbox().messages_steer();
+        let used = self.cx.mind.machine.used_and_set_aside();
         let view = steering::View {
             from,
             turn: &self.cx.mind.machine.turn,
-            usage: &self.cx.mind.machine.usage,
+            usage: &used,
             agent: &agent,
             now: self.cx.run.now,
             messages_wait,

@@ -33,25 +33,30 @@ impl CallState {
             (S::Gating, I::NeedsClient { pending, deadline, .. }) => {
                 to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
             }
-            (S::Gating, I::NeedsChildren { pending, deadline, count, needed, profile: _ }) => {
+            (S::Gating, I::NeedsChildren { pending, deadline, count, needed, background, profile: _ }) => {
                 to(S::BlockedOnChild {
                     pending: pending.clone(),
                     deadline: *deadline,
                     count: *count,
                     needed: *needed,
                     started: false,
+                    background: *background,
                 })
             }
+            (S::Gating, I::NeedsEnds { deadline, profile: _ }) => to(S::AwaitingEnds { deadline: *deadline }),
             (S::BlockedOnChild { started: true, .. }, I::Started) => CallMove::AlreadyThere,
-            (S::BlockedOnChild { pending, deadline, count, needed, started: false }, I::Started) => {
-                to(S::BlockedOnChild {
-                    pending: pending.clone(),
-                    deadline: *deadline,
-                    count: *count,
-                    needed: *needed,
-                    started: true,
-                })
-            }
+            (S::BlockedOnChild { background: Some(_), .. }, I::Started) => to(S::Done),
+            (
+                S::BlockedOnChild { pending, deadline, count, needed, background: None, started: false },
+                I::Started,
+            ) => to(S::BlockedOnChild {
+                pending: pending.clone(),
+                deadline: *deadline,
+                count: *count,
+                needed: *needed,
+                started: true,
+                background: None,
+            }),
             (S::Queued | S::Gating, I::Refused) => to(S::Error),
             (S::Gating, I::Output { fits }) => to(ended(*fits)),
 
@@ -65,9 +70,10 @@ impl CallState {
             (S::BlockedOnUser { .. }, I::Granted { .. }) => to(S::Done),
             (S::BlockedOnUser { .. }, I::Voted { .. } | I::Escalated) => to(self.clone()),
             (S::BlockedOnUser { .. }, I::Rejected { .. }) => to(S::RejectedByUser),
-            (S::BlockedOnClient { .. } | S::BlockedOnChild { .. }, I::Answered { ok, usage: _ }) => {
-                to(ended(*ok))
-            }
+            (
+                S::BlockedOnClient { .. } | S::BlockedOnChild { .. } | S::AwaitingEnds { .. },
+                I::Answered { ok, usage: _ },
+            ) => to(ended(*ok)),
             (S::BlockedOnUser { .. }, I::Expired { approved: Some(_), .. }) => to(S::Queued),
             (S::BlockedOnUser { .. } | S::BlockedOnClient { .. }, I::Expired { done, approved: None }) => {
                 to(ended(*done))
@@ -99,6 +105,7 @@ impl CallState {
                 | S::BlockedOnUser { .. }
                 | S::BlockedOnClient { .. }
                 | S::BlockedOnChild { .. }
+                | S::AwaitingEnds { .. }
                 | S::Waiting { .. }
                 | S::Approved
                 | S::Preparing
@@ -134,6 +141,7 @@ impl CallState {
                 | S::BlockedOnUser { .. }
                 | S::BlockedOnClient { .. }
                 | S::BlockedOnChild { .. }
+                | S::AwaitingEnds { .. }
                 | S::Waiting { .. }
                 | S::Approved
                 | S::Preparing

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
+use crate::words::background::Terms;
 use crate::words::children::Children;
 use crate::words::ending::CancelReason;
 use crate::words::ids::PendingId;
@@ -45,6 +46,16 @@ pub enum CallState {
         /// Whether every child exists, or its failure is known.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         started: bool,
+        /// The terms, if they are background children. Then there is no pending call, and the call is done once they
+        /// have begun.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        background: Option<Terms>,
+    },
+    /// Parked: background children run, and the call waits for their ends.
+    AwaitingEnds {
+        /// The instant at which it waits no more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Timestamp>,
     },
     /// Parked: a durable timer runs.
     Waiting {
@@ -91,6 +102,7 @@ impl CallState {
             Self::BlockedOnUser { .. } => "blocked_on_user",
             Self::BlockedOnClient { .. } => "blocked_on_client",
             Self::BlockedOnChild { .. } => "blocked_on_child",
+            Self::AwaitingEnds { .. } => "awaiting_ends",
             Self::Waiting { .. } => "waiting",
             Self::Approved => "approved",
             Self::Preparing => "preparing",
@@ -105,12 +117,13 @@ impl CallState {
     }
 
     /// Every wire name.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "queued",
         "gating",
         "blocked_on_user",
         "blocked_on_client",
         "blocked_on_child",
+        "awaiting_ends",
         "waiting",
         "approved",
         "preparing",
@@ -132,6 +145,7 @@ impl CallState {
             | Self::BlockedOnUser { .. }
             | Self::BlockedOnClient { .. }
             | Self::BlockedOnChild { .. }
+            | Self::AwaitingEnds { .. }
             | Self::Waiting { .. }
             | Self::Approved
             | Self::Preparing
@@ -143,7 +157,10 @@ impl CallState {
     /// Whether somebody outside, or a timer, owes the call something.
     pub fn is_parked(&self) -> bool {
         match self {
-            Self::BlockedOnUser { .. } | Self::BlockedOnClient { .. } | Self::Waiting { .. } => true,
+            Self::BlockedOnUser { .. }
+            | Self::BlockedOnClient { .. }
+            | Self::AwaitingEnds { .. }
+            | Self::Waiting { .. } => true,
             Self::BlockedOnChild { started, .. } => *started,
             Self::Queued
             | Self::Gating
@@ -161,10 +178,10 @@ impl CallState {
 
     /// Whether the call waits for somebody outside, or for a timer. Its children may not have begun.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.is_parked() || self.pending().is_some()
+        self.is_parked() || matches!(self, Self::BlockedOnChild { .. })
     }
 
-    /// The children whose outcomes the call waits for.
+    /// The children whose outcomes the call waits for, or that it begins in the background.
     pub fn children(&self) -> Option<Children> {
         let Self::BlockedOnChild { pending, count, .. } = self else { return None };
         Some(Children { pending: pending.clone(), count: *count })
@@ -180,9 +197,11 @@ impl CallState {
         match self {
             Self::BlockedOnUser { pending, .. }
             | Self::BlockedOnClient { pending, .. }
-            | Self::BlockedOnChild { pending, .. } => Some(pending),
+            | Self::BlockedOnChild { pending, background: None, .. } => Some(pending),
             Self::Queued
             | Self::Gating
+            | Self::BlockedOnChild { background: Some(_), .. }
+            | Self::AwaitingEnds { .. }
             | Self::Waiting { .. }
             | Self::Approved
             | Self::Preparing
@@ -201,7 +220,8 @@ impl CallState {
         match self {
             Self::BlockedOnUser { deadline, .. }
             | Self::BlockedOnClient { deadline, .. }
-            | Self::BlockedOnChild { deadline, .. } => *deadline,
+            | Self::BlockedOnChild { deadline, .. }
+            | Self::AwaitingEnds { deadline } => *deadline,
             Self::Waiting { until, .. } => Some(*until),
             Self::Queued
             | Self::Gating

@@ -83,6 +83,7 @@ fn joined() -> Vec<Input> {
         profile: ResourceProfile::Keys(Vec::new()),
         count: 2,
         needed: 2,
+        background: None,
     };
     let begun = [CallInput::Asked, needs_children, CallInput::Started].map(call);
     let answered = call(CallInput::Answered { ok: true, usage: Usage::default() });

@@ -3,7 +3,7 @@
 //! The three differ only in whether anything goes on by itself, and in who owes something. The states of the calls
 //! determine which of them applies.
 
-use super::super::call::CallState;
+use super::super::call::{Call, CallState};
 use super::super::{
     AgentState, Batch, DoneReason, Effect, Ending, Facts, Input, Machine, StandingApproval, SteeringFrom,
     custom,
@@ -11,6 +11,7 @@ use super::super::{
 use super::{Denial, Lead, end, end_beside, refuse, same, usual, with};
 use crate::store::InterruptKind;
 use crate::words::agent::OnDenial;
+use crate::words::background::Background;
 use crate::words::ending::CancelReason;
 use crate::words::history::CallInput;
 use crate::words::ids::CallId;
@@ -78,6 +79,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         && call.tries == 0;
     // What counts with its send counts no more: another run sends it.
     let unsent = matches!(input, CallInput::Again) && call.state == CallState::Executing && call.tries == 0;
+    let begun = begun_by(call, input);
     match call.apply(input) {
         Err(refusal) => return Err(Denial(Some(refusal.to_string()))),
         Ok(false) => return same(),
@@ -89,6 +91,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     ) || (matches!(input, CallInput::Rang) && deferred_stop);
     batch.stop_signal |= says_stop;
     batch.stops += u32::from(says_stop);
+    machine.remember_children(begun);
     if starting {
         machine.usage.tool_calls += 1;
         machine.turn.spent.call_sent();
@@ -116,6 +119,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         | CallInput::Reopened { .. }
         | CallInput::NeedsClient { .. }
         | CallInput::NeedsChildren { .. }
+        | CallInput::NeedsEnds { .. }
         | CallInput::Started
         | CallInput::Approved { .. }
         | CallInput::Voted { .. }
@@ -153,6 +157,18 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         Vec::new()
     };
     settle(machine, batch, effects)
+}
+
+/// The background children that a call has begun with this input.
+fn begun_by(call: &Call, input: &CallInput) -> Vec<Background> {
+    match (&call.state, input, call.tool.parse()) {
+        (
+            CallState::BlockedOnChild { pending, count, background: Some(terms), .. },
+            CallInput::Started,
+            Ok(agent),
+        ) => Background::begun(&agent, pending, *count, *terms),
+        (_, _, _) => Vec::new(),
+    }
 }
 
 /// Returns why an input does not fit this kind of call: a request for more steps never runs, and no other
@@ -230,6 +246,7 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
             | CallState::BlockedOnUser { .. }
             | CallState::BlockedOnClient { .. }
             | CallState::BlockedOnChild { .. }
+            | CallState::AwaitingEnds { .. }
             | CallState::Waiting { .. }
             | CallState::Approved
             | CallState::CleaningUp

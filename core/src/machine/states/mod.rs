@@ -5,6 +5,7 @@
 //! forks and parking mean the same wherever a turn runs; they are handled once, in [`usual`].
 
 mod backing_off;
+mod children;
 mod compacting;
 mod executing;
 mod provisioning;
@@ -56,6 +57,10 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
         next.always = StandingApprovals::default();
         // Whoever waits for an outcome has it from the source.
         next.turn.replies.clear();
+        next.background.clear();
+    }
+    if let Some(lead) = children::of_background(&mut next, input) {
+        return led(machine, next, lead).map_err(refused);
     }
     let lead = match &machine.state {
         AgentState::Idle | AgentState::Done { .. } => resting::on(&mut next, input, facts),
@@ -76,8 +81,12 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
         }
         AgentState::TearingDown { ending, left } => tearing_down::on(&mut next, ending, left, input, facts),
     };
+    led(machine, next, lead).map_err(refused)
+}
+
+fn led(machine: &Machine, mut next: Machine, lead: Lead) -> Result<Transition, Option<String>> {
     match lead {
-        Err(Denial(detail)) => Err(refused(detail)),
+        Err(Denial(detail)) => Err(detail),
         Ok(None) => Ok(Transition { next: machine.clone(), effects: Vec::new(), moved: false }),
         Ok(Some((state, effects))) => {
             next.state = state;
@@ -133,7 +142,12 @@ fn end(machine: &Machine, ending: Ending) -> (AgentState, Vec<Effect>) {
 }
 
 /// Enters the teardown of a turn that waits for these children no more.
-fn end_beside(machine: &Machine, mut ending: Ending, children: Vec<Children>) -> (AgentState, Vec<Effect>) {
+fn end_beside(
+    machine: &Machine,
+    mut ending: Ending,
+    mut children: Vec<Children>,
+) -> (AgentState, Vec<Effect>) {
+    children.extend(machine.left_behind(&ending));
     let before_any = matches!(machine.state, AgentState::Provisioning { .. });
     ending.step = ending.error.is_some().then_some(machine.step).filter(|step| !before_any && step.0 > 0);
     let replies = machine.turn.replies.clone();

@@ -30,6 +30,10 @@ pub(super) fn on(
         }
         Input::Told if left.is_told() => same(),
         Input::Told => {
+            // Nobody hears of the children of a session that has answered, or is gone.
+            if !left.replies.is_empty() || ending.status() == SessionStatus::Aborted {
+                machine.background.clear();
+            }
             machine.turn.replies.clear();
             let left = Teardown { provisioned: left.provisioned, ..Teardown::default() };
             let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown] };

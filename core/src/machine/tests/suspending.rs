@@ -13,6 +13,7 @@ fn every_mix_of_states_is_classified_by_the_table() {
         client,
         children(true),
         children(false),
+        awaiting(),
         waiting(),
         due,
         CallState::Done,
@@ -36,7 +37,7 @@ fn every_mix_of_states_is_classified_by_the_table() {
         let answers = has(&|state| {
             matches!(state, CallState::BlockedOnUser { .. } | CallState::BlockedOnClient { .. })
         });
-        let joins = has(&|state| *state == children(true));
+        let joins = has(&|state| *state == children(true) || *state == awaiting());
         let timers = has(&|state| matches!(state, CallState::Waiting { .. }));
         let ended = has(&CallState::is_end);
         let expected = match (goes_on, answers, timers, ended) {

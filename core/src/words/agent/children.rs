@@ -14,10 +14,48 @@ pub const CHILDREN_MAX: u32 = 1_000;
 pub struct ChildRules {
     /// The most children that one call may ask for, from 1 to [`CHILDREN_MAX`].
     pub fan_out_max: u32,
+    /// Whether the model may begin children that outlive the call: see [`background`](crate::words::background).
+    pub background: bool,
 }
 
 impl Default for ChildRules {
     fn default() -> Self {
-        Self { fan_out_max: FAN_OUT_MAX }
+        Self { fan_out_max: FAN_OUT_MAX, background: false }
+    }
+}
+
+/// The tools by which a model deals with its background children.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ChildTool {
+    /// Lists the background children.
+    List,
+    /// Shows one of them.
+    Status,
+    /// Writes to one of them.
+    Send,
+    /// Waits for them.
+    Wait,
+    /// Stops one of them for ever.
+    Stop,
+}
+
+impl ChildTool {
+    /// Every tool.
+    pub const ALL: [Self; 5] = [Self::List, Self::Status, Self::Send, Self::Wait, Self::Stop];
+
+    /// The name by which a model calls the tool.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::List => "list_children",
+            Self::Status => "child_status",
+            Self::Send => "send_child",
+            Self::Wait => "wait_children",
+            Self::Stop => "stop_child",
+        }
+    }
+
+    /// The tool of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 }

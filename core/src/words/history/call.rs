@@ -10,6 +10,7 @@ use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{MessageSeq, PendingId};
 use crate::words::panel::{Panel, Vote};
 use crate::words::payload::{Digest, is_default};
+use crate::words::reply::Terms;
 use crate::words::tool::ResourceProfile;
 use crate::words::usage::Usage;
 
@@ -83,8 +84,18 @@ pub enum CallInput {
         count: u32,
         /// The number of outcomes that the call waits for.
         needed: u32,
+        /// The terms, if they are background children. Then the call waits for none of them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        background: Option<Terms>,
     },
-    /// Every child of the call exists, or its failure is known.
+    /// The call waits for the ends of background children.
+    NeedsEnds {
+        /// The instant at which it waits no more.
+        deadline: Option<Timestamp>,
+        /// The resources that the call touches.
+        profile: ResourceProfile,
+    },
+    /// Every child of the call exists, or its failure is known. The call is done if it began them in the background.
     Started,
     /// A person approved the call; the gate is asked again.
     Approved {

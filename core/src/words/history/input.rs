@@ -7,6 +7,7 @@ use super::kinds::InputKind;
 use super::withheld;
 use crate::store::{InterruptKind, MessageRange};
 use crate::time::Timestamp;
+use crate::words::background::Background;
 use crate::words::custom::Undo;
 use crate::words::ending::{Ending, StopCause};
 use crate::words::error::ErrorInfo;
@@ -236,6 +237,28 @@ pub enum Input {
         /// The address of the outcome.
         reply: Box<ReplyTo>,
     },
+    /// A child began in the background, because somebody outside asked for it.
+    ChildBegan {
+        /// The child.
+        child: Box<Background>,
+    },
+    /// A background child has work again: it was sent a message.
+    ChildResumed {
+        /// The id from which the names of the child follow.
+        pending: PendingId,
+        /// The place of the child among those that were begun together.
+        index: u32,
+    },
+    /// A turn of a background child has ended.
+    ChildEnded {
+        /// The id from which the names of the child follow.
+        pending: PendingId,
+        /// The place of the child among those that were begun together.
+        index: u32,
+        /// The usage of the turn.
+        #[serde(default, skip_serializing_if = "is_default")]
+        usage: Usage,
+    },
     /// Other sessions were told of the end of the turn: its children are stopped, and the session that waited
     /// for its outcome has it.
     Told,
@@ -316,6 +339,9 @@ impl Input {
             | Self::CutShort { .. }
             | Self::Failed { .. }
             | Self::Owed { .. }
+            | Self::ChildBegan { .. }
+            | Self::ChildResumed { .. }
+            | Self::ChildEnded { .. }
             | Self::Told
             | Self::TornDown
             | Self::Forked
@@ -347,6 +373,9 @@ impl Input {
             Self::CutShort { .. } => InputKind::CutShort,
             Self::Failed { .. } => InputKind::Failed,
             Self::Owed { .. } => InputKind::Owed,
+            Self::ChildBegan { .. } => InputKind::ChildBegan,
+            Self::ChildResumed { .. } => InputKind::ChildResumed,
+            Self::ChildEnded { .. } => InputKind::ChildEnded,
             Self::Told => InputKind::Told,
             Self::TornDown => InputKind::TornDown,
             Self::Forked => InputKind::Forked,

@@ -114,6 +114,12 @@ pub enum InputKind {
     Failed,
     /// The turn owes its outcome to another session.
     Owed,
+    /// A child began in the background.
+    ChildBegan,
+    /// A background child has work again.
+    ChildResumed,
+    /// A turn of a background child has ended.
+    ChildEnded,
     /// Other sessions were told of the end of the turn.
     Told,
     /// The surroundings of the turn are freed.
@@ -126,7 +132,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::TurnRequested,
         Self::Briefed,
         Self::Rewound,
@@ -148,6 +154,9 @@ impl InputKind {
         Self::CutShort,
         Self::Failed,
         Self::Owed,
+        Self::ChildBegan,
+        Self::ChildResumed,
+        Self::ChildEnded,
         Self::Told,
         Self::TornDown,
         Self::Forked,
@@ -178,6 +187,9 @@ impl InputKind {
             Self::CutShort => "cut_short",
             Self::Failed => "failed",
             Self::Owed => "owed",
+            Self::ChildBegan => "child_began",
+            Self::ChildResumed => "child_resumed",
+            Self::ChildEnded => "child_ended",
             Self::Told => "told",
             Self::TornDown => "torn_down",
             Self::Forked => "forked",

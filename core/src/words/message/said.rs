@@ -6,7 +6,7 @@ use crate::words::ids::{CallId, MessageSeq};
 use crate::words::image::Images;
 use crate::words::message::MessagePolicy;
 use crate::words::mode::{Briefing, Mode};
-use crate::words::reply::ReplyTo;
+use crate::words::reply::{ChildEnd, ReplyTo};
 
 /// The content of a delivered message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Said {
     /// The address to which the outcome of the turn is sent, if the message is the task of a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Box<ReplyTo>>,
+    /// The end of a background child that the message tells of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Box<ChildEnd>>,
 }
 
 impl Said {
@@ -41,6 +44,7 @@ impl Said {
             edits: None,
             images: Images::none(),
             reply: None,
+            ended: None,
         }
     }
 }

@@ -16,6 +16,11 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// A bound of this length, in milliseconds.
+    pub fn of(length: std::time::Duration) -> Self {
+        Self::At(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
+    }
+
     /// The number, if there is one.
     pub fn limit(self) -> Option<u64> {
         match self {

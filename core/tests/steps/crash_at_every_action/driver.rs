@@ -1,10 +1,9 @@
 //! Drives the scenario, action by action, in an order that the test fixes: each action is performed when
 //! it is given, its answer waits in a queue, and the queue is served when there is nothing to start.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use holdover_core::children::{ChildOutcome, Children};
 use holdover_core::compaction;
 use holdover_core::engine::{
     Action, CallOut, Drain, Found, Reply, Ruling, RunOutcome, STATE_FORMAT, Shown, StepIterator, Summarised,
@@ -15,18 +14,19 @@ use holdover_core::ids::{
     SessionId, SessionKey, TenantId, WorkerId,
 };
 use holdover_core::machine::history::rebuild;
-use holdover_core::machine::{CallState, Facts, Machine, Usage};
+use holdover_core::machine::{CallState, Facts, Machine};
 use holdover_core::message::{ClientAnswer, Decision, Message, PendingBody, ResultStatus, Said, SignalBody};
 use holdover_core::model::{StopReason, TokenUsage};
 use holdover_core::payload::Payload;
 use holdover_core::store::{
     Claim, ClaimDue, Delivery, InboxItem, Interrupt, InterruptCheck, InterruptKind, ItemKind, Labels,
-    LeaseOutcome, MessageRange, NewMessage, NewSession, PendingCall, PendingKind, PendingQuery, Queues,
-    SessionStatus, Start, StateStore, StateStoreExt, Wake,
+    LeaseOutcome, MessageRange, NewMessage, NewSession, PendingKind, PendingQuery, Queues, SessionStatus,
+    Start, StateStore, StateStoreExt, Wake,
 };
 use holdover_core::time::Clock;
 
-use super::scenario::{self, DEEDS, Deed, End, TEAM, TEAM_SIZE, Thought, find};
+use super::children::Became;
+use super::scenario::{self, CREW, DEEDS, Deed, End, TEAM, TEAM_SIZE, Thought, WAIT, find};
 use super::sends::{Send, WorldLog};
 use crate::bench::LEASE;
 use crate::check;
@@ -82,27 +82,21 @@ pub(crate) trait Place {
     async fn open(&self) -> Self::Store;
 }
 
-struct Teller<P: Place> {
+pub(super) struct Teller<P: Place> {
     place: P,
-    store: P::Store,
+    pub(super) store: P::Store,
     clock: VirtualClock,
-    key: SessionKey,
+    pub(super) key: SessionKey,
     fault: Option<(usize, Fault)>,
     points: Vec<Point>,
     world: WorldLog,
     /// The children of each call that began or stopped any.
-    children: BTreeMap<PendingId, Became>,
+    pub(super) children: BTreeMap<PendingId, Became>,
+    /// The calls among them whose children work in the background.
+    pub(super) crew: BTreeSet<PendingId>,
     call_states: Vec<&'static str>,
     fault_fired: bool,
     runs: usize,
-}
-
-/// What became of the children of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Became {
-    Working,
-    Answered,
-    Stopped,
 }
 
 impl Story {
@@ -119,6 +113,7 @@ impl Story {
             points: Vec::new(),
             world: WorldLog::default(),
             children: BTreeMap::new(),
+            crew: BTreeSet::new(),
             call_states: Vec::new(),
             fault_fired: false,
             runs: 0,
@@ -205,7 +200,7 @@ impl<P: Place> Teller<P> {
 
     async fn answer_pending(&mut self) -> bool {
         let query = PendingQuery::all(self.key.tenant.clone());
-        let mut answered = false;
+        let mut answered = self.end_crew().await;
         for pending in self.store.list_pending(&query).await.unwrap().items {
             if pending.answered > 0 {
                 continue;
@@ -246,44 +241,6 @@ impl<P: Place> Teller<P> {
             answered = true;
         }
         answered
-    }
-
-    /// The children of a call end, each with its answer. False: they have not begun, since the run that was to begin
-    /// them is dead, and no other has taken over.
-    async fn answer_as_children(&mut self, pending: &PendingCall) -> bool {
-        match self.children.get_mut(&pending.id) {
-            Some(became @ Became::Working) => *became = Became::Answered,
-            Some(Became::Answered | Became::Stopped) | None => return false,
-        }
-        for index in 0..TEAM_SIZE {
-            let (session, text) =
-                (Some(SessionId::new(format!("child-{index}")).unwrap()), "half".to_owned());
-            let outcome = ChildOutcome { index, session, ok: true, text, usage: Usage::default() };
-            let item = InboxItem {
-                key: ItemKey::new(format!("child-{index}-{}", pending.id)).unwrap(),
-                kind: ItemKind::Answer { pending: pending.id.clone(), settles: false },
-                incarnation: Some(pending.incarnation),
-                payload: Payload::json(&outcome).unwrap(),
-            };
-            let delivery = self.store.deliver(&self.key, item).await.unwrap();
-            assert!(matches!(delivery, Delivery::Accepted { .. }), "{delivery:?}");
-        }
-        true
-    }
-
-    fn stop_children(&mut self, children: &[Children]) {
-        for Children { pending, count } in children {
-            assert_eq!(*count, TEAM_SIZE);
-            let became = self.children.entry(pending.clone()).or_insert(Became::Stopped);
-            if *became == Became::Working {
-                *became = Became::Stopped;
-            }
-        }
-    }
-
-    async fn open(&self, pending: &PendingId) -> bool {
-        let open = self.store.list_pending(&PendingQuery::all(self.key.tenant.clone())).await.unwrap();
-        open.items.iter().any(|call| call.id == *pending)
     }
 
     async fn run(&mut self, claim: Claim) -> Option<RunOutcome> {
@@ -382,7 +339,10 @@ impl<P: Place> Teller<P> {
             Action::RunHooks { id, .. } => Reply::HooksRan { id, stop: None, corrections: Vec::new() },
             Action::Provision { id, .. } => Reply::Provisioned { id, result: Ok(Vec::new()) },
             Action::StartChildren { id, plan } => {
-                assert!(self.open(&plan.pending).await, "children that begin have a durable call to answer");
+                assert!(self.may_begin(&plan).await, "children that begin have a durable call: {plan:?}");
+                if plan.background.is_some() {
+                    self.crew.insert(plan.pending.clone());
+                }
                 assert_eq!(plan.tasks.len(), TEAM_SIZE as usize);
                 self.children.entry(plan.pending).or_insert(Became::Working);
                 Reply::ChildrenStarted { id }
@@ -635,7 +595,7 @@ impl Story {
                 Message::Tool(result) if result.status == ResultStatus::Done => Some(result.tool.as_str()),
                 _ => None,
             })
-            .filter(|tool| *tool != "ask" && *tool != TEAM)
+            .filter(|tool| !["ask", TEAM, CREW, WAIT].contains(tool))
             .collect();
         assert_eq!(self.machine.custom.get("did"), Some(&serde_json::json!(done)));
         // INV-13, INV-20: nothing with an effect was sent before its intent was durable.

@@ -18,7 +18,7 @@ use holdover_core::store::SessionStatus;
 use holdover_core::tool::EffectClass;
 
 use super::driver::Point;
-use super::scenario::{End, TEAM, find};
+use super::scenario::{CREW, End, TEAM, WAIT, find};
 use super::sends::Send;
 
 pub(crate) struct Expected {
@@ -28,7 +28,7 @@ pub(crate) struct Expected {
 }
 
 /// The calls of the scenario, with what becomes of them when nothing goes wrong.
-const CALM: [(&str, &str, ResultStatus); 20] = [
+const CALM: [(&str, &str, ResultStatus); 22] = [
     ("c1-0", "look", ResultStatus::Done),
     ("c1-1", "look", ResultStatus::Done),
     ("c2-0", "put", ResultStatus::Done),
@@ -45,14 +45,16 @@ const CALM: [(&str, &str, ResultStatus); 20] = [
     ("c4-0", "put", ResultStatus::Done),
     ("c4-1", "drop", ResultStatus::Done),
     ("c4-2", "edit", ResultStatus::Done),
-    ("c6-0", "slow", ResultStatus::InDoubt),
-    ("c6-1", "gentle", ResultStatus::Cancelled),
-    ("c6-2", "held", ResultStatus::Cancelled),
-    ("c6-3", TEAM, ResultStatus::Cancelled),
+    ("c5-0", CREW, ResultStatus::Done),
+    ("c6-0", WAIT, ResultStatus::Done),
+    ("c8-0", "slow", ResultStatus::InDoubt),
+    ("c8-1", "gentle", ResultStatus::Cancelled),
+    ("c8-2", "held", ResultStatus::Cancelled),
+    ("c8-3", TEAM, ResultStatus::Cancelled),
 ];
 
 /// Calls that never reach the world when nothing goes wrong.
-const NEVER_SENT: [&str; 4] = ["bill", "ask", "held", TEAM];
+const NEVER_SENT: [&str; 6] = ["bill", "ask", "held", TEAM, CREW, WAIT];
 
 struct Life {
     allowed: Option<usize>,
@@ -124,7 +126,7 @@ impl Expected {
     /// The person asks for the stop of the second turn when `slow` is sent. Marked and never sent, it ends
     /// in doubt, nobody asks for a stop, `held` is approved and runs, and the children of the last call are waited for.
     fn stop_is_asked_for_by_the_send(&mut self, points: &[Point], stop: usize) {
-        let slow = Life::of(&CallId::new("c6-0").unwrap(), points);
+        let slow = Life::of(&CallId::new("c8-0").unwrap(), points);
         let (Some(marked), Some(sent)) = (slow.marked, slow.sent) else { return };
         if marked <= stop && stop < sent {
             self.end.turns[1] = DoneReason::ModelStop;

@@ -8,6 +8,7 @@
 //!
 //! Requirements: A57, B45, B46, C17, C33, C47, C54, D11, U03.
 
+mod children;
 mod driver;
 mod expect;
 mod scenario;
@@ -28,7 +29,7 @@ use crate::world::VirtualClock;
 
 /// Actions of the scenario when nothing goes wrong, every call of a group counted by itself. A change here
 /// is a change of what the engine does: look at the list before changing the number.
-const ACTIONS: usize = 94;
+const ACTIONS: usize = 106;
 
 /// Every kind of action of the engine as it is. A test fails if one of them never happened.
 const ACTION_KINDS: [&str; 15] = [

@@ -40,8 +40,13 @@ const fn tool(name: &'static str, effect: EffectClass, key: &'static str) -> Too
     Tool { name, effect, dangerous: false, runs_on: RunsOn::Server, key, asks: false }
 }
 
-/// The sub-agent, whose calls ask for [`TEAM_SIZE`] children.
+/// The sub-agents, whose calls ask for [`TEAM_SIZE`] children: one is waited for, the other works in the background.
 pub(crate) const TEAM: &str = "team";
+pub(crate) const CREW: &str = "crew";
+
+/// The tool that waits for those in the background.
+pub(crate) const WAIT: &str = "wait_children";
+
 pub(crate) const TEAM_SIZE: u32 = 2;
 
 pub(crate) const TOOLS: &[Tool] = &[
@@ -55,6 +60,8 @@ pub(crate) const TOOLS: &[Tool] = &[
     Tool { asks: true, ..tool("bill", EffectClass::AtMostOnce, "b") },
     Tool { runs_on: RunsOn::Client, ..tool("ask", EffectClass::ReadOnly, "q") },
     Tool { runs_on: RunsOn::Child, ..tool(TEAM, EffectClass::Idempotent, "t") },
+    Tool { runs_on: RunsOn::Child, ..tool(CREW, EffectClass::Idempotent, "c") },
+    Tool { runs_on: RunsOn::Child, ..tool(WAIT, EffectClass::Idempotent, "u") },
     tool("nap", EffectClass::Idempotent, "z"),
     Tool { dangerous: true, ..tool("drop", EffectClass::AtMostOnce, "k") },
     tool("slow", EffectClass::AtMostOnce, "s"),
@@ -107,7 +114,10 @@ pub(crate) fn agent() -> AgentSpec {
     AgentSpec {
         instructions: "do as the scenario says".into(),
         tools: TOOLS.iter().map(spec).collect(),
-        sub_agents: BTreeMap::from([(ToolName::new(TEAM).unwrap(), ChildRules::default())]),
+        sub_agents: BTreeMap::from([
+            (ToolName::new(TEAM).unwrap(), ChildRules::default()),
+            (ToolName::new(CREW).unwrap(), ChildRules { background: true, ..ChildRules::default() }),
+        ]),
         provisions: true,
         // The newest step is all that a summary leaves as it is.
         compaction: Compaction::default().kept_turns(1),
@@ -123,7 +133,9 @@ pub(crate) enum Thought {
 }
 
 pub(crate) fn think(transcript: &[Message], attempt: u32) -> Thought {
-    let last_said = transcript.iter().rposition(|message| matches!(message, Message::User(_)));
+    // What ended in the background is told by the engine.
+    let is_person = |message: &Message| matches!(message, Message::User(said) if !said.by_engine);
+    let last_said = transcript.iter().rposition(is_person);
     let at = last_said.expect("somebody said something");
     let Message::User(said) = &transcript[at] else { unreachable!("found as a user's") };
     let answered = transcript[at..].iter().filter(|message| matches!(message, Message::Assistant(_))).count();
@@ -139,6 +151,8 @@ pub(crate) fn think(transcript: &[Message], attempt: u32) -> Thought {
         ("go", 2, _) => calls(&["edit", "wipe", "bill", "ask", "nap", "look", TEAM]),
         ("go", 3, 0) => overloaded(Some(Duration::from_millis(400))),
         ("go", 3, _) => calls(&["put", "drop", "edit"]),
+        ("go", 4, _) => calls(&[CREW]),
+        ("go", 5, _) => calls(&[WAIT]),
         ("stop me in a tool", 0, _) => calls(&["slow", "gentle", "held", TEAM]),
         ("stop me in a thought", ..) => Thought::Hangs,
         _ => Thought::Answers(answer(vec![AnswerPart::Text("done".into())], StopReason::EndTurn)),
@@ -150,6 +164,8 @@ fn calls(tools: &[&str]) -> Thought {
         tool: (*tool).to_owned(),
         arguments: match *tool {
             TEAM => r#"{"tasks": ["one half", "the other"]}"#.to_owned(),
+            CREW => r#"{"tasks": ["one half", "the other"], "background": true}"#.to_owned(),
+            WAIT => "{}".to_owned(),
             _ => format!("{{\"place\": {at}}}"),
         },
     };

@@ -34,7 +34,8 @@ impl Family {
             }
             Created::Not(why) => why,
         };
-        self.answer_for(&plan.pending, plan.fail_fast, &ChildOutcome::not_created(index, why)).await
+        let by = plan.told_by();
+        self.answer_for(&plan.pending, plan.fail_fast, &by, &ChildOutcome::not_created(index, why)).await
     }
 
     async fn create(
@@ -82,6 +83,7 @@ impl Family {
             pending: plan.pending.clone(),
             index,
             fail_fast: plan.fail_fast,
+            by: plan.told_by(),
             allowance: plan.allowance,
         };
         let said = Said { reply: Some(Box::new(reply)), ..Said::new(task) };

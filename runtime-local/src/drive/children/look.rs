@@ -1,7 +1,7 @@
 //! Stops the children of a call, and looks for them.
 
 use futures::FutureExt;
-use holdover_core::children::{ChildNames, ChildOutcome, Children, Unanswered};
+use holdover_core::children::{ChildNames, ChildOutcome, Children, ReplyBy, Unanswered};
 use holdover_core::ids::{InterruptId, PendingId, SessionKey};
 use holdover_core::store::{Interrupt, InterruptKind, Session, SessionStatus, StateStore};
 
@@ -53,13 +53,19 @@ impl Family {
     /// Answers for the children that are not there any more.
     pub(super) async fn find(&self, children: &[Unanswered]) -> Result<(), LeaseEnded> {
         let mut each = Vec::new();
-        for Unanswered { pending, indexes, fail_fast } in children {
-            each.extend(indexes.iter().map(|index| self.find_one(pending, *index, *fail_fast).boxed()));
+        for Unanswered { pending, indexes, fail_fast, by } in children {
+            each.extend(indexes.iter().map(|index| self.find_one(pending, *index, *fail_fast, by).boxed()));
         }
         all(each).await
     }
 
-    async fn find_one(&self, pending: &PendingId, index: u32, fail_fast: bool) -> Result<(), LeaseEnded> {
+    async fn find_one(
+        &self,
+        pending: &PendingId,
+        index: u32,
+        fail_fast: bool,
+        by: &ReplyBy,
+    ) -> Result<(), LeaseEnded> {
         let Ok(names) = ChildNames::of(pending, index) else { return Ok(()) };
         let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
         match self.answered(|| self.store.load_session(&key)).await? {
@@ -67,7 +73,7 @@ impl Family {
             // Looked for again in an hour.
             Err(_) => Ok(()),
             Ok(_) => {
-                self.answer_for(pending, fail_fast, &ChildOutcome::not_created(index, "it is gone")).await
+                self.answer_for(pending, fail_fast, by, &ChildOutcome::not_created(index, "it is gone")).await
             }
         }
     }

@@ -5,16 +5,21 @@
 mod begin;
 mod look;
 mod tell;
+mod tools;
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Children, ReplyTo, Unanswered};
+use holdover_core::background::{ChildEnd, told_of_end};
+use holdover_core::children::{
+    Allowance, ChildNames, ChildOutcome, ChildPlan, Children, ReplyBy, ReplyTo, Unanswered,
+};
 use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT};
-use holdover_core::ids::{Fence, Incarnation, PendingId, QueueLabel, SessionKey};
+use holdover_core::ids::{Fence, ItemKey, PendingId, QueueLabel, SessionKey, TurnNumber};
+use holdover_core::message::Said;
 use holdover_core::payload::Payload;
-use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, StateStore, StoreError};
+use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, StateStore, StoreError, Wake};
 use holdover_core::time::Timestamp;
 
 pub(crate) use look::has_ended;
@@ -111,14 +116,24 @@ struct Family {
 }
 
 impl Family {
-    /// Answers a pending call of this session for a child that cannot.
+    /// Tells this session the outcome of a child that cannot.
     pub(super) async fn answer_for(
         &self,
         pending: &PendingId,
         fail_fast: bool,
+        by: &ReplyBy,
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
-        self.answer(&self.fence.key, self.fence.incarnation, pending, fail_fast, outcome).await
+        let reply = ReplyTo {
+            session: self.fence.key.clone(),
+            incarnation: self.fence.incarnation,
+            pending: pending.clone(),
+            index: outcome.index,
+            fail_fast,
+            by: by.clone(),
+            allowance: Allowance::default(),
+        };
+        self.answer(&reply, TurnNumber(0), outcome).await
     }
 
     pub(super) fn session(
@@ -150,25 +165,18 @@ impl Family {
         [(Labels::PARENT, own), (Labels::ROOT, root)].into_iter().chain(program).collect()
     }
 
-    /// Answers a pending call, at most once for each child. Whoever does not wait any more counts as told.
+    /// Tells an address the outcome of a turn of a child: answers its pending call, at most once for each child, or sends
+    /// it a message, once for each turn. Whoever does not wait any more counts as told.
     pub(super) async fn answer(
         &self,
-        session: &SessionKey,
-        incarnation: Incarnation,
-        pending: &PendingId,
-        fail_fast: bool,
+        reply: &ReplyTo,
+        turn: TurnNumber,
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
-        let names = ChildNames::of(pending, outcome.index);
-        let (Ok(ChildNames { answer: key, .. }), Ok(payload)) = (names, Payload::json(outcome)) else {
+        let ReplyTo { session, pending, .. } = reply;
+        let Some(item) = told(reply, turn, outcome) else {
             tracing::warn!(%session, %pending, "an outcome cannot be written");
             return Ok(());
-        };
-        let item = InboxItem {
-            key,
-            kind: ItemKind::Answer { pending: pending.clone(), settles: fail_fast && !outcome.ok },
-            incarnation: Some(incarnation),
-            payload,
         };
         if let Err(error) = self.answered(|| self.store.deliver(session, item.clone())).await? {
             tracing::warn!(%session, %pending, %error, "an outcome cannot be delivered");
@@ -187,6 +195,34 @@ impl Family {
             Err(GivenUp::LeaseEnded) => Err(LeaseEnded),
         }
     }
+}
+
+/// The item that tells an address the outcome of a turn. None: it cannot be written.
+fn told(reply: &ReplyTo, turn: TurnNumber, outcome: &ChildOutcome) -> Option<InboxItem> {
+    let names = ChildNames::of(&reply.pending, outcome.index).ok()?;
+    let (key, kind, payload) = match &reply.by {
+        ReplyBy::Answer => {
+            let settles = reply.fail_fast && !outcome.ok;
+            let kind = ItemKind::Answer { pending: reply.pending.clone(), settles };
+            (names.answer, kind, Payload::json(outcome).ok()?)
+        }
+        ReplyBy::Message { agent, quiet } => {
+            let key = ItemKey::new(format!("{}.{turn}", names.answer)).ok()?;
+            let text = told_of_end(agent.as_str(), &names.id, outcome.ok, &outcome.text);
+            let end = ChildEnd {
+                pending: reply.pending.clone(),
+                index: outcome.index,
+                turn,
+                ok: outcome.ok,
+                quiet: *quiet,
+                usage: outcome.usage,
+            };
+            let said = Said { ended: Some(Box::new(end)), ..Said::new(text) };
+            // Urgent also if it is quiet: a call may wait for it. At rest it begins no turn.
+            (key, ItemKind::Message { wake: Wake::Now }, Payload::json(&said).ok()?)
+        }
+    };
+    Some(InboxItem { key, kind, incarnation: Some(reply.incarnation), payload })
 }
 
 /// Performs all requests, up to 32 at once.

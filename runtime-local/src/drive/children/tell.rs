@@ -2,10 +2,10 @@
 
 use futures::FutureExt;
 use holdover_core::children::{ChildOutcome, ReplyTo};
-use holdover_core::ending::Ending;
 use holdover_core::engine::Outcome;
-use holdover_core::ids::MessageSeq;
+use holdover_core::ids::{MessageSeq, SessionKey};
 use holdover_core::message::Message;
+use holdover_core::output::OutputPlace;
 use holdover_core::store::{MessageRange, StateStoreExt};
 
 use super::{Family, LeaseEnded, all};
@@ -19,7 +19,7 @@ impl Family {
         if replies.is_empty() {
             return Ok(());
         }
-        let words = self.last_words(outcome.said, &outcome.ending).await?;
+        let words = self.last_words(&self.fence.key, outcome.said, outcome.ending.output).await?;
         let mut each = Vec::new();
         for reply in replies {
             each.push(self.tell_one(reply, outcome, &words).boxed());
@@ -30,14 +30,17 @@ impl Family {
     async fn tell_one(&self, reply: &ReplyTo, outcome: &Outcome, words: &str) -> Result<(), LeaseEnded> {
         let own = self.fence.key.id.clone();
         let said = ChildOutcome::of(reply.index, own, &outcome.ending, words, outcome.usage);
-        let (session, incarnation) = (&reply.session, reply.incarnation);
-        self.answer(session, incarnation, &reply.pending, reply.fail_fast, &said).await
+        self.answer(reply, outcome.turn, &said).await
     }
 
-    /// The value that the turn returned, or the last text of its model.
-    async fn last_words(&self, said: MessageRange, ending: &Ending) -> Result<String, LeaseEnded> {
-        let key = &self.fence.key;
-        if let Some(place) = ending.output {
+    /// The value that a turn of a session returned, or the last text of its model.
+    pub(super) async fn last_words(
+        &self,
+        key: &SessionKey,
+        said: MessageRange,
+        output: Option<OutputPlace>,
+    ) -> Result<String, LeaseEnded> {
+        if let Some(place) = output {
             let range = [MessageRange::new(place.message, place.message)];
             let read = self.answered(|| self.store.read_all_messages(key, &range)).await?;
             let message = read.ok().and_then(|read| read.first()?.payload.parse::<Message>().ok());

@@ -40,6 +40,8 @@ pub(super) struct OpenCall {
     pub(super) count: u32,
     /// Whether all children that are to exist have been created.
     pub(super) is_created: bool,
+    /// Whether they run in the background, so that the call ends before they do.
+    pub(super) in_background: bool,
     /// The index of the first child that has not been followed yet.
     pub(super) next: u32,
     /// The children that are followed.
@@ -69,6 +71,8 @@ struct CallText {
     count: u32,
     #[serde(rename = "m", default, skip_serializing_if = "std::ops::Not::not")]
     is_created: bool,
+    #[serde(rename = "g", default, skip_serializing_if = "std::ops::Not::not")]
+    in_background: bool,
     #[serde(rename = "n")]
     next: u32,
     #[serde(rename = "o")]
@@ -164,6 +168,7 @@ impl TreeCursor {
                 round: call.pending.round()?,
                 count: call.count,
                 is_created: call.is_created,
+                in_background: call.in_background,
                 next: call.next,
                 open: call.open.iter().filter_map(below).collect(),
             })
@@ -179,7 +184,7 @@ impl TreeCursor {
         depth: u32,
         calls: Vec<CallText>,
     ) -> Option<()> {
-        for CallText { tool, call, round, count, is_created, next, open } in calls {
+        for CallText { tool, call, round, count, is_created, in_background, next, open } in calls {
             let pending = PendingId::of(life, &call, round).ok()?;
             let (parent, below) = (parent.cloned(), depth + 1);
             let children = open.iter().map(|child| OpenChild {
@@ -194,6 +199,7 @@ impl TreeCursor {
                 pending: pending.clone(),
                 count,
                 is_created,
+                in_background,
                 next,
                 open: children.collect(),
             };
@@ -284,6 +290,7 @@ mod tests {
             tool: ToolName::new("clerk").unwrap(),
             pending: PendingId::of(life, &CallId::new("c1-0").unwrap(), 1).unwrap(),
             count: 100,
+            in_background: false,
             is_created: true,
             next,
             open,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use holdover_core::children::ChildNames;
-use holdover_core::ids::{SessionId, SessionKey, ToolName};
+use holdover_core::ids::{PendingId, SessionId, SessionKey, ToolName};
 use holdover_core::store::{EventCursor, Session};
 use serde::Serialize;
 
@@ -68,7 +68,7 @@ impl Runtime {
     /// [`Asked`](holdover_core::event::Event::Asked) and the event that ends the call. Only the last events of a
     /// child that was stopped may come later, if nobody runs it to its end just now. At most 64 children are
     /// followed at once; the events of others come when an earlier child has ended. A child is followed until
-    /// the end of its turn that answers the call. One that cannot be read here is left out.
+    /// the end of its turn that answers the call, or of its first turn in the background. One that cannot be read here is left out.
     ///
     /// Unless only what is [available](Follow::Available) is asked for, a read that fails because the store is
     /// away is repeated. With [`Follow::UntilParked`], the stream ends when no run holds the root or any child that
@@ -180,7 +180,8 @@ impl Runtime {
     }
 }
 
-/// The calls of a session that wait for children, none of which is followed yet.
+/// The calls of a session that wait for children, and those that began children in the background. None of the children
+/// is followed yet.
 /// None if this version cannot read the session.
 fn open_calls(session: &Session, depth: u32) -> Vec<OpenCall> {
     let Ok(Some(machine)) = machine_of(session) else { return Vec::new() };
@@ -194,9 +195,32 @@ fn open_calls(session: &Session, depth: u32) -> Vec<OpenCall> {
             pending: children.pending,
             count: children.count,
             is_created: call.state.is_parked(),
+            in_background: false,
             next: 0,
             open: Vec::new(),
         })
     });
-    open.collect()
+    let mut begun: Vec<&PendingId> = machine.running_children().map(|child| &child.pending).collect();
+    begun.dedup();
+    let last = |pending: &PendingId| {
+        let together = machine.background.iter().filter(|child| child.pending == *pending);
+        together.map(|child| child.index + 1).max().unwrap_or_default()
+    };
+    let agent_of = |pending: &PendingId| {
+        machine.running_children().find(|child| child.pending == *pending).map(|child| child.agent.clone())
+    };
+    let in_background = begun.into_iter().filter_map(|pending| {
+        Some(OpenCall {
+            parent: (depth > 1).then(|| session.key.id.clone()),
+            depth,
+            tool: agent_of(pending)?,
+            pending: pending.clone(),
+            count: last(pending),
+            is_created: true,
+            in_background: true,
+            next: 0,
+            open: Vec::new(),
+        })
+    });
+    open.chain(in_background).collect()
 }

@@ -41,7 +41,7 @@ pub(super) struct TreeTail {
     ready: VecDeque<(Feed, Shown)>,
     /// Whether each call has ended, for the readers of its children.
     settled: HashMap<PendingId, Arc<AtomicBool>>,
-    /// Children that were stopped and that no run holds: nothing is held for them.
+    /// Children that were stopped and that no run holds, and those in the background: nothing is held for them.
     loose: HashSet<Who>,
     /// Children whose turns are over, with calls whose children are not.
     finished: HashSet<Who>,
@@ -145,7 +145,9 @@ impl TreeTail {
     fn calls_ended_by(&self, feed: &Feed, event: &Event) -> Vec<PendingId> {
         let parent = feed.parent();
         let ends = |call: &&OpenCall| {
-            if let Event::Call { call: of, is, .. } = event {
+            if call.in_background {
+                false
+            } else if let Event::Call { call: of, is, .. } = event {
                 is != WAITS && call.is_of(parent, of)
             } else {
                 let is_last = matches!(event, Event::AgentEnd { .. } | Event::Done { .. });
@@ -167,7 +169,12 @@ impl TreeTail {
     /// Notes calls whose children are to be followed.
     fn note(&mut self, feed: &Feed, entry: &EventEntry) {
         let parent = feed.parent();
-        if let Event::Asked { tool, pending, children, .. } = &entry.event
+        let (asked, in_background) = match &entry.event {
+            Event::Asked { tool, pending, children, .. } => (Some((tool, pending, children)), false),
+            Event::Began { agent, pending, children, .. } => (Some((agent, pending, children)), true),
+            _ => (None, false),
+        };
+        if let Some((tool, pending, children)) = asked
             && let Ok(tool) = tool.parse()
             && let (Some((life, _)), (own, _)) = (pending.parts(), entry.cursor.parts())
             // The events of a fork's source tell of children that the fork does not have.
@@ -180,7 +187,8 @@ impl TreeTail {
                 tool,
                 pending: pending.clone(),
                 count: *children,
-                is_created: false,
+                is_created: in_background,
+                in_background,
                 next: 0,
                 open: Vec::new(),
             });
@@ -206,7 +214,12 @@ impl TreeTail {
             let index = call.next;
             call.next += 1;
             call.open.push(OpenChild::new(index));
-            self.read(Who::Child { pending, index });
+            let in_background = call.in_background;
+            let who = Who::Child { pending, index };
+            if in_background {
+                self.loose.insert(who.clone());
+            }
+            self.read(who);
         }
     }
 
@@ -237,9 +250,14 @@ impl TreeTail {
 
     /// Reads the children of a call that are followed and not read now.
     fn read_resting(&mut self, pending: &PendingId) {
-        let open = self.cursor.call(pending).map(|call| call.open.clone()).unwrap_or_default();
+        let Some(call) = self.cursor.call(pending) else { return };
+        let (open, in_background) = (call.open.clone(), call.in_background);
         for OpenChild { index, .. } in open {
-            self.read(Who::Child { pending: pending.clone(), index });
+            let who = Who::Child { pending: pending.clone(), index };
+            if in_background {
+                self.loose.insert(who.clone());
+            }
+            self.read(who);
         }
     }
 

@@ -1,4 +1,5 @@
-//! The open members of a tree: the children whose outcomes a call of their parent still waits for.
+//! The open members of a tree: the children whose outcomes a call of their parent still waits for, and those that run
+//! in the background.
 //!
 //! They are found from the root down, by the names that follow from each pending call, so no list of them is kept.
 
@@ -27,18 +28,20 @@ pub(in crate::runtime) struct Members {
     pub(in crate::runtime) some_unreadable: bool,
 }
 
-/// A child that a call waits for.
+/// A child that a call waits for, or that runs in the background.
 #[derive(Debug, Clone)]
 struct Child {
     key: SessionKey,
     names: ChildNames,
     /// Whether all children of the call have been created.
     is_created: bool,
+    /// Whether it runs in the background: then it may work again after it has ended.
+    in_background: bool,
 }
 
 impl Runtime {
     /// Reads the open members of the tree below `root`. The ids of those that have ended or vanished are added to
-    /// `ended`; members with these ids are not read.
+    /// `ended`; members with these ids are not read, unless they are in the background.
     pub(in crate::runtime) async fn members(
         &self,
         root: &Session,
@@ -47,7 +50,7 @@ impl Runtime {
         let mut members = Members::default();
         let mut children = children_of(root);
         while !children.is_empty() {
-            children.retain(|child| !ended.contains(&child.key.id));
+            children.retain(|child| child.in_background || !ended.contains(&child.key.id));
             let store = self.host.store();
             let read = stream::iter(children).map(|child| async move {
                 let read = store.load_session(&child.key).await;
@@ -70,14 +73,14 @@ impl Runtime {
                 };
                 match session {
                     Some(session) if !has_ended(&session) => {
+                        ended.remove(&child.key.id);
                         below.extend(children_of(&session));
                         members.open.push(session);
                     }
                     // It is being created.
                     None if !child.is_created => {}
                     Some(_) | None => {
-                        ended.insert(child.key.id);
-                        members.some_ended = true;
+                        members.some_ended |= ended.insert(child.key.id);
                     }
                 }
             }
@@ -86,13 +89,14 @@ impl Runtime {
         Ok(members)
     }
 
-    /// The keys of the children that the calls of a session wait for.
+    /// The keys of the children that the calls of a session wait for, and of those in the background.
     pub(in crate::runtime) fn keys_of_children(session: &Session) -> Vec<SessionKey> {
         children_of(session).into_iter().map(|child| child.key).collect()
     }
 }
 
-/// The children that the calls of a session wait for. None if this version cannot read the session.
+/// The children that the calls of a session wait for, and those in the background. None if this version cannot read
+/// the session.
 fn children_of(session: &Session) -> Vec<Child> {
     let Ok(Some(machine)) = machine_of(session) else { return Vec::new() };
     let batch = machine.state.batch();
@@ -104,11 +108,12 @@ fn children_of(session: &Session) -> Vec<Child> {
         // Names that cannot be made were never given to a session.
         let names =
             (0..children.count).filter_map(move |index| ChildNames::of(&children.pending, index).ok());
-        names.map(move |names| (names, is_created))
+        names.map(move |names| (names, is_created, false))
     });
-    let child = |(names, is_created): (ChildNames, bool)| {
+    let child = |(names, is_created, in_background): (ChildNames, bool, bool)| {
         let key = SessionKey::new(session.key.tenant.clone(), names.id.clone());
-        Child { key, names, is_created }
+        Child { key, names, is_created, in_background }
     };
-    named.map(child).collect()
+    let in_background = machine.running_children().filter_map(|child| Some((child.names()?, true, true)));
+    named.chain(in_background).map(child).collect()
 }

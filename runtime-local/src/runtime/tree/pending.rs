@@ -15,14 +15,11 @@ use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
 impl Runtime {
-    /// Lists the pending calls of a session, of the children that it waits for, and of their children, as
-    /// they are stored. The soonest deadline comes first, and calls without a deadline come last. Calls of a
+    /// Lists the pending calls of a session, of its children that have not ended, and of theirs, as they are
+    /// stored. The soonest deadline comes first, and calls without a deadline come last. Calls of a
     /// child that other sessions answer are left out. The list is empty if there is no such session.
     pub async fn open_calls(&self, key: &SessionKey) -> Result<Vec<PendingCall>, RuntimeError> {
         let mut calls = self.own_calls(key).await?;
-        if calls.iter().all(|call| call.kind != PendingKind::Child) {
-            return Ok(calls);
-        }
         let root = match self.session(key).await {
             Ok(root) => root,
             // The session's own pending calls are still listed.
@@ -33,7 +30,9 @@ impl Runtime {
             }
             Err(error) => return Err(error),
         };
-        let Some(root) = root else { return Ok(calls) };
+        let Some(root) = root.filter(|root| !Self::keys_of_children(root).is_empty()) else {
+            return Ok(calls);
+        };
         let members = self.members(&root, &mut HashSet::new()).await?.open.into_iter();
         let keys = members.filter(may_owe).map(|member| member.key);
         let read = stream::iter(keys).map(|key| async move { self.own_calls(&key).await });

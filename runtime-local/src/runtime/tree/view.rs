@@ -6,7 +6,7 @@ use holdover_core::children::{ChildNames, Children};
 use holdover_core::engine::RunOutcome;
 use holdover_core::event::Event;
 use holdover_core::history::{CallInput, Input};
-use holdover_core::ids::{CallId, SessionId, SessionKey};
+use holdover_core::ids::{CallId, PendingId, SessionId, SessionKey};
 use holdover_core::machine::Usage;
 use holdover_core::store::{EventCursor, Session};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::error::RuntimeError;
 use crate::runtime::standing::used_by;
 use crate::runtime::{Follow, Runtime, machine_of, outcome_of};
 
-/// The call that a child answers.
+/// The call that a child answers, or that began it in the background.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChildPlace {
@@ -36,9 +36,9 @@ pub struct TreeEntry {
     pub session: Session,
     /// The number of sessions above it: 0 for the root.
     pub depth: u32,
-    /// The call that it answers; none for the root.
+    /// The call that it answers, or that began it; none for the root.
     pub place: Option<ChildPlace>,
-    /// Whether that call still waits. If not, the parent's usage holds that of the child, unless the child was
+    /// Whether that call still waits, or the child runs in the background. If not, the parent's usage holds that of the child, unless the child was
     /// stopped before it had answered. False for the root.
     pub waits: bool,
     /// Its usage up to its newest commit, including that of the children whose outcomes it has.
@@ -59,9 +59,23 @@ pub struct Tree {
     pub usage: Usage,
 }
 
+/// A child of a session, by its place.
+struct Kin {
+    pending: PendingId,
+    index: u32,
+    /// Whether its outcome has not come yet.
+    waits: bool,
+}
+
+impl Kin {
+    fn of(Children { pending, count }: Children, waits: bool) -> impl Iterator<Item = Self> {
+        (0..count).map(move |index| Self { pending: pending.clone(), index, waits })
+    }
+}
+
 impl Runtime {
-    /// Returns a session with the children that its calls wait for, and their children. With `with_ended`,
-    /// the children of earlier calls are included, unless they were deleted; then the whole history of each
+    /// Returns a session with the children that its calls wait for and those that run in the background, and their
+    /// children. With `with_ended`, the children of earlier calls are included, unless they were deleted; then the whole history of each
     /// session is read.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
@@ -86,18 +100,14 @@ impl Runtime {
             if place.as_ref().is_none_or(|(_, waits)| *waits) {
                 tree.usage.add(usage);
             }
-            let children = self.calls_of_children(&session, with_ended).await?;
+            let children = self.kin_of(&session, with_ended).await?;
             let (key, outcome) = (session.key.clone(), outcome_of(&session, self.now())?);
             let waits = place.as_ref().is_some_and(|(_, waits)| *waits);
             let place = place.map(|(place, _)| place);
             tree.entries.push(TreeEntry { session, depth, place, waits, usage, outcome });
-            let names = children.into_iter().flat_map(|(Children { pending, count }, waits)| {
-                let parent = key.id.clone();
-                (0..count).filter_map(move |index| {
-                    let call = pending.parts()?.1;
-                    let place = ChildPlace { parent: parent.clone(), call, index };
-                    Some(((place, waits), ChildNames::of(&pending, index).ok()?))
-                })
+            let names = children.into_iter().filter_map(|Kin { pending, index, waits }| {
+                let place = ChildPlace { parent: key.id.clone(), call: pending.parts()?.1, index };
+                Some(((place, waits), ChildNames::of(&pending, index).ok()?))
             });
             let read = stream::iter(names.collect::<Vec<_>>())
                 .map(|(place, names)| {
@@ -119,32 +129,41 @@ impl Runtime {
         .boxed()
     }
 
-    /// Returns the calls of a session that children answer, and for each call whether it still waits.
-    async fn calls_of_children(
-        &self,
-        session: &Session,
-        with_ended: bool,
-    ) -> Result<Vec<(Children, bool)>, RuntimeError> {
-        let machine = machine_of(session)?;
-        let open = machine.map(|machine| machine.children()).unwrap_or_default();
+    /// Returns the children of a session.
+    async fn kin_of(&self, session: &Session, with_ended: bool) -> Result<Vec<Kin>, RuntimeError> {
+        let machine = machine_of(session)?.unwrap_or_default();
+        let open: Vec<Kin> =
+            machine.children().into_iter().flat_map(|children| Kin::of(children, true)).collect();
+        let in_background = machine.running_children().map(|child| Kin {
+            pending: child.pending.clone(),
+            index: child.index,
+            waits: true,
+        });
+        let open: Vec<Kin> = open.into_iter().chain(in_background).collect();
         if !with_ended {
-            return Ok(open.into_iter().map(|children| (children, true)).collect());
+            return Ok(open);
         }
         let mut all = Vec::new();
         let mut events = self.events(&session.key, EventCursor::START, Follow::Available);
         while let Some(entry) = events.try_next().await? {
             let Event::History { rows } = entry.event else { continue };
             for row in rows {
-                if let Input::Call { input: CallInput::NeedsChildren { pending, count, .. }, .. } = row.input
-                {
-                    // A fork has the history of its source, and none of its children.
-                    if pending.parts().is_none_or(|(life, _)| life != session.incarnation) {
-                        continue;
+                let children = match row.input {
+                    Input::Call { input: CallInput::NeedsChildren { pending, count, .. }, .. } => {
+                        Children { pending, count }
                     }
-                    let children = Children { pending, count };
-                    let waits = open.contains(&children);
-                    all.push((children, waits));
+                    Input::ChildBegan { child } => Children { pending: child.pending, count: 1 },
+                    _ => continue,
+                };
+                // A fork has the history of its source, and none of its children.
+                if children.pending.parts().is_none_or(|(life, _)| life != session.incarnation) {
+                    continue;
                 }
+                all.extend(Kin::of(children, false).map(|kin| {
+                    let waits =
+                        open.iter().any(|open| open.pending == kin.pending && open.index == kin.index);
+                    Kin { waits, ..kin }
+                }));
             }
         }
         Ok(all)

@@ -1,0 +1,209 @@
+//! Begins background children: those that a call asks for, and those that somebody outside asks for.
+
+use crate::engine::action::{Action, ActionId};
+use crate::engine::calls::results::result;
+use crate::engine::children::ChildrenHandler;
+use crate::machine::{Call, CallState};
+use crate::store::{ItemKind, SessionStatus, StoredItem};
+use crate::words::agent::ChildRules;
+use crate::words::background::{BACKGROUND_MAX, Background, ChildSignal, ChildTool, Terms};
+use crate::words::children::{Allowance, ChildNames, ChildPlan, Tasks};
+use crate::words::event::Event;
+use crate::words::history::{CallInput, Input};
+use crate::words::ids::{CallId, InboxSeq, PendingId, ToolName};
+use crate::words::message::{Message, Notice, ResultStatus};
+use crate::words::tool::ResourceProfile;
+
+/// A request from outside for a background child.
+pub(crate) struct Request {
+    item: InboxSeq,
+    pending: PendingId,
+    agent: ToolName,
+    task: String,
+    terms: Terms,
+}
+
+impl Request {
+    /// The place of the request in the inbox.
+    pub(crate) fn seq(&self) -> InboxSeq {
+        self.item
+    }
+
+    fn of(item: &StoredItem) -> Option<Self> {
+        if !matches!(item.kind, ItemKind::Signal { .. }) {
+            return None;
+        }
+        let ChildSignal::BeginChild { pending, agent, task, quiet, detached } = item.payload.parse().ok()?;
+        let terms = Terms { quiet, detached, share: Allowance::default() };
+        Some(Self { item: item.seq, pending, agent, task, terms })
+    }
+
+    fn child(&self) -> Background {
+        Background {
+            agent: self.agent.clone(),
+            pending: self.pending.clone(),
+            index: 0,
+            terms: self.terms,
+            ended: false,
+        }
+    }
+}
+
+/// Whether an item is a request for a background child.
+pub(crate) fn begins_child(item: &StoredItem) -> bool {
+    Request::of(item).is_some()
+}
+
+impl ChildrenHandler<'_> {
+    /// Lets a call begin children in the background, or refuses it.
+    pub(super) fn ask_in_background(
+        &mut self,
+        call: &Call,
+        tasks: &Tasks,
+        allowance: Allowance,
+        profile: ResourceProfile,
+    ) -> Option<CallInput> {
+        let count = tasks.count();
+        if let Err(why) = self.has_room(count) {
+            return self.cx.gate().refuse(call, ResultStatus::Error, &why);
+        }
+        let share = Allowance {
+            tokens: allowance.tokens,
+            cost_microusd: allowance.cost_microusd,
+            ..Allowance::default()
+        };
+        let terms = Terms { quiet: tasks.quiet, detached: tasks.detached, share };
+        let pending = self.cx.gate().next_pending(call)?;
+        let background = Some(terms);
+        Some(CallInput::NeedsChildren { pending, deadline: None, profile, count, needed: 0, background })
+    }
+
+    /// Whether so many more background children may run.
+    fn has_room(&self, count: u32) -> Result<(), String> {
+        let machine = &self.cx.mind.machine;
+        let begins = |call: &Call| match &call.state {
+            CallState::BlockedOnChild { count, background: Some(_), .. } => usize::try_from(*count).ok(),
+            _ => None,
+        };
+        let beginning: usize =
+            machine.state.batch().map_or(0, |batch| batch.calls.iter().filter_map(begins).sum());
+        let running = machine.running_children().count() + beginning;
+        if running.saturating_add(usize::try_from(count).unwrap_or(usize::MAX)) <= BACKGROUND_MAX {
+            return Ok(());
+        }
+        Err(format!("not begun: {running} background children run, at most {BACKGROUND_MAX} may run at once"))
+    }
+
+    /// Tells the model, and followers, of the children that a call has begun in the background.
+    pub(super) fn tell_of_background(&mut self, id: &CallId) {
+        let Some(call) = self.cx.mind.call(id) else { return };
+        let CallState::BlockedOnChild { pending, count, background: Some(terms), .. } = &call.state else {
+            return;
+        };
+        let names = (0..*count).filter_map(|index| ChildNames::of(pending, index).ok());
+        let ids: Vec<String> = names.map(|names| names.id.to_string()).collect();
+        let told = if terms.quiet {
+            "You will read of their ends in your next turn"
+        } else {
+            "You will be told when each ends"
+        };
+        let wait = ChildTool::Wait.name();
+        let text = format!("begun in the background: {}. {told}; {wait} waits for them.", ids.join(", "));
+        let edited = self.cx.mind.edited(&call);
+        self.cx.mind.keep_result(result(&call, ResultStatus::Done, text, edited));
+        let agent = call.tool.clone();
+        self.cx.mind.emit(Event::Began {
+            agent,
+            pending: pending.clone(),
+            children: *count,
+            call: Some(call.id.clone()),
+        });
+    }
+
+    /// The next request from outside for a background child. Requests that cannot be carried out are dropped, and a
+    /// notice says why.
+    pub(crate) fn asked_outside(&mut self) -> Option<Request> {
+        let ends_for_ever = self
+            .cx
+            .mind
+            .machine
+            .state
+            .ending()
+            .is_some_and(|ending| ending.status() == SessionStatus::Aborted);
+        if self.cx.end.starts_nothing() || self.cx.run.agent.is_none() || ends_for_ever {
+            return None;
+        }
+        loop {
+            let request = self.cx.mind.inbox.items.iter().find_map(Request::of)?;
+            match self.fits(&request) {
+                Ok(()) => return Some(request),
+                Err(why) => {
+                    self.drop_request(&request);
+                    let text = format!("no child of {} was begun: {why}", request.agent);
+                    self.cx.append(Message::Notice(Notice::new(text)));
+                }
+            }
+        }
+    }
+
+    fn fits(&self, request: &Request) -> Result<(), String> {
+        let rules = self.cx.run.agent.as_ref().and_then(|agent| agent.sub_agent(request.agent.as_str()));
+        let rules: &ChildRules = rules.ok_or("the agent has no such sub-agent")?;
+        if !rules.background {
+            return Err("its tasks are waited for".to_owned());
+        }
+        self.has_room(1)
+    }
+
+    fn drop_request(&mut self, request: &Request) {
+        self.cx.mind.inbox.items.retain(|item| item.seq != request.item);
+        self.cx.mind.draft.consumed.push(request.item);
+        self.cx.mind.draft.decided = true;
+    }
+
+    /// Begins the child of a request from outside.
+    pub(crate) fn begin_outside(&mut self, request: Request) {
+        let allowance = self.allowance(1, true);
+        let share = Allowance {
+            tokens: allowance.tokens,
+            cost_microusd: allowance.cost_microusd,
+            ..Allowance::default()
+        };
+        let terms = Terms { share, ..request.terms };
+        let child = Background { terms, ..request.child() };
+        let plan = ChildPlan {
+            tool: request.agent,
+            pending: request.pending,
+            tasks: vec![request.task],
+            fail_fast: false,
+            background: Some(terms),
+            allowance: share,
+        };
+        let id = self.cx.output.next_id();
+        self.cx.out.begun = Some((id, Box::new(child)));
+        self.cx.output.push(Action::StartChildren { id, plan: Box::new(plan) });
+        self.cx.output.irrevocable = true;
+    }
+
+    /// The child that somebody outside asked for exists. False: the answer is to another action.
+    pub(super) fn began_outside(&mut self, id: ActionId) -> bool {
+        let Some((_, child)) = self.cx.out.begun.take_if(|(begun, _)| *begun == id) else { return false };
+        let request = self.cx.mind.inbox.items.iter().filter_map(Request::of);
+        if let Some(request) = request.into_iter().find(|request| request.pending == child.pending) {
+            self.drop_request(&request);
+        }
+        let (agent, pending) = (child.agent.to_string(), child.pending.clone());
+        self.cx.mind.emit(Event::Began { agent, pending, children: 1, call: None });
+        self.cx.feed(Input::ChildBegan { child });
+        true
+    }
+
+    /// Takes a request that an aborted session does not carry out: a run that died may have begun the child, which is
+    /// then stopped. False: there is none.
+    pub(super) fn take_unbegun(&mut self) -> bool {
+        let Some(request) = self.cx.mind.inbox.items.iter().find_map(Request::of) else { return false };
+        self.drop_request(&request);
+        self.cx.feed(Input::ChildBegan { child: Box::new(request.child()) });
+        true
+    }
+}

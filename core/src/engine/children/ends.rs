@@ -1,0 +1,169 @@
+//! The ends of background children: a call waits for them, or the model is shown them as messages.
+
+use std::collections::BTreeSet;
+
+use crate::engine::children::ChildrenHandler;
+use crate::engine::mind::Mind;
+use crate::machine::{Call, CallState};
+use crate::store::StoredItem;
+use crate::words::background::{Awaited, Background, ChildEnd, ChildTool, ToChild};
+use crate::words::children::{OUTCOME_CHARS_MAX, in_part};
+use crate::words::history::{CallInput, Input};
+use crate::words::ids::InboxSeq;
+use crate::words::mailbox;
+use crate::words::message::ResultStatus;
+use crate::words::tool::ResourceProfile;
+use crate::words::usage::Usage;
+
+/// The end of a background child, as it lies in the inbox.
+struct End {
+    item: InboxSeq,
+    text: String,
+    end: ChildEnd,
+}
+
+impl End {
+    fn of(item: &StoredItem) -> Option<Self> {
+        let said = Some(item).filter(|item| mailbox::is_message(item)).map(mailbox::said)?;
+        Some(Self { item: item.seq, text: said.text, end: *said.ended? })
+    }
+}
+
+/// One of the children that a call waits for.
+struct Waited {
+    child: Background,
+    /// The ends of its turns that have come. Empty: it runs, or the model was told before that it had ended.
+    ends: Vec<End>,
+}
+
+impl Waited {
+    fn has_ended(&self) -> bool {
+        self.child.ended || !self.ends.is_empty()
+    }
+
+    fn told(&self, ending: &str, most: usize) -> String {
+        if self.ends.is_empty() {
+            let id = self.child.names().map(|names| names.id.to_string()).unwrap_or_default();
+            let word = if self.child.ended { "had ended before" } else { ending };
+            return format!("[{} {id}] {word}", self.child.agent);
+        }
+        self.ends.iter().map(|end| in_part(&end.text, most)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl ChildrenHandler<'_> {
+    /// Lets a call wait for the ends of background children, or refuses it.
+    pub(crate) fn wait(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
+        let arguments = self.cx.mind.arguments_of(&call.id);
+        match Awaited::read(&arguments, &self.cx.mind.machine.background) {
+            Ok(awaited) => {
+                let deadline = self.cx.run.answer_deadline(awaited.timeout());
+                let deadline = deadline.into_iter().chain(self.cx.until()).min();
+                Some(CallInput::NeedsEnds { deadline, profile })
+            }
+            Err(why) => {
+                self.cx.gate().refuse(call, ResultStatus::Error, &format!("the arguments do not fit: {why}"))
+            }
+        }
+    }
+
+    /// Ends a call that has waited for the ends of background children: enough have come, or its time is up. False: there
+    /// is nothing to do.
+    pub(super) fn take_ends(&mut self) -> bool {
+        let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
+            return false;
+        };
+        // A child to which the same step writes has work again.
+        let sends = |call: &Call| call.tool == ChildTool::Send.name() && !call.state.is_end();
+        let writes = batch.calls.iter().any(sends);
+        let over = batch.calls.iter().find_map(|call| {
+            let CallState::AwaitingEnds { deadline } = &call.state else { return None };
+            let is_late = deadline.is_some_and(|deadline| deadline <= self.cx.run.now);
+            let (waited, needed) = self.waited(call);
+            let ended = waited.iter().filter(|waited| waited.has_ended()).count();
+            let is_answered = !writes && ended >= needed;
+            (is_answered || is_late).then(|| (call.clone(), waited, is_answered))
+        });
+        let Some((call, waited, is_answered)) = over else { return false };
+        let ending = if is_answered { "still runs" } else { "still runs: it did not end in time" };
+        let most = OUTCOME_CHARS_MAX / waited.len().max(1);
+        let none = waited.is_empty().then(|| "no background child runs".to_owned());
+        let told = waited.iter().map(|waited| waited.told(ending, most)).collect::<Vec<_>>().join("\n");
+        let told = none.unwrap_or(told);
+        let ends: Vec<End> = waited.into_iter().flat_map(|waited| waited.ends).collect();
+        let taken: BTreeSet<InboxSeq> = ends.iter().map(|end| end.item).collect();
+        self.cx.mind.inbox.items.retain(|item| !taken.contains(&item.seq));
+        self.cx.mind.draft.consumed.extend(taken);
+        for End { end, .. } in ends {
+            self.take_end(end);
+        }
+        let status = if is_answered { ResultStatus::Done } else { ResultStatus::Error };
+        self.cx.calls().keep_bounded(&call, status, told);
+        let ok = self.cx.mind.is_done(&call.id);
+        self.cx
+            .feed(Input::Call { call: call.id, input: CallInput::Answered { ok, usage: Usage::default() } });
+        self.cx.mind.draft.decided = true;
+        true
+    }
+
+    /// The children that a call waits for, and how many of them must have ended.
+    fn waited(&self, call: &Call) -> (Vec<Waited>, usize) {
+        let children = &self.cx.mind.machine.background;
+        let arguments = self.cx.mind.arguments_of(&call.id);
+        // They were checked when the call was let through; they are not there any more.
+        let Ok(awaited) = serde_json::from_str::<Awaited>(&arguments) else { return (Vec::new(), 0) };
+        let waited: Vec<Waited> = awaited.among(children).map(|child| self.with_ends(child)).collect();
+        let all = waited.len();
+        let needed = awaited.first.and_then(|first| usize::try_from(first).ok()).unwrap_or(all);
+        (waited, needed.min(all))
+    }
+
+    fn with_ends(&self, child: &Background) -> Waited {
+        let ends = self.cx.mind.inbox.items.iter().filter_map(End::of);
+        Waited { child: child.clone(), ends: ends.filter(|end| child.has_ended_with(&end.end)).collect() }
+    }
+
+    /// Notes that a background child has work again, if this call has written to it.
+    pub(crate) fn note_sent(&mut self, call: &Call) {
+        let sends = self.cx.run.agent.as_ref().and_then(|agent| agent.child_tool(&call.tool));
+        if sends != Some(ChildTool::Send) {
+            return;
+        }
+        let Ok(to) = serde_json::from_str::<ToChild>(&self.cx.mind.arguments_of(&call.id)) else { return };
+        let children = &self.cx.mind.machine.background;
+        if let Some(Background { pending, index, .. }) = children.iter().find(|child| child.is_called(&to.id))
+        {
+            self.cx.feed(Input::ChildResumed { pending: pending.clone(), index: *index });
+        }
+    }
+
+    /// Counts an end whose text the model is shown.
+    pub(crate) fn take_end(&mut self, end: ChildEnd) {
+        let ChildEnd { pending, index, usage, .. } = end;
+        self.cx.feed(Input::ChildEnded { pending, index, usage });
+    }
+}
+
+impl Mind {
+    /// Drops the ends of background children that the session has forgotten: of those of an earlier life, and of those
+    /// that were stopped with the turn that began them.
+    pub(crate) fn drop_forgotten_ends(&mut self) {
+        let machine = &self.machine;
+        let begins = |end: &ChildEnd| {
+            let mut calls = machine.state.batch().into_iter().flat_map(|batch| &batch.calls);
+            calls.any(|call| matches!(&call.state, CallState::BlockedOnChild { pending, .. } if *pending == end.pending))
+        };
+        let is_known =
+            |end: &ChildEnd| machine.background.iter().any(|child| child.has_ended_with(end)) || begins(end);
+        let forgotten: BTreeSet<InboxSeq> = self
+            .inbox
+            .items
+            .iter()
+            .filter_map(End::of)
+            .filter(|end| !is_known(&end.end))
+            .map(|end| end.item)
+            .collect();
+        self.inbox.items.retain(|item| !forgotten.contains(&item.seq));
+        self.draft.consumed.extend(forgotten);
+    }
+}

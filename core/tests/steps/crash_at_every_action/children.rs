@@ -1,0 +1,104 @@
+//! The children of the scenario: what becomes of them, as the world sees it.
+
+use holdover_core::background::ChildEnd;
+use holdover_core::children::{ChildOutcome, ChildPlan, Children};
+use holdover_core::ids::{ItemKey, PendingId, SessionId, TurnNumber};
+use holdover_core::machine::{Machine, Usage};
+use holdover_core::message::Said;
+use holdover_core::payload::Payload;
+use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingQuery, StateStore, Wake};
+
+use super::driver::{Place, Teller};
+use super::scenario::TEAM_SIZE;
+
+/// What became of the children of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Became {
+    Working,
+    Answered,
+    Stopped,
+}
+
+impl<P: Place> Teller<P> {
+    /// The children of a call end, each with its answer. False: they have not begun, since the run that was to begin
+    /// them is dead, and no other has taken over.
+    pub(super) async fn answer_as_children(&mut self, pending: &PendingCall) -> bool {
+        match self.children.get_mut(&pending.id) {
+            Some(became @ Became::Working) => *became = Became::Answered,
+            Some(Became::Answered | Became::Stopped) | None => return false,
+        }
+        for index in 0..TEAM_SIZE {
+            let (session, text) =
+                (Some(SessionId::new(format!("child-{index}")).unwrap()), "half".to_owned());
+            let outcome = ChildOutcome { index, session, ok: true, text, usage: Usage::default() };
+            let item = InboxItem {
+                key: ItemKey::new(format!("child-{index}-{}", pending.id)).unwrap(),
+                kind: ItemKind::Answer { pending: pending.id.clone(), settles: false },
+                incarnation: Some(pending.incarnation),
+                payload: Payload::json(&outcome).unwrap(),
+            };
+            let delivery = self.store.deliver(&self.key, item).await.unwrap();
+            assert!(matches!(delivery, Delivery::Accepted { .. }), "{delivery:?}");
+        }
+        true
+    }
+
+    pub(super) fn stop_children(&mut self, children: &[Children]) {
+        for Children { pending, count } in children {
+            assert_eq!(*count, TEAM_SIZE);
+            let became = self.children.entry(pending.clone()).or_insert(Became::Stopped);
+            if *became == Became::Working {
+                *became = Became::Stopped;
+            }
+        }
+    }
+
+    /// Whether what begins these children is durable: a call that they answer, or a call that begins them in the
+    /// background.
+    pub(super) async fn may_begin(&self, plan: &ChildPlan) -> bool {
+        if plan.background.is_none() {
+            return self.open(&plan.pending).await;
+        }
+        let session = self.store.load_session(&self.key).await.unwrap().unwrap();
+        let machine: Machine = session.state.expect("a state").parse().unwrap();
+        machine.children().iter().any(|children| children.pending == plan.pending)
+    }
+
+    /// Those in the background end, each with a message. False: they have not begun, or have ended.
+    pub(super) async fn end_crew(&mut self) -> bool {
+        let mut ended = false;
+        for pending in self.crew.clone() {
+            let became = self.children.get_mut(&pending).expect("it has begun");
+            if *became != Became::Working {
+                continue;
+            }
+            *became = Became::Answered;
+            for index in 0..TEAM_SIZE {
+                let end = ChildEnd {
+                    pending: pending.clone(),
+                    index,
+                    turn: TurnNumber(1),
+                    ok: true,
+                    quiet: index > 0,
+                    usage: Usage::default(),
+                };
+                let said = Said { ended: Some(Box::new(end)), ..Said::new("half") };
+                let item = InboxItem {
+                    key: ItemKey::new(format!("end-{index}-{pending}")).unwrap(),
+                    kind: ItemKind::Message { wake: Wake::Now },
+                    incarnation: None,
+                    payload: Payload::json(&said).unwrap(),
+                };
+                let delivery = self.store.deliver(&self.key, item).await.unwrap();
+                assert!(matches!(delivery, Delivery::Accepted { .. }), "{delivery:?}");
+            }
+            ended = true;
+        }
+        ended
+    }
+
+    async fn open(&self, pending: &PendingId) -> bool {
+        let open = self.store.list_pending(&PendingQuery::all(self.key.tenant.clone())).await.unwrap();
+        open.items.iter().any(|call| call.id == *pending)
+    }
+}

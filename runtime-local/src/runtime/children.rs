@@ -1,0 +1,219 @@
+//! The background children of a session: begins and lists them from any process.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use holdover_core::background::{BACKGROUND_MAX, Background, ChildSignal, begun_outside};
+use holdover_core::ending::DoneReason;
+use holdover_core::ids::{Incarnation, ItemKey, SessionId, SessionKey, ToolName};
+use holdover_core::machine::Usage;
+use holdover_core::store::{OutcomeKind, Session, SessionStatus};
+use holdover_core::time::Timestamp;
+use serde::Serialize;
+
+use super::deliver::What;
+use super::keys::Once;
+use super::standing::{machine_of, outcome_of, used_by};
+use super::tree::members::AT_ONCE;
+use super::{Deliver, Runtime};
+use crate::agent::Definition;
+use crate::drive::has_ended;
+use crate::error::RuntimeError;
+use crate::host::draw_id;
+
+/// A background child to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BeginChild {
+    agent: ToolName,
+    task: String,
+    quiet: bool,
+    detached: bool,
+    key: Option<ItemKey>,
+}
+
+impl BeginChild {
+    /// A child of the sub-agent with this name, for this task. Its end begins a turn of the parent.
+    pub fn new(agent: ToolName, task: impl Into<String>) -> Self {
+        Self { agent, task: task.into(), quiet: false, detached: false, key: None }
+    }
+
+    /// The end of the child begins no turn of the parent. The parent reads of it in its next turn.
+    #[must_use]
+    pub fn quiet(self) -> Self {
+        Self { quiet: true, ..self }
+    }
+
+    /// The child goes on if its parent is aborted or deleted.
+    #[must_use]
+    pub fn detached(self) -> Self {
+        Self { detached: true, ..self }
+    }
+
+    /// Begins the child once, however often it is asked for under this key.
+    #[must_use]
+    pub fn key(self, key: ItemKey) -> Self {
+        Self { key: Some(key), ..self }
+    }
+}
+
+/// The present work of a background child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChildStanding {
+    /// It works, or is about to.
+    Works,
+    /// It waits for people or clients.
+    Waits,
+    /// Its last turn did what it was asked for.
+    Done,
+    /// Its last turn did not.
+    Failed,
+    /// It was stopped for ever.
+    Stopped,
+    /// It does not exist: it was deleted, or is only about to begin.
+    Gone,
+}
+
+impl ChildStanding {
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Works => "works",
+            Self::Waits => "waits",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::Gone => "gone",
+        }
+    }
+
+    /// The standing of a child as it is stored.
+    pub(crate) fn of(session: Option<&Session>, now: Timestamp) -> Result<Self, RuntimeError> {
+        let Some(session) = session else { return Ok(Self::Gone) };
+        if session.status == SessionStatus::Aborted {
+            return Ok(Self::Stopped);
+        }
+        if has_ended(session) {
+            let machine = machine_of(session)?.unwrap_or_default();
+            let did = machine.state.ending().is_some_and(|ending| {
+                ending.status() == SessionStatus::Idle
+                    && matches!(ending.reason, DoneReason::ModelStop | DoneReason::ToolStop)
+            });
+            return Ok(if did { Self::Done } else { Self::Failed });
+        }
+        let people = [OutcomeKind::SuspendedClientTool, OutcomeKind::SuspendedStepPartial];
+        let waits = session.status == SessionStatus::Suspended
+            && outcome_of(session, now)?.is_some_and(|outcome| people.contains(&outcome.kind()));
+        Ok(if waits { Self::Waits } else { Self::Works })
+    }
+}
+
+/// A background child of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ChildEntry {
+    /// Its session.
+    pub session: SessionId,
+    /// The sub-agent, by the name under which the parent's model calls it.
+    pub agent: ToolName,
+    /// Whether its end begins no turn of the parent.
+    pub quiet: bool,
+    /// Whether it goes on if its parent is aborted or deleted.
+    pub detached: bool,
+    /// Its present work.
+    pub standing: ChildStanding,
+    /// Its usage up to its newest commit.
+    pub usage: Usage,
+}
+
+impl Runtime {
+    /// Begins a child of a session in the background, and returns the child's key. The request is durable. A run of the
+    /// parent carries it out at once, also while the parent rests or waits, and then a worker runs the child. A
+    /// notice in the parent's transcript says so if that is not possible any more.
+    ///
+    /// What is done with a child afterwards is done with its session: [`deliver`](Self::deliver) writes to it,
+    /// [`wait`](Self::wait) waits for it, [`abort`](Self::abort) stops it. Its parent is told of the end of the
+    /// turn for this task. It is not told of turns that messages from elsewhere begin.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), it is [aborted](RuntimeError::Aborted), or it
+    /// cannot have such a [child](RuntimeError::NoChild).
+    pub async fn begin_child(
+        &self,
+        parent: &SessionKey,
+        begin: BeginChild,
+    ) -> Result<SessionKey, RuntimeError> {
+        let session = self.existing(parent).await?;
+        let BeginChild { agent, task, quiet, detached, key } = begin;
+        let refused = |why: String| RuntimeError::NoChild { key: parent.clone(), agent: agent.clone(), why };
+        if task.trim().is_empty() {
+            return Err(refused("the task is empty".to_owned()));
+        }
+        let definition = Definition::read(&session.definition)
+            .map_err(|error| RuntimeError::unreadable(parent, "definition", error))?;
+        match definition.spec.sub_agent(agent.as_str()) {
+            None => return Err(refused("the agent has no such sub-agent".to_owned())),
+            Some(rules) if !rules.background => {
+                return Err(refused("its tasks are waited for, not begun in the background".to_owned()));
+            }
+            Some(_) => {}
+        }
+        let running = machine_of(&session)?.map_or(0, |machine| machine.running_children().count());
+        if running >= BACKGROUND_MAX && key.is_none() {
+            return Err(refused(format!("{running} background children run, which is the most")));
+        }
+        let key: ItemKey = key.unwrap_or_else(draw_id);
+        let pending = begun_outside(session.incarnation, &key)
+            .map_err(|error| refused(format!("its id cannot be made: {error}")))?;
+        let child = Background {
+            agent: agent.clone(),
+            pending: pending.clone(),
+            index: 0,
+            terms: Default::default(),
+            ended: false,
+        };
+        let names = child.names().ok_or_else(|| refused("its id cannot be made".to_owned()))?;
+        let signal = ChildSignal::BeginChild { pending, agent, task, quiet, detached };
+        self.deliver(parent, Deliver::begin_child(signal, key, session.incarnation)).await?;
+        Ok(SessionKey::new(parent.tenant.clone(), names.id))
+    }
+
+    /// Lists the background children of a session, in the order in which they began: those that run, and the newest
+    /// of those that have ended, 64 at most.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
+    /// [read](RuntimeError::Unreadable).
+    pub async fn children(&self, parent: &SessionKey) -> Result<Vec<ChildEntry>, RuntimeError> {
+        let session = self.existing(parent).await?;
+        let children = machine_of(&session)?.map(|machine| machine.background).unwrap_or_default();
+        let now = self.now();
+        let read = stream::iter(children).map(|child| self.child_entry(parent, child, now));
+        let read: Vec<Option<ChildEntry>> = read.buffered(AT_ONCE).try_collect().await?;
+        Ok(read.into_iter().flatten().collect())
+    }
+
+    async fn child_entry(
+        &self,
+        parent: &SessionKey,
+        child: Background,
+        now: Timestamp,
+    ) -> Result<Option<ChildEntry>, RuntimeError> {
+        let Some(names) = child.names() else { return Ok(None) };
+        let key = SessionKey::new(parent.tenant.clone(), names.id);
+        let session = self.session(&key).await?.filter(|session| session.incarnation == names.incarnation);
+        let usage = session.as_ref().map(used_by).transpose()?.unwrap_or_default();
+        Ok(Some(ChildEntry {
+            session: key.id,
+            agent: child.agent,
+            quiet: child.terms.quiet,
+            detached: child.terms.detached,
+            standing: ChildStanding::of(session.as_ref(), now)?,
+            usage,
+        }))
+    }
+}
+
+impl Deliver {
+    /// A request for a background child of the session, in this life of it.
+    fn begin_child(signal: ChildSignal, key: ItemKey, incarnation: Incarnation) -> Self {
+        Self { once: Once::Key(key), incarnation: Some(incarnation), what: What::BeginChild(signal) }
+    }
+}
