@@ -164,8 +164,11 @@ impl Blueprint {
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let Origin { source, recipe, path } =
             Origin::read(source).map_err(|why| format!("definition: {why}"))?;
-        // The tools that give tasks to sub-agents come with these.
-        spec.tools.retain(|tool| tool.runs_on != RunsOn::Child);
+        // The tools that give tasks to sub-agents, and those for background children, come with these.
+        let comes_with =
+            |tool: &ToolSpec| tool.runs_on == RunsOn::Child || spec.child_tool(tool.name.as_str()).is_some();
+        let kept = spec.tools.iter().filter(|tool| !comes_with(tool)).cloned().collect();
+        spec.tools = kept;
         spec.sub_agents.clear();
         let (mcp_tools, own): (Vec<_>, Vec<_>) = std::mem::take(&mut spec.tools)
             .into_iter()

@@ -43,6 +43,9 @@ pub(crate) struct SubAgentRecipe {
     /// The most tasks of one call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fan_out_max: Option<u32>,
+    /// Whether its tasks may be done in the background.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) background: bool,
     /// The time that a call waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_seconds: Option<Bound>,
@@ -69,6 +72,9 @@ impl SubAgentRecipe {
         }
         if let Some(most) = self.fan_out_max {
             agent = agent.fan_out_max(most);
+        }
+        if self.background {
+            agent = agent.background();
         }
         if let Some(timeout) = self.timeout_seconds {
             agent = agent.timeout(match timeout {

@@ -24,10 +24,11 @@
 //! an agent: limits, retries, fallbacks, loops, summaries, modes, and what a turn returns.
 
 pub use holdover_core::agent::{
-    AgentSpec, AtMax, BreakerRules, CHILDREN_MAX, ChildRules, Compaction, Durability, EARLY_READS_MAX,
-    FAN_OUT_MAX, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices, Retries, StopCondition,
-    StopSignals,
+    AgentSpec, AtMax, BreakerRules, CHILDREN_MAX, ChildRules, ChildTool, Compaction, Durability,
+    EARLY_READS_MAX, FAN_OUT_MAX, Fallback, Limits, LoopDetection, OnDenial, OnTrip, Prices, Retries,
+    StopCondition, StopSignals,
 };
+pub use holdover_core::background::BACKGROUND_MAX;
 pub use holdover_core::children::Tasks;
 pub use holdover_core::compaction::ResultSummariser;
 pub use holdover_core::message::{MessagePolicy, WhileAsking};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use holdover_core::agent::CHILDREN_MAX;
+use holdover_core::agent::{CHILDREN_MAX, ChildTool};
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
 use holdover_core::tool::Bound;
@@ -41,6 +41,8 @@ pub(super) struct SubAgentEntry {
     #[serde(default)]
     fan_out_max: Option<Spanned<u32>>,
     #[serde(default)]
+    background: bool,
+    #[serde(default)]
     timeout_seconds: Option<Spanned<Bound>>,
     #[serde(default)]
     agent: Vec<Spanned<SubAgentEntry>>,
@@ -70,9 +72,13 @@ impl Above<'_> {
     }
 }
 
-/// Returns the names of the sub-agents in these tables.
+/// Returns the names of the sub-agents in these tables, and those of the tools for background children if there may be
+/// any.
 pub(super) fn names(entries: &[Spanned<SubAgentEntry>]) -> impl Iterator<Item = &str> {
-    entries.iter().map(|entry| entry.get_ref().name.get_ref().as_str())
+    let any = entries.iter().any(|entry| entry.get_ref().background);
+    let tools = ChildTool::ALL.iter().filter(move |_| any).map(|tool| tool.name());
+    let own = entries.iter().map(|entry| entry.get_ref().name.get_ref().as_str());
+    own.chain(tools)
 }
 
 /// Returns the sub-agents of the agent `above`. Texts and scripts are looked for beside the file.
@@ -153,6 +159,7 @@ fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRe
         permissions: entry.permissions,
         limits: entry.limits.map(|LimitsOfSubAgent(limits)| limits),
         fan_out_max: entry.fan_out_max.map(Spanned::into_inner),
+        background: entry.background,
         timeout_seconds: entry.timeout_seconds.map(Spanned::into_inner),
         sub_agents,
     })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use holdover_core::ids::{CheckpointId, ItemKey, SessionId};
+use holdover_core::ids::{CheckpointId, ItemKey, SessionId, ToolName};
 use holdover_core::store::SessionStatus;
 
 use super::drive::{Drive, Leave};
@@ -72,6 +72,40 @@ pub(crate) struct Handoff {
     /// With this label beside those of the session
     #[arg(long, value_name = "NAME=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) leave: Leave,
+    #[command(flatten)]
+    pub(crate) drive: Drive,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The session's agent must have this sub-agent, with background = true. The child works in a session of its own, whose name is printed. When it has ended, its parent is told and begins a turn, unless --quiet-end is given: then the parent reads of it in its next turn. Here the child is run to its end, and then the turn of its parent.
+
+What is done with a child afterwards is done with its session: holdover send, holdover sessions show, holdover abort.
+
+TASK may be - : it is then read from standard input.
+
+Examples:
+  holdover sessions begin notes clerk \"Sort the invoices of May\"
+  holdover sessions begin notes clerk \"Sort the invoices of May\" --quiet-end --detach
+  holdover sessions children notes")]
+pub(crate) struct Begin {
+    /// The parent
+    pub(crate) session: SessionId,
+    /// Which of its sub-agents
+    pub(crate) agent: ToolName,
+    /// What the child is to do
+    pub(crate) task: String,
+    /// Let its end wait for the next turn of its parent
+    #[arg(long)]
+    pub(crate) quiet_end: bool,
+    /// Let it go on if its parent is aborted or deleted
+    #[arg(long)]
+    pub(crate) detached: bool,
+    /// Begin it at most once under this key
+    #[arg(long)]
+    pub(crate) key: Option<ItemKey>,
     #[command(flatten)]
     pub(crate) leave: Leave,
     #[command(flatten)]

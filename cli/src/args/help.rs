@@ -65,6 +65,13 @@ Examples:
   holdover sessions messages notes
   holdover sessions messages notes --json";
 
+pub(super) const CHILDREN: &str = "\
+A child works (works), waits for people (waits), has done what it was asked for (done) or has not (failed), was stopped for ever (stopped), or does not exist (gone).
+
+Examples:
+  holdover sessions children notes
+  holdover sessions children notes --json";
+
 pub(super) const RUNS: &str = "\
 Examples:
   holdover sessions runs notes";

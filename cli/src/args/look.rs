@@ -15,7 +15,7 @@ use holdover_core::store::{PageCursor, SessionStatus};
 use holdover_runtime_local::TreeCursor;
 
 use super::branch::label;
-use super::{Fork, Handoff, Purge, When, help};
+use super::{Begin, Fork, Handoff, Purge, When, help};
 
 /// The default number of sessions in a list.
 pub(crate) const LIST_LIMIT: usize = 100;
@@ -27,8 +27,13 @@ pub(crate) enum Sessions {
     /// Show how one session stands, and what it waits for
     #[command(after_help = help::SHOW)]
     Show(Show),
-    /// Show a session with the children that it waits for, and with theirs
+    /// Show a session with the children that it waits for or that work in the background, and with theirs
     Tree(Tree),
+    /// List the children of a session that work in the background, and the newest of those that have ended
+    #[command(after_help = help::CHILDREN)]
+    Children(One),
+    /// Begin a child of a session in the background
+    Begin(Begin),
     /// Print the transcript
     #[command(after_help = help::MESSAGES)]
     Messages(One),

@@ -13,7 +13,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use holdover_core::ids::TenantId;
 
 pub(crate) use answers::{Answer, Approve, Decide, Deny, Interrupt, Stop};
-pub(crate) use branch::{Fork, Handoff, Purge};
+pub(crate) use branch::{Begin, Fork, Handoff, Purge};
 #[cfg(feature = "conformance")]
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{OutcomeKind, Session};
-use holdover_runtime_local::{Follow, RuntimeError, TreeCursor};
+use holdover_runtime_local::{Follow, RuntimeError, TreeCursor, machine_of};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::MissedTickBehavior;
@@ -177,6 +177,7 @@ pub(crate) async fn report(
         front.out.line(format!("output: {output}"));
     }
     debts::all(&front.out, &key.id, &debts, front.runtime.now());
+    note_background(front, key).await?;
     if front.out.json() {
         let response = match outcome {
             RunOutcome::Ended(_) => front.runtime.response(key).await?,
@@ -189,6 +190,21 @@ pub(crate) async fn report(
         front.out.object(&json::last(&key.id, outcome, response.as_ref(), following.duplicate));
     }
     Ok(exit)
+}
+
+/// Says that children go on in the background, which nobody here runs.
+async fn note_background(front: &Front, key: &SessionKey) -> Result<(), Failure> {
+    let session = front.runtime.session(key).await?;
+    let machine = session.as_ref().map(machine_of).transpose()?.flatten();
+    let running = machine.map_or(0, |machine| machine.running_children().count());
+    if running > 0 {
+        let (many, id) = (
+            if running == 1 { "1 child goes".to_owned() } else { format!("{running} children go") },
+            &key.id,
+        );
+        front.out.passing(format!("  {many} on in the background: holdover work runs them, holdover sessions children {id} lists them"));
+    }
+    Ok(())
 }
 
 async fn hear(live: &mut Option<UnboundedReceiver<(SessionKey, Live)>>) -> Option<(SessionKey, Live)> {

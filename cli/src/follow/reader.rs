@@ -183,6 +183,7 @@ impl<'a> Reader<'a> {
             | Event::Message { .. }
             | Event::Call { .. }
             | Event::Asked { .. }
+            | Event::Began { .. }
             | Event::Escalated { .. }
             | Event::StateConflict { .. }
             | Event::TeardownFailed { .. }

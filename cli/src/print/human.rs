@@ -144,6 +144,7 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::Escalated { call, to, .. } => {
             dim(format!("• call {call} waits: {} may decide, too", to.join(", ")))
         }
+        Event::Began { .. } => dim(format!("• {}", self::event(event))),
         Event::StateConflict { .. } => dim(format!("! {}", self::event(event))),
         Event::Briefed { .. } => dim(format!("• {}", self::event(event))),
         Event::Provisioned { what } => dim(format!("• {}", what.join("; "))),
@@ -173,6 +174,11 @@ pub(crate) fn passing_child(out: &Out, event: &Event) -> Option<String> {
         return Some(out.dim(&format!("• {ended}")));
     }
     passing(out, event)
+}
+
+/// The children, as a count.
+fn counted_children(children: u32) -> String {
+    if children == 1 { "1 child".to_owned() } else { format!("{children} children") }
 }
 
 /// Returns the name of a session within the tree that is followed, for its lines.
@@ -217,6 +223,9 @@ pub(crate) fn event(event: &Event) -> String {
                 some => counted(*some, "other session"),
             };
             format!("call {call} of {tool} waits for {whom} ({pending}){why}")
+        }
+        Event::Began { agent, children, .. } => {
+            format!("{} of {agent} in the background", counted_children(*children))
         }
         Event::Escalated { call, tool, to, .. } => {
             format!("call {call} of {tool} is escalated to {}", to.join(", "))

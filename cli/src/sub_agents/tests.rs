@@ -55,6 +55,7 @@ instructions = "You are a clerk."
 tools = ["read_file", "sleep", "charge", "read_skill", "run_command"]
 permissions = "manual"
 fan_out_max = 7
+background = true
 timeout_seconds = 60
 limits = { max_steps = 4 }
 

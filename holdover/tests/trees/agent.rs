@@ -1,4 +1,4 @@
-//! A chief, its clerk and the clerk's page; and what they did in the world.
+//! A chief, its clerk, the clerk's page, and a runner in the background; and what they did in the world.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -42,15 +42,22 @@ impl Cast {
             | Message::Notice(_)
             | Message::Summary(_) => None,
         });
-        let has_result = request.messages.iter().any(|message| matches!(&**message, Message::Tool(_)));
-        let part = ["chief", "clerk", "page"]
+        let results =
+            request.messages.iter().filter(|message| matches!(&***message, Message::Tool(_))).count();
+        let has_result = results > 0;
+        let part = ["chief", "clerk", "page", "runner"]
             .into_iter()
             .find(|part| request.system.contains(&format!("You are the {part}.")));
         let call = |tool: &str, arguments: &str| {
             vec![AnswerPart::Call { tool: tool.into(), arguments: arguments.into() }]
         };
         match (part.unwrap(), task.unwrap_or_default(), has_result) {
-            ("chief", _, false) => call("clerk", r#"{"tasks":["alone","with the page"]}"#),
+            ("chief", _, false) => {
+                let runs = call("runner", r#"{"tasks":["errand"],"background":true}"#);
+                [runs, call("clerk", r#"{"tasks":["alone","with the page"]}"#)].concat()
+            }
+            ("chief", _, true) if results == 2 => call("wait_children", "{}"),
+            ("runner", task, false) => vec![AnswerPart::Text(format!("runner did: {task}"))],
             ("clerk", "alone", false) => call("count", "{}"),
             ("clerk", _, false) => call("page", r#"{"tasks":["write"]}"#),
             ("page", _, false) => call("write", "{}"),
@@ -104,6 +111,7 @@ pub(crate) fn chief(world: &World) -> Arc<Agent> {
         .tool(tool("count", EffectClass::Idempotent, world))
         .tool(tool("write", EffectClass::AtMostOnce, world))
         .gate(RuleGate::new(vec![ApprovalRule::new("write", RuleAction::Ask)]))
-        .sub_agent(clerk);
+        .sub_agent(clerk)
+        .sub_agent(SubAgent::new("runner", "Runs").instructions("You are the runner.").background());
     Arc::new(chief.build().unwrap())
 }

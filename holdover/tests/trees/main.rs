@@ -2,10 +2,10 @@
 //! nothing had happened. Or somebody aborts the root at every write: then nothing of the tree goes on, also where the
 //! process dies with it, and where a write of the dead one comes when all is over.
 //!
-//! The root fans out to two clerks. One works alone, the other has a page, and the page asks a person, who answers at
-//! the root. A death before a write loses it; a death after it loses its answer.
+//! The root begins a runner in the background and fans out to two clerks. One works alone, the other has a page, and the
+//! page asks a person, who answers at the root. Then the root waits for the runner. A death before a write loses it; a death after it loses its answer.
 //!
-//! Requirements: A61, A64, C48, H11, H25, INV-30.
+//! Requirements: A61, A64, C48, H11, H21, H25, INV-30.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

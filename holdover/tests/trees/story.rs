@@ -43,6 +43,8 @@ pub(crate) struct Told {
     results: [Vec<(ResultStatus, String)>; 2],
     /// Every session, by the number of sessions above it in the tree; none for one that is in no tree.
     sessions: Vec<(Option<u32>, SessionSummary)>,
+    /// How often the root was told of the end of the runner, by a result or a message.
+    told_of_runner: usize,
     owed: usize,
     counted: Vec<usize>,
     written: Vec<usize>,
@@ -183,6 +185,7 @@ impl Story {
             root: tree.entries[0].session.status,
             results: [results(person, &self.root).await, of_page],
             sessions,
+            told_of_runner: texts(person, &self.root).await.matches("runner did: errand").count(),
             owed: patiently(async || person.list_pending(&owed).await).await.items.len(),
             counted: self.world.times("count"),
             written: self.world.times("write"),
@@ -206,10 +209,18 @@ impl Told {
         let fault = &self.fault;
         assert_eq!(self.root, SessionStatus::Idle, "{fault:?}");
         let joined = "[1] done: clerk did: alone\n[2] done: clerk did: with the page";
-        assert_eq!(self.results[0], [(ResultStatus::Done, joined.to_owned())], "{fault:?}");
+        let statuses: Vec<ResultStatus> = self.results[0].iter().map(|(status, _)| *status).collect();
+        assert_eq!(statuses, [ResultStatus::Done; 3], "{fault:?}: {:?}", self.results[0]);
+        assert!(self.results[0][0].1.starts_with("begun in the background: child-"), "{fault:?}");
+        assert_eq!(self.results[0][1].1, joined, "{fault:?}");
+        assert_eq!(self.told_of_runner, 1, "{fault:?}: the root is told of the runner's end once");
         let mut depths: Vec<_> = self.sessions.iter().map(|(depth, _)| *depth).collect();
         depths.sort_unstable();
-        assert_eq!(depths, [Some(0), Some(1), Some(1), Some(2)], "{fault:?}: no child is there twice");
+        assert_eq!(
+            depths,
+            [Some(0), Some(1), Some(1), Some(1), Some(2)],
+            "{fault:?}: no child is there twice"
+        );
         assert_eq!(self.counted.len(), 1, "{fault:?}: {:?}", self.counted);
         match self.results[1][..] {
             [(ResultStatus::Done, _)] => assert_eq!(self.written, [1], "{fault:?}"),
@@ -269,6 +280,17 @@ pub(crate) async fn results(person: &Runtime, key: &SessionKey) -> Vec<(ResultSt
         | Message::Summary(_) => None,
     });
     results.collect()
+}
+
+/// All that a session was told, by people, by results and by ends of children.
+async fn texts(person: &Runtime, key: &SessionKey) -> String {
+    let messages = patiently(async || person.messages(key).await).await.into_iter();
+    let told = messages.filter_map(|entry| match entry.message {
+        Message::Tool(result) => Some(result.content),
+        Message::User(said) => Some(said.text),
+        Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => None,
+    });
+    told.collect::<Vec<_>>().join("\n")
 }
 
 /// Asks again where the store says that it has too much to do.

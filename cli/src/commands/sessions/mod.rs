@@ -2,6 +2,7 @@
 
 mod branch;
 mod check;
+mod children;
 mod handoff;
 mod history;
 mod list;
@@ -30,6 +31,7 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::List(_)
         | Sessions::Show(_)
         | Sessions::Tree(_)
+        | Sessions::Children(_)
         | Sessions::Messages(_)
         | Sessions::Runs(_)
         | Sessions::Pending(_)
@@ -41,18 +43,25 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         Sessions::Mode(_)
         | Sessions::Fork(_)
         | Sessions::Handoff(_)
+        | Sessions::Begin(_)
         | Sessions::Purge(_)
         | Sessions::Delete(_)
         | Sessions::Withdraw(_)
         | Sessions::Replace(_) => IfMissing::Refuse,
     };
-    let drive = if let Sessions::Handoff(args) = what { Some(&args.drive) } else { None };
+    let drive = match what {
+        Sessions::Handoff(args) => Some(&args.drive),
+        Sessions::Begin(args) => Some(&args.drive),
+        _ => None,
+    };
     let front = Front::open(common, drive, if_missing).await?;
     let mut exit = Exit::Completed;
     match what {
         Sessions::List(args) => list::list(&front, args).await?,
         Sessions::Show(args) => show::show(&front, args).await?,
         Sessions::Tree(args) => tree::tree(&front, args).await?,
+        Sessions::Children(args) => children::list(&front, args).await?,
+        Sessions::Begin(args) => return children::begin(front, args).await,
         Sessions::Messages(args) => messages(&front, args).await?,
         Sessions::Runs(args) => runs::runs(&front, args).await?,
         Sessions::Pending(args) => pending::pending(&front, args).await?,
