@@ -106,7 +106,8 @@ fn h21_a_child_is_begun_from_the_command_line_once_for_a_key() {
 fn h21_the_end_of_a_quiet_child_begins_no_turn_and_its_approval_is_given_at_its_parent() {
     let fixture = fixture();
     fixture.run(&["run", "agent.toml", "--session", "s", "hello"]).ends(0);
-    let begin = ["sessions", "begin", "s", "clerk", "write the note", "--quiet-end", "--detached", "--detach"];
+    let begin =
+        ["sessions", "begin", "s", "clerk", "write the note", "--quiet-end", "--detached", "--detach"];
     fixture.run(&begin).ends(0).says("child-");
     fixture.run(&["work", "--until-idle"]).ends(0);
     fixture.run(&["sessions", "children", "s"]).ends(0).says("clerk  waits, quiet, detached");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::RunOutcome;
+use crate::machine::Successor;
 use crate::store::{Commit, MessageRange, Staging};
 use crate::time::Timestamp;
 use crate::words::children::{ChildPlan, Children, ReplyTo, Unanswered};
@@ -203,9 +204,10 @@ pub enum Action {
         /// The children that have not answered.
         children: Vec<Unanswered>,
     },
-    /// Stop these children, then tell each address how the turn ended, however often that was done before. A
-    /// parent that is not there, or does not wait any more, counts as told. Answer:
-    /// [`Reply::OthersTold`](super::Reply::OthersTold).
+    /// Stop these children, then create the session that takes over, then tell each address how the turn ended, however
+    /// often that was done before. A parent that is not there, or does not wait any more, counts as told. Answer:
+    /// [`Reply::OthersTold`](super::Reply::OthersTold), or
+    /// [`Reply::NotHandedOver`](super::Reply::NotHandedOver).
     TellOthers {
         /// The id for the answer.
         id: ActionId,
@@ -213,6 +215,8 @@ pub enum Action {
         children: Vec<Children>,
         /// The addresses.
         replies: Vec<ReplyTo>,
+        /// The session that takes over: a fork of this one from its newest checkpoint, with a goal.
+        successor: Option<Box<Successor>>,
         /// How the turn ended.
         outcome: Box<Outcome>,
     },

@@ -13,6 +13,7 @@ use crate::machine::custom::{self, Merged};
 use crate::machine::{AgentState, Batch, Call, CallState, Effect, Facts, Machine, Refused, transition};
 use crate::store::{Checkpoint, MessageRange, NewState, SessionStatus, StagedResult, StoredMessage};
 use crate::time::Timestamp;
+use crate::words::children::ReplyTo;
 use crate::words::event::Event;
 use crate::words::handoff::Goal;
 use crate::words::history::{HistoryRow, Input, StateKind};
@@ -47,6 +48,8 @@ pub struct NewWork {
     pub draft: bool,
     /// Whether another agent works on it. That agent begins with its own mode and its own system prompt.
     pub another: bool,
+    /// The addresses to which the outcome of its turn is sent.
+    pub replies: Vec<ReplyTo>,
 }
 
 /// A checkpoint that no fork can begin from.
@@ -151,12 +154,18 @@ fn planned(
         machine = moved.next;
     }
     let said = handoff.map(|work| Message::User(UserMessage::new(work.goal.as_str())));
-    if let (Some(&NewWork { draft, another, .. }), Some(said)) = (handoff, &said) {
+    if let (Some(NewWork { draft, another, replies, .. }), Some(said)) = (handoff, &said) {
         let from = machine.state.kind();
         if from == StateKind::Idle {
             return Err(fail(Why::NothingSaid));
         }
-        let input = Input::HandedOff { after: fork.seq, tokens: compaction::tokens_of(said), draft, another };
+        let input = Input::HandedOff {
+            after: fork.seq,
+            tokens: compaction::tokens_of(said),
+            draft: *draft,
+            another: *another,
+            replies: replies.clone(),
+        };
         let moved = transition(&machine, &input, &Facts { now }).map_err(|refused| fail(refused.into()))?;
         history.push(HistoryRow { from, input, at: now });
         machine = moved.next;

@@ -117,6 +117,7 @@ impl StepIterator {
             | Reply::ChildrenStopped { .. }
             | Reply::ChildrenFound { .. }
             | Reply::OthersTold { .. }
+            | Reply::NotHandedOver { .. }
             | Reply::Slept { .. }
             | Reply::TornDown { .. }
             | Reply::News(_)
@@ -212,6 +213,7 @@ impl StepIterator {
             Reply::ChildrenStopped { id } => self.cx.children().on_stopped(id),
             Reply::ChildrenFound { id } => self.cx.children().on_found(id),
             Reply::OthersTold { id } => self.cx.children().on_told(id),
+            Reply::NotHandedOver { id, error } => self.cx.children().on_not_handed_over(id, error),
             Reply::Slept { id } => {
                 self.cx.out.sleep.take_if(|sleep| *sleep == id);
             }

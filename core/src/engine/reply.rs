@@ -136,6 +136,14 @@ pub enum Reply {
         /// The id of the action.
         id: ActionId,
     },
+    /// The answer to [`Action::TellOthers`](super::Action::TellOthers) if the session that takes over cannot be made: nobody
+    /// was told.
+    NotHandedOver {
+        /// The id of the action.
+        id: ActionId,
+        /// The reason.
+        error: ErrorInfo,
+    },
     /// The answer to [`Action::StageResult`](super::Action::StageResult).
     Staged {
         /// The id of the action.

@@ -36,7 +36,7 @@ pub use more::{MORE_STEPS, MoreSteps};
 pub use standing::{STANDING_APPROVALS_MAX, StandingApproval, StandingApprovals};
 pub use state::{AgentState, CompactionCause, SteeringFrom};
 pub use suspension::classify_suspension;
-pub use teardown::Teardown;
+pub use teardown::{Successor, Teardown};
 pub use turn::{Machine, Spent, Turn};
 pub use view::View;
 

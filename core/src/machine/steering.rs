@@ -35,12 +35,15 @@ pub struct View<'a> {
 
 /// Returns the ending of the turn; none: the next step follows.
 ///
-/// The order is: the value that the turn must return; a stop signal of a tool, or a stop condition; a
+/// The order is: a handoff; the value that the turn must return; a stop signal of a tool, or a stop condition; a
 /// refusal, which is an error; then, only if the turn would go on, the step limit and the budgets; then the
 /// model's own stop, unless messages wait or a hook corrects the course. An answer that was cut off is not
 /// the model's own stop: it is an error, unless messages wait or a hook corrects. A stop from outside is
 /// handled before.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
+    if let (SteeringFrom::Calls { .. }, Some(to)) = (view.from, &view.turn.handing_over) {
+        return Some(Ending::handing_over(to.as_ref().clone()));
+    }
     if let SteeringFrom::Calls { output: Some(OutputCheck::Fits(place)), .. } = view.from {
         return Some(Ending::output(place));
     }

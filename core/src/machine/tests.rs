@@ -18,7 +18,9 @@ use crate::words::model::StopReason;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 mod background;
+mod handing_over;
 use background::{awaiting, background, beginning, needs_children};
+use handing_over::handed_to;
 mod losing;
 mod moves;
 mod steering;
@@ -115,6 +117,7 @@ fn call_inputs() -> Vec<(&'static str, CallInput)> {
             CallInput::NeedsClient { pending: pending(), deadline: None, profile: profile.clone() },
         ),
         ("needs_children", needs_children(None)),
+        ("hands_over", CallInput::HandsOver { to: Box::new(handed_to()) }),
         ("begins_children", needs_children(Some(Terms::default()))),
         ("needs_ends", CallInput::NeedsEnds { deadline: None, profile }),
         ("started", CallInput::Started),
@@ -193,6 +196,7 @@ fn reply_to() -> ReplyTo {
         fail_fast: false,
         by: ReplyBy::Answer,
         allowance: Allowance::default(),
+        used_before: Usage::default(),
     }
 }
 
@@ -238,6 +242,13 @@ fn states() -> Vec<AgentState> {
         AgentState::TearingDown {
             ending: Ending::of(DoneReason::ModelStop),
             left: Teardown { replies: vec![reply_to()], ..Teardown::default() },
+        },
+        AgentState::TearingDown {
+            ending: Ending::handing_over(handed_to()),
+            left: Teardown {
+                successor: Some(Box::new(Successor { to: handed_to(), replies: vec![reply_to()] })),
+                ..Teardown::default()
+            },
         },
         // Stopped while one call is out: a claim finds the turn ready to end.
         AgentState::Executing {
@@ -385,8 +396,14 @@ fn inputs() -> Vec<Input> {
         Input::ChildEnded { pending: pending(), index: 1, usage: Usage::default() },
         Input::TornDown,
         Input::Forked,
-        Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: false, another: false },
-        Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: true, another: true },
+        Input::HandedOff {
+            after: MessageSeq(2),
+            tokens: 4,
+            draft: false,
+            another: false,
+            replies: Vec::new(),
+        },
+        Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: true, another: true, replies: Vec::new() },
     ];
     for (_, input) in call_inputs() {
         inputs.push(Input::Call { call: CallId::new("call-0").unwrap(), input });

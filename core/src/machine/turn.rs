@@ -15,6 +15,7 @@ use crate::time::Timestamp;
 use crate::words::background::{BACKGROUND_MAX, Background};
 use crate::words::children::{Allowance, Children, ReplyTo};
 use crate::words::custom::CustomState;
+use crate::words::ending::HandedTo;
 use crate::words::history::Withheld;
 use crate::words::ids::{MessageSeq, PendingId, StateFormat, StepNumber, TurnNumber};
 use crate::words::mode::Mode;
@@ -135,6 +136,9 @@ pub struct Turn {
     /// The addresses to which the outcome of the turn is sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<ReplyTo>,
+    /// The session that takes over once the step is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handing_over: Option<Box<HandedTo>>,
     /// The instant since which the present run works on the turn.
     pub claimed_at: Timestamp,
 }
@@ -189,6 +193,11 @@ impl Machine {
     /// for ever, or if it is itself a child, so that nobody would hear of them.
     pub(super) fn left_behind(&self, ending: &Ending) -> Vec<Children> {
         let mut left: Vec<Children> = Vec::new();
+        if ending.status() == SessionStatus::Aborted {
+            // An abort follows a handoff.
+            let gone_on = self.state.ended().and_then(|ending| ending.handed_to.as_ref());
+            left.extend(gone_on.map(|to| Children { pending: to.pending.clone(), count: 1 }));
+        }
         if ending.status() == SessionStatus::Aborted || !self.turn.replies.is_empty() {
             for child in self.running_children().filter(|child| !child.terms.detached) {
                 match left.iter_mut().find(|children| children.pending == child.pending) {

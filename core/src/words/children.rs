@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::store::SessionStatus;
 use crate::words::agent::ChildRules;
 use crate::words::ending::{DoneReason, Ending};
-use crate::words::ids::{Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, ToolName};
+use crate::words::ids::{
+    CallId, Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, ToolName,
+};
 use crate::words::payload::{Digest, is_default};
 pub use crate::words::reply::{Allowance, ReplyBy, ReplyTo, Terms};
 use crate::words::usage::Usage;
@@ -144,6 +146,17 @@ impl ChildOutcome {
     }
 }
 
+/// The round in the id from which the names of a successor follow. No pending call has it.
+const SUCCESSOR_ROUND: u32 = 0;
+
+/// The id from which the names of the session follow that takes over a session at this call.
+///
+/// # Errors
+/// The id cannot be made.
+pub fn successor(life: Incarnation, call: &CallId) -> Result<PendingId, InvalidId> {
+    PendingId::of(life, call, SUCCESSOR_ROUND)
+}
+
 /// The names of a child. They follow from the pending call and the place of the child alone, so creating the
 /// child twice is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,8 +184,10 @@ impl ChildNames {
         bytes.copy_from_slice(&digest.0[16..]);
         let incarnation = Incarnation::derived(bytes);
         let id: String = digest.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        // What takes a session over is no child of it.
+        let kind = if pending.round() == Some(SUCCESSOR_ROUND) { "next" } else { "child" };
         Ok(Self {
-            id: SessionId::new(format!("child-{id}"))?,
+            id: SessionId::new(format!("{kind}-{id}"))?,
             incarnation,
             operation: OperationId::new(format!("child.{incarnation}"))?,
             answer: ItemKey::new(format!("child.{incarnation}"))?,
@@ -249,7 +264,7 @@ mod tests {
 
     #[test]
     fn tasks_that_cannot_be_begun_are_refused_by_name() {
-        let rules = ChildRules { fan_out_max: 2, background: false };
+        let rules = ChildRules { fan_out_max: 2, ..ChildRules::default() };
         let read = |text: &str| Tasks::read(text, &rules);
         let two = read(r#"{"tasks":["a","b"],"first":1}"#).unwrap();
         assert_eq!((two.count(), two.needed()), (2, 1));

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::{InterruptKind, SessionStatus};
 use crate::words::error::ErrorInfo;
-use crate::words::ids::StepNumber;
+use crate::words::ids::{CallId, MessageSeq, PendingId, SessionId, StepNumber, ToolName};
 use crate::words::output::OutputPlace;
 use crate::words::payload::is_default;
 
@@ -103,12 +103,38 @@ pub struct Ending {
     /// The place of the value that the turn returned, if that is the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputPlace>,
+    /// The session that goes on in place of this one, if the turn handed it over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed_to: Option<Box<HandedTo>>,
+}
+
+/// A handoff by a tool: another agent goes on, in a session of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandedTo {
+    /// The session of the other agent.
+    pub session: SessionId,
+    /// The other agent, by the name under which the model called it.
+    pub agent: ToolName,
+    /// The id from which the names of that session follow.
+    pub pending: PendingId,
+    /// The call that handed over.
+    pub call: CallId,
+    /// The message that holds its arguments, and with them the goal.
+    pub arguments: MessageSeq,
 }
 
 impl Ending {
     /// An ending that is neither an error nor a stop from outside.
     pub fn of(reason: DoneReason) -> Self {
-        Self { reason, error: None, step: None, stopped: None, cause: StopCause::Asked, output: None }
+        Self {
+            reason,
+            error: None,
+            step: None,
+            stopped: None,
+            cause: StopCause::Asked,
+            output: None,
+            handed_to: None,
+        }
     }
 
     /// The ending of a turn with an unrecoverable error.
@@ -124,6 +150,11 @@ impl Ending {
     /// The ending of a turn with the value that it had to return.
     pub fn output(place: OutputPlace) -> Self {
         Self { output: Some(place), ..Self::of(DoneReason::ToolStop) }
+    }
+
+    /// The ending of a turn that hands its session over.
+    pub(crate) fn handing_over(to: HandedTo) -> Self {
+        Self { handed_to: Some(Box::new(to)), ..Self::of(DoneReason::ToolStop) }
     }
 
     /// The ending of a turn with a stop of this cause.

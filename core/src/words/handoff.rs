@@ -7,6 +7,16 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+/// The arguments of a call that hands a session over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandOffTo {
+    /// The goal of the session that takes over.
+    pub goal: String,
+}
+
 /// The longest goal, in bytes.
 pub const GOAL_BYTES_MAX: usize = 32 * 1024;
 

@@ -78,6 +78,23 @@ pub struct ReplyTo {
     /// The share of the parent's limits that the turn may use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub allowance: Allowance,
+    /// The usage of earlier turns for the same address, which were handed over. It counts with that of the turn.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub used_before: Usage,
+}
+
+impl ReplyTo {
+    /// The address as the successor of a turn has it that has used this much: what is left of the share, and what is
+    /// to be counted.
+    #[must_use]
+    pub fn after(mut self, used: Usage, steps: u32) -> Self {
+        let share = &mut self.allowance;
+        share.steps = share.steps.map(|most| most.saturating_sub(steps));
+        share.tokens = share.tokens.map(|most| most.saturating_sub(used.tokens.total()));
+        share.cost_microusd = share.cost_microusd.map(|most| most.saturating_sub(used.cost_microusd));
+        self.used_before.add(used);
+        self
+    }
 }
 
 /// The terms on which a background child was begun.

@@ -109,7 +109,8 @@ impl Bench {
         let read = |range: &MessageRange| now(self.store.read_all_messages(&self.key, &[*range])).unwrap();
         let messages: Vec<_> = fork::needed_messages(&self.key, &at).unwrap().iter().flat_map(read).collect();
         let (source, staged) = (self.session(), self.session().staged.results);
-        let work = fork::NewWork { goal: Goal::new(goal).unwrap(), draft, another: false };
+        let work =
+            fork::NewWork { goal: Goal::new(goal).unwrap(), draft, another: false, replies: Vec::new() };
         let plan = fork::plan_handoff(&self.key, &at, &messages, &staged, &work, self.clock.now()).unwrap();
         let handed = Self {
             store: self.store.clone(),

@@ -1,4 +1,4 @@
-//! A chief, its clerk, the clerk's page, and a runner in the background; and what they did in the world.
+//! A chief, its clerk, the clerk's page, and a runner in the background with its heir; and what they did in the world.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -45,19 +45,24 @@ impl Cast {
         let results =
             request.messages.iter().filter(|message| matches!(&***message, Message::Tool(_))).count();
         let has_result = results > 0;
-        let part = ["chief", "clerk", "page", "runner"]
+        let part = ["chief", "clerk", "page", "runner", "heir"]
             .into_iter()
             .find(|part| request.system.contains(&format!("You are the {part}.")));
         let call = |tool: &str, arguments: &str| {
             vec![AnswerPart::Call { tool: tool.into(), arguments: arguments.into() }]
         };
-        match (part.unwrap(), task.unwrap_or_default(), has_result) {
+        let Some(part) = part else {
+            // It is asked for the extract of a handoff.
+            return vec![AnswerPart::Text("what matters".into())];
+        };
+        match (part, task.unwrap_or_default(), has_result) {
             ("chief", _, false) => {
                 let runs = call("runner", r#"{"tasks":["errand"],"background":true}"#);
                 [runs, call("clerk", r#"{"tasks":["alone","with the page"]}"#)].concat()
             }
             ("chief", _, true) if results == 2 => call("wait_children", "{}"),
-            ("runner", task, false) => vec![AnswerPart::Text(format!("runner did: {task}"))],
+            ("runner", task, false) => call("heir", &format!(r#"{{"goal":"{task}"}}"#)),
+            ("heir", _, _) => vec![AnswerPart::Text("heir did: errand".into())],
             ("clerk", "alone", false) => call("count", "{}"),
             ("clerk", _, false) => call("page", r#"{"tasks":["write"]}"#),
             ("page", _, false) => call("write", "{}"),
@@ -105,6 +110,9 @@ pub(crate) fn chief(world: &World) -> Arc<Agent> {
         .instructions("You are the clerk.")
         .tools(named(&["count", "write"]))
         .sub_agent(page);
+    let heir = SubAgent::new("heir", "Goes on").instructions("You are the heir.").takes_over();
+    let runner =
+        SubAgent::new("runner", "Runs").instructions("You are the runner.").background().sub_agent(heir);
     let chief = Agent::builder("chief")
         .instructions("You are the chief.")
         .model(Cast)
@@ -112,6 +120,6 @@ pub(crate) fn chief(world: &World) -> Arc<Agent> {
         .tool(tool("write", EffectClass::AtMostOnce, world))
         .gate(RuleGate::new(vec![ApprovalRule::new("write", RuleAction::Ask)]))
         .sub_agent(clerk)
-        .sub_agent(SubAgent::new("runner", "Runs").instructions("You are the runner.").background());
+        .sub_agent(runner);
     Arc::new(chief.build().unwrap())
 }

@@ -3,9 +3,10 @@
 //! process dies with it, and where a write of the dead one comes when all is over.
 //!
 //! The root begins a runner in the background and fans out to two clerks. One works alone, the other has a page, and the
-//! page asks a person, who answers at the root. Then the root waits for the runner. A death before a write loses it; a death after it loses its answer.
+//! page asks a person, who answers at the root. The runner hands over to an heir. Then the root waits for the runner's end, of
+//! which the heir tells. A death before a write loses it; a death after it loses its answer.
 //!
-//! Requirements: A61, A64, C48, H11, H21, H25, INV-30.
+//! Requirements: A61, A64, C48, H11, H21, H25, H26, INV-30.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 

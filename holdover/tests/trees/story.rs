@@ -43,7 +43,7 @@ pub(crate) struct Told {
     results: [Vec<(ResultStatus, String)>; 2],
     /// Every session, by the number of sessions above it in the tree; none for one that is in no tree.
     sessions: Vec<(Option<u32>, SessionSummary)>,
-    /// How often the root was told of the end of the runner, by a result or a message.
+    /// How often the root was told of the end of the runner's heir, by a result or a message.
     told_of_runner: usize,
     owed: usize,
     counted: Vec<usize>,
@@ -185,7 +185,7 @@ impl Story {
             root: tree.entries[0].session.status,
             results: [results(person, &self.root).await, of_page],
             sessions,
-            told_of_runner: texts(person, &self.root).await.matches("runner did: errand").count(),
+            told_of_runner: texts(person, &self.root).await.matches("heir did: errand").count(),
             owed: patiently(async || person.list_pending(&owed).await).await.items.len(),
             counted: self.world.times("count"),
             written: self.world.times("write"),
@@ -213,12 +213,12 @@ impl Told {
         assert_eq!(statuses, [ResultStatus::Done; 3], "{fault:?}: {:?}", self.results[0]);
         assert!(self.results[0][0].1.starts_with("begun in the background: child-"), "{fault:?}");
         assert_eq!(self.results[0][1].1, joined, "{fault:?}");
-        assert_eq!(self.told_of_runner, 1, "{fault:?}: the root is told of the runner's end once");
+        assert_eq!(self.told_of_runner, 1, "{fault:?}: the root is told of the heir's end once");
         let mut depths: Vec<_> = self.sessions.iter().map(|(depth, _)| *depth).collect();
         depths.sort_unstable();
         assert_eq!(
             depths,
-            [Some(0), Some(1), Some(1), Some(1), Some(2)],
+            [Some(0), Some(1), Some(1), Some(1), Some(1), Some(2)],
             "{fault:?}: no child is there twice"
         );
         assert_eq!(self.counted.len(), 1, "{fault:?}: {:?}", self.counted);

@@ -127,6 +127,16 @@ impl SubAgent {
         self
     }
 
+    /// Makes this an agent that takes over. The model does not give it tasks, but hands its session over, with a goal: the
+    /// turn ends after that step, and this agent goes on in a [fork](crate::Runtime::fork) with an extract of the
+    /// conversation for that goal, as after [`hand_off`](crate::Runtime::hand_off). The
+    /// [ending](holdover_core::ending::Ending::handed_to) of the turn names the new session. If the session is a child, the
+    /// new one answers in its place. An abort of the old session aborts the new one.
+    pub fn takes_over(mut self) -> Self {
+        self.rules.takes_over = true;
+        self
+    }
+
     /// Sets how long a call waits for its children. The default is the time that the parent's limits allow
     /// for answers.
     pub fn timeout(mut self, timeout: Bound) -> Self {
@@ -144,6 +154,11 @@ impl SubAgent {
         if self.rules.fan_out_max == 0 || self.rules.fan_out_max > CHILDREN_MAX {
             let field = format!("sub_agent {}: fan_out_max", self.name);
             let why = format!("is {}, expected 1 to {CHILDREN_MAX}", self.rules.fan_out_max);
+            return Err(AgentError::Bound { agent: parent.to_owned(), field, why });
+        }
+        if self.rules.takes_over && self.rules.background {
+            let field = format!("sub_agent {}: background", self.name);
+            let why = "is for agents that are given tasks, and this one takes over".to_owned();
             return Err(AgentError::Bound { agent: parent.to_owned(), field, why });
         }
         let named = ToolName::new(&self.name);
@@ -244,6 +259,20 @@ struct Parts {
 }
 
 fn parameters(rules: &ChildRules) -> Value {
+    if rules.takes_over {
+        return json!({
+            "type": "object",
+            "properties": {
+                "goal": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "What it is to do from here on. You do not go on yourself."
+                }
+            },
+            "required": ["goal"],
+            "additionalProperties": false
+        });
+    }
     let most = rules.fan_out_max;
     let mut parameters = json!({
         "type": "object",

@@ -49,8 +49,8 @@ impl Driver {
             Action::StartChildren { id, plan } => self.start_children(id, *plan),
             Action::StopChildren { id, children } => self.stop_children(id, children),
             Action::FindChildren { id, children } => self.find_children(id, children),
-            Action::TellOthers { id, children, replies, outcome } => {
-                self.tell_others(id, children, replies, *outcome);
+            Action::TellOthers { id, children, replies, successor, outcome } => {
+                self.tell_others(id, children, replies, successor.map(|successor| *successor), *outcome);
             }
             Action::TearDown { id } => self.tear_down(id),
             // Taken in `drive`.

@@ -129,7 +129,7 @@ impl Runtime {
                 self.shared.agents.check_served(from, agent).await?;
             }
         }
-        let work = NewWork { goal, draft, another: agent.is_some() };
+        let work = NewWork { goal, draft, another: agent.is_some(), replies: Vec::new() };
         if let Some(once) = &once {
             fork.to = Some(fork.to.map_or_else(|| derived_id(from, once), Ok)?);
             fork = fork.once(operation_of(once, &work, agent.as_deref())?);
@@ -159,7 +159,7 @@ fn derived_id(from: &SessionKey, once: &ItemKey) -> Result<SessionId, InvalidId>
 /// The same key with another goal or another agent is another operation, which finds that the session exists
 /// already.
 fn operation_of(once: &ItemKey, work: &NewWork, agent: Option<&Agent>) -> Result<OperationId, InvalidId> {
-    let NewWork { goal, draft, another: _ } = work;
+    let NewWork { goal, draft, another: _, replies: _ } = work;
     let agent = agent.map(|agent| format!("{}\0{}\0", agent.queue(), Digest::of(agent.definition().bytes())));
     let text = format!("{}\0{once}\0{draft}\0{}{goal}", once.as_str().len(), agent.unwrap_or_default());
     OperationId::new(format!("handoff-{}", Digest::of(text.as_bytes())))

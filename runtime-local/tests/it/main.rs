@@ -57,6 +57,7 @@ mod snapshots;
 mod starting;
 mod stopping;
 mod storms;
+mod taking_over;
 mod told_early;
 mod tree_events;
 mod tree_reads;

@@ -12,6 +12,7 @@ use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, OperationId, PendingId, SessionId, SessionKey,
 };
+use holdover_core::machine::Usage;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{
@@ -51,6 +52,7 @@ fn task(parent: SessionKey) -> InboxItem {
         fail_fast: false,
         by: ReplyBy::Answer,
         allowance: Allowance::default(),
+        used_before: Usage::default(),
     };
     let said = Said { reply: Some(Box::new(reply)), ..Said::new("do it") };
     InboxItem {

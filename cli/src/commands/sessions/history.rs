@@ -110,7 +110,7 @@ fn references(input: &Input) -> String {
             };
             format!("{} by {by}", kind.as_str())
         }
-        Input::HandedOff { after, draft, another, tokens: _ } => {
+        Input::HandedOff { after, draft, another, tokens: _, replies: _ } => {
             let by = if *another { "another agent " } else { "" };
             let word = if *draft { ", as a draft" } else { "" };
             format!("{by}works on the goal behind message {after}{word}")
@@ -147,6 +147,7 @@ fn call_input(input: &CallInput) -> String {
         CallInput::NeedsChildren { pending, count, background: Some(_), .. } => {
             return format!("begins {} in the background: {pending}", counted(*count, "other session"));
         }
+        CallInput::HandsOver { to } => return format!("hands over to {}: {}", to.agent, to.session),
         CallInput::NeedsEnds { .. } => "waits for sessions in the background",
         CallInput::NeedsChildren { pending, count, .. } => {
             return format!("needs {}: {pending}", counted(*count, "other session"));

@@ -24,6 +24,7 @@ use crate::words::usage::Usage;
 
 pub(crate) mod background;
 pub(crate) mod ends;
+pub(crate) mod handing_over;
 pub(crate) mod looking;
 pub(crate) mod telling;
 

@@ -40,10 +40,17 @@ impl ChildrenHandler<'_> {
         let usage = self.cx.mind.machine.used_in_turn().unwrap_or(self.cx.mind.machine.usage);
         let outcome = Outcome { turn: turn.number, ending: ending.clone(), said, usage };
         let (children, replies) = (left.children.clone(), left.replies.clone());
+        let successor = left.successor.clone();
         self.cx.mind.teardown_due = false;
         let id = self.cx.output.next_id();
         self.cx.out.others = Some(id);
-        self.cx.output.push(Action::TellOthers { id, children, replies, outcome: Box::new(outcome) });
+        self.cx.output.push(Action::TellOthers {
+            id,
+            children,
+            replies,
+            successor,
+            outcome: Box::new(outcome),
+        });
     }
 
     /// Other sessions know of the end.

@@ -39,6 +39,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Whether the tool with this name hands the session over.
+    pub(crate) fn takes_over(&self, tool: &str) -> bool {
+        self.agent.as_ref().and_then(|agent| agent.sub_agent(tool)).is_some_and(|rules| rules.takes_over)
+    }
+
     /// Whether every commit is acknowledged before anything else begins.
     pub(crate) fn is_sync(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| agent.durability == Durability::Sync)

@@ -165,12 +165,13 @@ impl GateHandler<'_> {
         }
     }
 
-    /// A call may run: this engine runs it, its children begin, or it waits for those that run.
+    /// A call may run: this engine runs it, its children begin, it waits for those that run, or another agent takes over.
     fn let_run(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         match call.runs_on {
             RunsOn::Child => {
                 match self.cx.run.agent.as_ref().and_then(|agent| agent.child_tool(&call.tool)) {
                     Some(_) => self.cx.children().wait(call, profile),
+                    None if self.cx.run.takes_over(&call.tool) => self.cx.children().hand_over(call),
                     None => self.cx.children().ask(call, profile),
                 }
             }

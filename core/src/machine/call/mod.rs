@@ -115,6 +115,7 @@ impl Call {
                 self.approved = None;
                 self.panel = panel.clone();
             }
+            CallInput::HandsOver { .. } => {}
             CallInput::NeedsEnds { profile, .. } => self.profile = profile.clone(),
             CallInput::NeedsClient { profile, .. } | CallInput::NeedsChildren { profile, .. } => {
                 self.profile = profile.clone();

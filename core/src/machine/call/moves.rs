@@ -43,6 +43,7 @@ impl CallState {
                     background: *background,
                 })
             }
+            (S::Gating, I::HandsOver { .. }) => to(S::Done),
             (S::Gating, I::NeedsEnds { deadline, profile: _ }) => to(S::AwaitingEnds { deadline: *deadline }),
             (S::BlockedOnChild { started: true, .. }, I::Started) => CallMove::AlreadyThere,
             (S::BlockedOnChild { background: Some(_), .. }, I::Started) => to(S::Done),

@@ -78,7 +78,7 @@ impl Glance {
             interaction: Interaction::of(
                 inference,
                 &LastSaid::in_session(session, machine),
-                machine.handoff.is_some(),
+                machine.handoff.is_some() || machine.turn.handing_over.is_some() && machine.turn.open,
             ),
             turn: machine.turn.number,
             step: state.open_step(),

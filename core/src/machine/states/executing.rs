@@ -109,6 +109,11 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         CallInput::Granted { steps } => {
             machine.turn.granted = machine.turn.granted.saturating_add(*steps);
         }
+        CallInput::HandsOver { to } => {
+            machine.turn.handing_over = Some(to.clone());
+            batch.stop_signal = true;
+            batch.stops = u32::try_from(batch.calls.len()).unwrap_or(u32::MAX);
+        }
         CallInput::Output { fits } => batch.output = Some(checked(&batch, id, *fits)),
         CallInput::Asked
         | CallInput::Allowed { .. }

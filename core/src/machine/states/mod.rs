@@ -16,8 +16,8 @@ mod tearing_down;
 mod thinking;
 
 use super::{
-    AgentState, Effect, Ending, Facts, Input, Machine, Refused, StandingApprovals, Teardown, Transition,
-    TurnRequest, table,
+    AgentState, Effect, Ending, Facts, Input, Machine, Refused, StandingApprovals, Successor, Teardown,
+    Transition, TurnRequest, table,
 };
 use crate::store::{InterruptKind, SessionStatus};
 use crate::words::children::Children;
@@ -150,8 +150,14 @@ fn end_beside(
     children.extend(machine.left_behind(&ending));
     let before_any = matches!(machine.state, AgentState::Provisioning { .. });
     ending.step = ending.error.is_some().then_some(machine.step).filter(|step| !before_any && step.0 > 0);
-    let replies = machine.turn.replies.clone();
-    let left = Teardown { provisioned: machine.turn.provisioned, children, replies };
+    let mut replies = machine.turn.replies.clone();
+    let successor = ending.handed_to.as_ref().map(|to| {
+        let used = machine.used_in_turn().unwrap_or(machine.usage);
+        let moved =
+            std::mem::take(&mut replies).into_iter().map(|reply| reply.after(used, machine.turn.steps));
+        Box::new(Successor { to: to.as_ref().clone(), replies: moved.collect() })
+    });
+    let left = Teardown { provisioned: machine.turn.provisioned, children, replies, successor };
     let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown] };
     (AgentState::TearingDown { ending, left }, effects)
 }
@@ -164,7 +170,7 @@ fn in_fork(ending: &Ending) -> Ending {
         | SessionStatus::Active
         | SessionStatus::Suspended
         | SessionStatus::Interrupted
-        | SessionStatus::Failed => ending.clone(),
+        | SessionStatus::Failed => Ending { handed_to: None, ..ending.clone() },
     }
 }
 

@@ -28,7 +28,11 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.broken = 0;
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
-            machine.turn.replies.clear();
+            machine.turn.handing_over = None;
+            // A session that took over owes its outcome to whom the turn before owed it.
+            if machine.handoff.is_none() {
+                machine.turn.replies.clear();
+            }
             machine.turn.worked_ms = 0;
             machine.turn.spent = Spent::default();
             machine.turn.claimed_at = facts.now;
@@ -51,7 +55,8 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             }
             to(machine.state.clone())
         }
-        Input::HandedOff { after, tokens, draft, another } => {
+        Input::HandedOff { after, tokens, draft, another, replies } => {
+            machine.turn.replies.clone_from(replies);
             if *another {
                 (machine.mode, machine.prompt, machine.briefings) = Default::default();
                 machine.turn.model = 0;

@@ -31,7 +31,7 @@ pub(super) fn on(
         Input::Told if left.is_told() => same(),
         Input::Told => {
             // Nobody hears of the children of a session that has answered, or is gone.
-            if !left.replies.is_empty() || ending.status() == SessionStatus::Aborted {
+            if !machine.turn.replies.is_empty() || ending.status() == SessionStatus::Aborted {
                 machine.background.clear();
             }
             machine.turn.replies.clear();
@@ -55,6 +55,14 @@ pub(super) fn on(
         Input::Interrupted { cause: StopCause::Rollback, .. } if may_be_taken_back(ending) => {
             let ending = Ending { cause: StopCause::Rollback, ..ending.clone() };
             to(AgentState::TearingDown { ending, left: left.clone() })
+        }
+        // Nobody was told of the handoff: it failed.
+        Input::Failed { error } if left.successor.is_some() => {
+            let replies = machine.turn.replies.clone();
+            let left = Teardown { replies, successor: None, ..left.clone() };
+            let ending = Ending { handed_to: None, ..Ending::error(error.clone()) };
+            let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown] };
+            with(AgentState::TearingDown { ending, left }, effects)
         }
         Input::Interrupted { .. } | Input::Failed { .. } => same(),
         _ => usual(machine, input, facts),

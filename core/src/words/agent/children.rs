@@ -16,11 +16,13 @@ pub struct ChildRules {
     pub fan_out_max: u32,
     /// Whether the model may begin children that outlive the call: see [`background`](crate::words::background).
     pub background: bool,
+    /// Whether the session is handed over to this agent, instead of tasks being given to it.
+    pub takes_over: bool,
 }
 
 impl Default for ChildRules {
     fn default() -> Self {
-        Self { fan_out_max: FAN_OUT_MAX, background: false }
+        Self { fan_out_max: FAN_OUT_MAX, background: false, takes_over: false }
     }
 }
 

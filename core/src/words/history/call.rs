@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::Timestamp;
 use crate::words::agent::OnDenial;
 use crate::words::custom::StateChange;
-use crate::words::ending::CancelReason;
+use crate::words::ending::{CancelReason, HandedTo};
 use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{MessageSeq, PendingId};
 use crate::words::panel::{Panel, Vote};
@@ -87,6 +87,11 @@ pub enum CallInput {
         /// The terms, if they are background children. Then the call waits for none of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         background: Option<Terms>,
+    },
+    /// The session is handed over once its step is over.
+    HandsOver {
+        /// To whom.
+        to: Box<HandedTo>,
     },
     /// The call waits for the ends of background children.
     NeedsEnds {

@@ -279,6 +279,9 @@ pub enum Input {
         /// Whether another agent goes on. It begins with its own mode and its own system prompt.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         another: bool,
+        /// The addresses to which the outcome of its turn is sent: those of the turn that handed over.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        replies: Vec<ReplyTo>,
     },
 }
 

@@ -3,6 +3,7 @@
 use futures::FutureExt;
 use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, ReplyTo};
 use holdover_core::ids::ItemKey;
+use holdover_core::machine::Usage;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, NewSession, StateStore, Wake};
@@ -85,6 +86,7 @@ impl Family {
             fail_fast: plan.fail_fast,
             by: plan.told_by(),
             allowance: plan.allowance,
+            used_before: Usage::default(),
         };
         let said = Said { reply: Some(Box::new(reply)), ..Said::new(task) };
         let item = InboxItem {

@@ -6,6 +6,7 @@ use holdover_core::ids::{InterruptId, PendingId, SessionKey};
 use holdover_core::store::{Interrupt, InterruptKind, Session, SessionStatus, StateStore};
 
 use super::{Family, LeaseEnded, all};
+use crate::runtime::machine_of;
 
 impl Family {
     /// Aborts those children that have not ended.
@@ -20,22 +21,35 @@ impl Family {
     }
 
     async fn stop_one(&self, names: ChildNames) -> Result<(), LeaseEnded> {
+        let mut next = Some(names);
+        while let Some(names) = next.take() {
+            next = self.stop_or_next(names).await?;
+        }
+        Ok(())
+    }
+
+    /// Aborts a child that has not ended. Returns the session that took over from one that has, if one did.
+    async fn stop_or_next(&self, names: ChildNames) -> Result<Option<ChildNames>, LeaseEnded> {
         let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
         let incarnation = names.incarnation;
         let there = self.answered(|| self.store.load_session(&key)).await?;
         match there {
-            Ok(Some(child)) if child.incarnation != incarnation || has_ended(&child) => return Ok(()),
+            Ok(Some(child)) if child.incarnation != incarnation => return Ok(None),
+            Ok(Some(child)) if has_ended(&child) => {
+                // Whoever took it over is stopped in its place.
+                return Ok(handed_to(&child).and_then(|to| ChildNames::of(&to, 0).ok()));
+            }
             Ok(None) => {
                 let (queue, definition) = (self.queue.clone(), self.definition.clone());
                 let empty = self.session(names, queue, definition, self.labels_of_child(), Vec::new());
                 if let Err(error) = self.answered(|| self.store.create_session(empty.clone())).await? {
                     tracing::warn!(child = %key, %error, "a child that never began cannot be closed");
-                    return Ok(());
+                    return Ok(None);
                 }
             }
             Ok(Some(_)) | Err(_) => {}
         }
-        let Ok(id) = InterruptId::new(format!("parent.{incarnation}")) else { return Ok(()) };
+        let Ok(id) = InterruptId::new(format!("parent.{incarnation}")) else { return Ok(None) };
         let interrupt = Interrupt {
             id,
             kind: InterruptKind::Abort,
@@ -47,7 +61,7 @@ impl Family {
             tracing::warn!(child = %key, %error, "a child cannot be stopped");
         }
         self.offspring.tell_stopped(key);
-        Ok(())
+        Ok(None)
     }
 
     /// Answers for the children that are not there any more.
@@ -77,6 +91,12 @@ impl Family {
             }
         }
     }
+}
+
+/// The id from which the names of the session follow that took over from this one, if one did.
+pub(crate) fn handed_to(session: &Session) -> Option<PendingId> {
+    let machine = machine_of(session).ok().flatten()?;
+    machine.state.ended()?.handed_to.as_ref().map(|to| to.pending.clone())
 }
 
 /// Whether a child has run, and rests now with nothing to do.

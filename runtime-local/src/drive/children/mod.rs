@@ -3,6 +3,7 @@
 //! Every request here may be made again, by this run or the next, and changes nothing then.
 
 mod begin;
+mod hand_over;
 mod look;
 mod tell;
 mod tools;
@@ -17,12 +18,13 @@ use holdover_core::children::{
 };
 use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT};
 use holdover_core::ids::{Fence, ItemKey, PendingId, QueueLabel, SessionKey, TurnNumber};
+use holdover_core::machine::{Successor, Usage};
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, StateStore, StoreError, Wake};
 use holdover_core::time::Timestamp;
 
-pub(crate) use look::has_ended;
+pub(crate) use look::{handed_to, has_ended};
 
 use super::Driver;
 use super::context::Offspring;
@@ -70,16 +72,30 @@ impl Driver {
         id: ActionId,
         children: Vec<Children>,
         replies: Vec<ReplyTo>,
+        successor: Option<Successor>,
         outcome: Outcome,
     ) {
-        let family = self.family();
+        let (family, agent, definition) = (self.family(), self.agent.clone(), self.definition.clone());
+        let agents = Arc::clone(&self.cx.agents);
         self.send(async move {
             let told = async {
                 family.stop(&children).await?;
-                family.tell(&replies, &outcome).await
+                if let Some(successor) = successor {
+                    // A session that is ended without its agent is handed over all the same, if the agent is found.
+                    let agent = match agent {
+                        Some(agent) => Some(agent),
+                        None => agents.find(&family.fence.key, &definition.0, &definition.1).await.ok(),
+                    };
+                    let other = agent.as_ref().and_then(|agent| agent.sub_agent(&successor.to.agent));
+                    if let Err(error) = family.hand_over(other.map(Arc::as_ref), &successor).await? {
+                        return Ok(Reply::NotHandedOver { id, error });
+                    }
+                }
+                family.tell(&replies, &outcome).await?;
+                Ok(Reply::OthersTold { id })
             };
             match told.await {
-                Ok(()) => Done::Reply(Reply::OthersTold { id }),
+                Ok(reply) => Done::Reply(reply),
                 Err(LeaseEnded) => Done::LeaseLost,
             }
         });
@@ -132,6 +148,7 @@ impl Family {
             fail_fast,
             by: by.clone(),
             allowance: Allowance::default(),
+            used_before: Usage::default(),
         };
         self.answer(&reply, TurnNumber(0), outcome).await
     }

@@ -29,7 +29,9 @@ impl Family {
 
     async fn tell_one(&self, reply: &ReplyTo, outcome: &Outcome, words: &str) -> Result<(), LeaseEnded> {
         let own = self.fence.key.id.clone();
-        let said = ChildOutcome::of(reply.index, own, &outcome.ending, words, outcome.usage);
+        let mut usage = outcome.usage;
+        usage.add(reply.used_before);
+        let said = ChildOutcome::of(reply.index, own, &outcome.ending, words, usage);
         self.answer(reply, outcome.turn, &said).await
     }
 

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use holdover_core::background::{Background, ChildTool, OfChild, ToChild, find};
 use holdover_core::children::{Allowance, ChildNames, ReplyBy, ReplyTo, in_part};
 use holdover_core::ids::{InterruptId, ItemKey, SessionKey};
+use holdover_core::machine::Usage;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{
@@ -146,6 +147,7 @@ impl ChildCall {
             fail_fast: false,
             by: ReplyBy::Message { agent: child.agent.clone(), quiet: child.terms.quiet },
             allowance: Allowance { until: None, ..child.terms.share },
+            used_before: Usage::default(),
         };
         let said = Said { reply: Some(Box::new(reply)), ..Said::new(text) };
         let item = InboxItem {

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use futures::{StreamExt, stream};
 use holdover_core::children::ChildNames;
-use holdover_core::ids::{SessionId, SessionKey};
+use holdover_core::ids::{PendingId, SessionId, SessionKey};
 use holdover_core::store::{Session, StoreErrorKind};
 
-use crate::drive::has_ended;
+use crate::drive::{handed_to, has_ended};
 use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
@@ -77,6 +77,10 @@ impl Runtime {
                         below.extend(children_of(&session));
                         members.open.push(session);
                     }
+                    // Whoever took it over goes on in its place.
+                    Some(session) if let Some(to) = handed_to(&session) => {
+                        below.extend(successor(&session, &to));
+                    }
                     // It is being created.
                     None if !child.is_created => {}
                     Some(_) | None => {
@@ -93,6 +97,13 @@ impl Runtime {
     pub(in crate::runtime) fn keys_of_children(session: &Session) -> Vec<SessionKey> {
         children_of(session).into_iter().map(|child| child.key).collect()
     }
+}
+
+/// The session that took over from this one.
+fn successor(session: &Session, to: &PendingId) -> Option<Child> {
+    let names = ChildNames::of(to, 0).ok()?;
+    let key = SessionKey::new(session.key.tenant.clone(), names.id.clone());
+    Some(Child { key, names, is_created: true, in_background: false })
 }
 
 /// The children that the calls of a session wait for, and those in the background. None if this version cannot read

@@ -12,6 +12,7 @@ use holdover_core::store::{EventCursor, Session};
 use serde::Serialize;
 
 use super::members::AT_ONCE;
+use crate::drive::handed_to;
 use crate::error::RuntimeError;
 use crate::runtime::standing::used_by;
 use crate::runtime::{Follow, Runtime, machine_of, outcome_of};
@@ -75,7 +76,7 @@ impl Kin {
 
 impl Runtime {
     /// Returns a session with the children that its calls wait for and those that run in the background, and their
-    /// children. With `with_ended`, the children of earlier calls are included, unless they were deleted; then the whole history of each
+    /// children. A child that handed itself over is followed by the session that took over. With `with_ended`, the children of earlier calls are included, unless they were deleted; then the whole history of each
     /// session is read.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
@@ -121,12 +122,26 @@ impl Runtime {
                 .buffered(AT_ONCE);
             // All of them before the next level: a read that is not looked at keeps its turn from others.
             let read: Vec<_> = read.try_collect().await?;
-            for (place, child) in read.into_iter().flatten() {
-                self.grow(tree, child, depth + 1, Some(place), with_ended).await?;
+            for ((place, waits), child) in read.into_iter().flatten() {
+                let mut next = Some(child);
+                while let Some(child) = next.take() {
+                    // Whoever took it over has its usage.
+                    next = self.successor(&child).await?;
+                    let place = (place.clone(), waits && next.is_none());
+                    self.grow(tree, child, depth + 1, Some(place), with_ended).await?;
+                }
             }
             Ok(())
         }
         .boxed()
+    }
+
+    /// The session that took over from this one, if one did and it is still there.
+    async fn successor(&self, session: &Session) -> Result<Option<Session>, RuntimeError> {
+        let Some(to) = handed_to(session) else { return Ok(None) };
+        let Ok(names) = ChildNames::of(&to, 0) else { return Ok(None) };
+        let found = self.session(&SessionKey::new(session.key.tenant.clone(), names.id)).await?;
+        Ok(found.filter(|found| found.incarnation == names.incarnation))
     }
 
     /// Returns the children of a session.
