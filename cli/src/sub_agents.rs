@@ -46,6 +46,9 @@ pub(crate) struct SubAgentRecipe {
     /// Whether its tasks may be done in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) background: bool,
+    /// Whether the session is handed over to it, instead of tasks being given to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) takes_over: bool,
     /// The time that a call waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_seconds: Option<Bound>,
@@ -75,6 +78,9 @@ impl SubAgentRecipe {
         }
         if self.background {
             agent = agent.background();
+        }
+        if self.takes_over {
+            agent = agent.takes_over();
         }
         if let Some(timeout) = self.timeout_seconds {
             agent = agent.timeout(match timeout {

@@ -72,6 +72,7 @@ fn h21_a_model_begins_a_child_and_goes_on_and_a_worker_runs_the_child_and_tells_
     let fixture = fixture();
     let ran = fixture.run(&["run", "agent.toml", "--session", "s", "look"]).ends(0);
     ran.says("I go on meanwhile.").says("1 child goes on in the background").says("sessions children s");
+    fixture.run(&["work", "--until-idle"]).ends(0);
     let listed = fixture.run(&["sessions", "children", "s", "--json"]).ends(0).lines();
     assert_eq!(listed[0]["standing"], "waits", "{listed:?}");
     let child = listed[0]["session"].as_str().unwrap().to_owned();

@@ -43,6 +43,8 @@ pub(super) struct SubAgentEntry {
     #[serde(default)]
     background: bool,
     #[serde(default)]
+    takes_over: Option<Spanned<bool>>,
+    #[serde(default)]
     timeout_seconds: Option<Spanned<Bound>>,
     #[serde(default)]
     agent: Vec<Spanned<SubAgentEntry>>,
@@ -133,6 +135,18 @@ fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRe
         let why = format!("fan_out_max: is {}, expected 1 to {CHILDREN_MAX}", most.get_ref());
         return Err(at((most.span(), why)));
     }
+    let takes_over = entry.takes_over.as_ref().is_some_and(|takes_over| *takes_over.get_ref());
+    let of_tasks = [
+        ("fan_out_max", entry.fan_out_max.is_some()),
+        ("timeout_seconds", entry.timeout_seconds.is_some()),
+        ("background", entry.background),
+    ];
+    if let (Some(place), Some((key, _))) =
+        (entry.takes_over.as_ref().filter(|_| takes_over), of_tasks.into_iter().find(|(_, is_set)| *is_set))
+    {
+        let why = format!("{key}: is for agents that are given tasks, and this one takes over");
+        return Err(at((place.span(), why)));
+    }
     let timeout = entry.timeout_seconds.as_ref();
     if let Some(zero) = timeout.filter(|timeout| *timeout.get_ref() == Bound::At(0)) {
         return Err(at((zero.span(), "timeout_seconds: is zero".to_owned())));
@@ -160,6 +174,7 @@ fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRe
         limits: entry.limits.map(|LimitsOfSubAgent(limits)| limits),
         fan_out_max: entry.fan_out_max.map(Spanned::into_inner),
         background: entry.background,
+        takes_over,
         timeout_seconds: entry.timeout_seconds.map(Spanned::into_inner),
         sub_agents,
     })

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use holdover_core::ending::Ending;
+use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::machine::StateKind;
 use holdover_core::message::SignalBody;
@@ -219,15 +221,25 @@ async fn leave(
     exit
 }
 
-/// Waits for at most `at_most` for the end of a turn that a worker runs, and reports the result.
+/// Waits for at most `at_most` for the end of a turn that a worker runs, and reports the result. Where the session is
+/// handed over, the one that takes over is waited for.
 pub(crate) async fn wait_for_worker(
     front: &Front,
     key: &SessionKey,
     delivered: &str,
     at_most: Duration,
 ) -> Result<Exit, Failure> {
+    let began = Instant::now();
+    let mut key = key.clone();
+    let mut waited = front.runtime.wait_at_most(&key, at_most).await?;
+    while let Some(RunOutcome::Ended(Ending { handed_to: Some(to), .. })) = &waited {
+        key.id = to.session.clone();
+        let left = at_most.saturating_sub(began.elapsed());
+        waited = front.runtime.wait_at_most(&key, left).await?;
+    }
+    let key = &key;
     let following = Following { key, known: None, duplicate: delivered == "duplicate" };
-    Ok(match front.runtime.wait_at_most(key, at_most).await? {
+    Ok(match waited {
         Some(outcome) => {
             let answer = front.runtime.response(key).await?.and_then(|response| response.text);
             if let Some(answer) = answer.as_deref().filter(|_| !front.out.quiet()) {

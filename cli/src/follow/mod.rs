@@ -7,11 +7,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures::StreamExt;
+use holdover_core::ending::Ending;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
 use holdover_core::store::{OutcomeKind, Session};
 use holdover_runtime_local::{Follow, RuntimeError, TreeCursor, machine_of};
-use serde_json::Value;
+use serde_json::{Value, json as object};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::MissedTickBehavior;
 
@@ -60,7 +61,7 @@ impl Known {
 }
 
 /// Prints the events of the session and of its children until `outcome` is known, then the state of the session and what it waits
-/// for. Ctrl-C interrupts the session. A second Ctrl-C leaves the session as it is, and so does SIGTERM.
+/// for. Where the session is handed over, the one that takes over is followed. Ctrl-C interrupts the session. A second Ctrl-C leaves the session as it is, and so does SIGTERM.
 ///
 /// With JSON output the last line always gives the state of the session; null if the session is left.
 pub(crate) async fn follow(
@@ -69,9 +70,20 @@ pub(crate) async fn follow(
     outcome: impl Future<Output = Result<RunOutcome, RuntimeError>>,
 ) -> Result<Exit, Failure> {
     let mut live = front.live.take();
-    let ended = read_along(front, &mut live, following, outcome).await;
+    let mut ended = read_along(front, &mut live, following, outcome).await;
+    let mut key = following.key.clone();
+    // Where the session is handed over, the one that took over is followed.
+    while let Ok(Read { outcome: RunOutcome::Ended(Ending { handed_to: Some(to), .. }), .. }) = &ended {
+        key.id = to.session.clone();
+        front.out.passing(front.out.dim(&format!("session {}: {} takes over", key.id, to.agent)));
+        front.out.object(&object!({ "session": key.id, "takes_over_as": to.agent }));
+        let known = Known::of(front, front.session(&key.id).await?).await?;
+        let following = Following { duplicate: following.duplicate, ..Following::since(&known) };
+        ended = read_along(front, &mut live, following, front.runtime.wait(&key)).await;
+    }
     front.live = live;
     screen::clear();
+    let following = Following { key: &key, ..following };
     let reported = match ended {
         Ok(read) => report(front, following, &read.outcome, read.answer.as_deref()).await,
         Err(failure) => Err(failure),

@@ -78,6 +78,7 @@ limits = { prices = { input_microusd = 8 } }
 [[agent.agent]]
 name = "rhymer"
 description = "Finds rhymes."
+takes_over = true
 "#;
 
 /// The agent of `text`, in a folder with its models and a skill.

@@ -96,6 +96,13 @@ pub struct Children {
     pub count: u32,
 }
 
+impl Children {
+    /// Whether this is the session that took over from the one that stops it. An abort reaches that also at rest.
+    pub fn is_successor(&self) -> bool {
+        self.pending.round() == Some(SUCCESSOR_ROUND)
+    }
+}
+
 /// The children of one call that have not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {

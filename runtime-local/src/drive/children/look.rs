@@ -9,33 +9,39 @@ use super::{Family, LeaseEnded, all};
 use crate::runtime::machine_of;
 
 impl Family {
-    /// Aborts those children that have not ended.
+    /// Aborts those children that have not ended, and a session that took over from this one.
     pub(super) async fn stop(&self, children: &[Children]) -> Result<(), LeaseEnded> {
         let mut each = Vec::new();
-        for Children { pending, count } in children {
+        for named in children {
+            let Children { pending, count } = named;
             // Names that cannot be made were never given to a session.
             let names = (0..*count).filter_map(|index| ChildNames::of(pending, index).ok());
-            each.extend(names.map(|names| self.stop_one(names).boxed()));
+            let also_at_rest = named.is_successor();
+            each.extend(names.map(|names| self.stop_one(names, also_at_rest).boxed()));
         }
         all(each).await
     }
 
-    async fn stop_one(&self, names: ChildNames) -> Result<(), LeaseEnded> {
+    async fn stop_one(&self, names: ChildNames, also_at_rest: bool) -> Result<(), LeaseEnded> {
         let mut next = Some(names);
         while let Some(names) = next.take() {
-            next = self.stop_or_next(names).await?;
+            next = self.stop_or_next(names, also_at_rest).await?;
         }
         Ok(())
     }
 
     /// Aborts a child that has not ended. Returns the session that took over from one that has, if one did.
-    async fn stop_or_next(&self, names: ChildNames) -> Result<Option<ChildNames>, LeaseEnded> {
+    async fn stop_or_next(
+        &self,
+        names: ChildNames,
+        also_at_rest: bool,
+    ) -> Result<Option<ChildNames>, LeaseEnded> {
         let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
         let incarnation = names.incarnation;
         let there = self.answered(|| self.store.load_session(&key)).await?;
         match there {
             Ok(Some(child)) if child.incarnation != incarnation => return Ok(None),
-            Ok(Some(child)) if has_ended(&child) => {
+            Ok(Some(child)) if has_ended(&child) && !also_at_rest => {
                 // Whoever took it over is stopped in its place.
                 return Ok(handed_to(&child).and_then(|to| ChildNames::of(&to, 0).ok()));
             }
