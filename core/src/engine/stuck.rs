@@ -6,7 +6,7 @@ use crate::engine::{RunOutcome, StepIterator};
 use crate::machine::AgentState;
 use crate::words::error::ErrorInfo;
 use crate::words::ids::InboxSeq;
-use crate::words::suspension::Suspension;
+use crate::words::suspension::{OwedKind, Suspension};
 
 /// The values that change when a run decides something.
 #[derive(PartialEq)]
@@ -49,10 +49,14 @@ impl StepIterator {
     pub(super) fn is_owed_by_nobody(&self, suspension: &Suspension) -> bool {
         let drafted = &self.cx.mind.draft.open;
         suspension.until.is_none()
-            && suspension.owed.iter().filter_map(|owed| owed.pending.as_ref()).all(|pending| {
-                !self.cx.mind.open.contains(pending)
-                    && !drafted.iter().any(|new| new.id == *pending)
-                    && !self.writes.writing.as_ref().is_some_and(|writing| writing.opens_this(pending))
+            && suspension.owed.iter().all(|owed| match &owed.pending {
+                Some(pending) => {
+                    !self.cx.mind.open.contains(pending)
+                        && !drafted.iter().any(|new| new.id == *pending)
+                        && !self.writes.writing.as_ref().is_some_and(|writing| writing.opens_this(pending))
+                }
+                // The ends of background children have no pending call.
+                None => owed.kind != OwedKind::Child,
             })
     }
 

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::words::agent::ChildTool;
 use crate::words::children::{ChildNames, OUTCOME_CHARS_MAX, in_part};
-use crate::words::ids::{CallId, Incarnation, InvalidId, ItemKey, PendingId, SessionId, ToolName};
+use crate::words::ids::{
+    CallId, Incarnation, InvalidId, ItemKey, PendingId, SessionId, ToolName, TurnNumber,
+};
 use crate::words::model::TokenUsage;
 use crate::words::payload::{Digest, is_default};
 pub use crate::words::reply::{ChildEnd, Terms};
@@ -98,6 +100,22 @@ pub enum ChildSignal {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         detached: bool,
     },
+}
+
+/// With this begins the key of a message that tells of an end.
+const END_KEY: &str = "end.";
+
+/// The key of the message that tells of the end of this turn of a child: told twice, it is one message.
+///
+/// # Errors
+/// The key cannot be made.
+pub fn end_key(child: &ChildNames, turn: TurnNumber) -> Result<ItemKey, InvalidId> {
+    ItemKey::new(format!("{END_KEY}{}.{turn}", child.incarnation))
+}
+
+/// Whether the key is that of a message that tells of an end. No key that a caller chooses is.
+pub(crate) fn is_end_key(key: &ItemKey) -> bool {
+    key.as_str().starts_with(END_KEY)
 }
 
 /// The text of the message that tells a parent of the end of a child's turn, for its model.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::store::{ItemKind, StoredItem};
+use crate::words::background::{ChildEnd, is_end_key};
 use crate::words::ids::InboxSeq;
 use crate::words::message::Said;
 
@@ -105,6 +106,14 @@ fn change_of(item: &StoredItem) -> Option<QueueChange> {
 /// Whether an item is a message to the agent.
 pub(crate) fn is_message(item: &StoredItem) -> bool {
     matches!(item.kind, ItemKind::Message { .. })
+}
+
+/// The end of a background child that a message tells of.
+pub(crate) fn end_of(item: &StoredItem) -> Option<ChildEnd> {
+    if !is_message(item) || !is_end_key(&item.key) {
+        return None;
+    }
+    said(item).ended.map(|end| *end)
 }
 
 /// The original content of a message. Bytes that are not a [`Said`] are its text.

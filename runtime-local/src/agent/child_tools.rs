@@ -53,8 +53,8 @@ pub(crate) fn spec(tool: ChildTool) -> Result<ToolSpec, InvalidId> {
         ChildTool::Stop => ("Stops one of your background children for ever.", json!({ "id": id }), &["id"]),
     };
     let effect = match tool {
-        ChildTool::List | ChildTool::Status => EffectClass::ReadOnly,
-        ChildTool::Send | ChildTool::Wait | ChildTool::Stop => EffectClass::Idempotent,
+        ChildTool::List | ChildTool::Status | ChildTool::Wait => EffectClass::ReadOnly,
+        ChildTool::Send | ChildTool::Stop => EffectClass::Idempotent,
     };
     Ok(ToolSpec {
         name: ToolName::new(tool.name())?,

@@ -198,6 +198,38 @@ async fn who_waits_for_children_is_suspended_and_told_once_quiet_or_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_wait_that_has_no_end_of_its_own_is_one_all_the_same() {
+    let model = Script::new(|request| match (is_child(request), results(request).len()) {
+        (true, 0) => Say::Calls(vec![("write", "{}")]),
+        (true, _) => Say::Text("dug it"),
+        (false, 0) => Say::Calls(vec![("helper", r#"{"tasks":["dig"],"background":true}"#)]),
+        (false, 1) => Say::Calls(vec![("wait_children", "{}")]),
+        (false, _) => Say::Text("waited"),
+    });
+    let helper = SubAgent::new("helper", "Digs.")
+        .instructions("You help.")
+        .tools(["write".parse().unwrap()])
+        .background();
+    let built = agent(&model)
+        .limits(Limits::default().answer_timeout_ms(None))
+        .tool(Fake::new("write", |_| async { Ok(ToolOutput::text("written").into()) }))
+        .gate(asking_for("write"))
+        .sub_agent(helper)
+        .build();
+    let agent = Arc::new(built.unwrap());
+    let runtime = runtime(&store(), &agent);
+    let _worker = worker(&runtime, WorkerOptions::default());
+    let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
+    assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren, "{outcome:?}");
+    tokio::time::sleep(Duration::from_mins(20)).await;
+    assert_eq!(status(&runtime, &parent).await, SessionStatus::Suspended);
+    let asked = runtime.pending(&parent).await.unwrap();
+    runtime.approve(&parent, asked[0].id(), "ann").await.unwrap();
+    assert_eq!(runtime.wait(&parent).await.unwrap().kind(), OutcomeKind::Completed);
+    assert!(tool_results(&runtime, &parent).await[1].content.contains("dug it"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_the_first_or_for_a_time_leaves_the_others_running() {
     for (awaited, ended, ok) in [(r#"{"first":1}"#, 1, true), (r#"{"timeout_s":60}"#, 1, false)] {
         let agent = waits(r#"{"tasks":["dig","write"],"background":true}"#, awaited);

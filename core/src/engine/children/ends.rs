@@ -24,8 +24,8 @@ struct End {
 
 impl End {
     fn of(item: &StoredItem) -> Option<Self> {
-        let said = Some(item).filter(|item| mailbox::is_message(item)).map(mailbox::said)?;
-        Some(Self { item: item.seq, text: said.text, end: *said.ended? })
+        let end = mailbox::end_of(item)?;
+        Some(Self { item: item.seq, text: mailbox::said(item).text, end })
     }
 }
 
@@ -159,9 +159,8 @@ impl Mind {
             .inbox
             .items
             .iter()
-            .filter_map(End::of)
-            .filter(|end| !is_known(&end.end))
-            .map(|end| end.item)
+            .filter(|item| mailbox::end_of(item).is_some_and(|end| !is_known(&end)))
+            .map(|item| item.seq)
             .collect();
         self.inbox.items.retain(|item| !forgotten.contains(&item.seq));
         self.draft.consumed.extend(forgotten);

@@ -31,7 +31,7 @@ const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub(crate) fn is_note(item: &StoredItem) -> bool {
     match item.kind {
         ItemKind::Message { wake: Wake::Quiet } => true,
-        ItemKind::Message { .. } => mailbox::said(item).ended.is_some_and(|end| end.quiet),
+        ItemKind::Message { .. } => mailbox::end_of(item).is_some_and(|end| end.quiet),
         ItemKind::Signal { .. } | ItemKind::Answer { .. } | ItemKind::Other { .. } => false,
     }
 }
@@ -47,7 +47,7 @@ impl Run {
         if said.edits.is_some() {
             return MessagePolicy::Interrupt;
         }
-        if is_note(item) || said.ended.is_some() {
+        if is_note(item) || mailbox::end_of(item).is_some() {
             return MessagePolicy::Steer;
         }
         let of_agent = self.agent.as_ref().and_then(|agent| agent.on_message);
@@ -134,7 +134,7 @@ impl InboxHandler<'_> {
         let inbox = &self.cx.mind.inbox.items;
         let said = self
             .steering()
-            .find(|item| !is_note(item) && mailbox::said(item).ended.is_none())
+            .find(|item| !is_note(item) && mailbox::end_of(item).is_none())
             .map(|item| (mailbox::said_in(inbox, item).text, item.at));
         let Some((text, at)) = said else { return false };
         let shown = self.cx.mind.arguments_of(&call.id);
@@ -203,7 +203,8 @@ impl InboxHandler<'_> {
         self.cx.mind.draft.consumed.extend(gone);
         for item in taken {
             self.take_modes_before(item.seq);
-            let Said { text, briefing, images, reply, ended, .. } = mailbox::said_in(&inbox, item);
+            let Said { text, briefing, images, reply, .. } = mailbox::said_in(&inbox, item);
+            let ended = mailbox::end_of(item);
             if let Some(reply) = reply {
                 self.cx.feed(Input::Owed { reply });
             }
@@ -215,7 +216,7 @@ impl InboxHandler<'_> {
                 by_engine: ended.is_some(),
             };
             if let Some(end) = ended {
-                self.cx.children().take_end(*end);
+                self.cx.children().take_end(end);
             }
             let at = self.cx.append(Message::User(said));
             self.take_briefing(briefing, at);

@@ -1,7 +1,7 @@
 //! The children of the scenario: what becomes of them, as the world sees it.
 
-use holdover_core::background::ChildEnd;
-use holdover_core::children::{ChildOutcome, ChildPlan, Children};
+use holdover_core::background::{ChildEnd, end_key};
+use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Children};
 use holdover_core::ids::{ItemKey, PendingId, SessionId, TurnNumber};
 use holdover_core::machine::{Machine, Usage};
 use holdover_core::message::Said;
@@ -84,7 +84,7 @@ impl<P: Place> Teller<P> {
                 };
                 let said = Said { ended: Some(Box::new(end)), ..Said::new("half") };
                 let item = InboxItem {
-                    key: ItemKey::new(format!("end-{index}-{pending}")).unwrap(),
+                    key: end_key(&ChildNames::of(&pending, index).unwrap(), TurnNumber(1)).unwrap(),
                     kind: ItemKind::Message { wake: Wake::Now },
                     incarnation: None,
                     payload: Payload::json(&said).unwrap(),

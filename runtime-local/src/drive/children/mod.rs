@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
-use holdover_core::background::{ChildEnd, told_of_end};
+use holdover_core::background::{ChildEnd, end_key, told_of_end};
 use holdover_core::children::{
     Allowance, ChildNames, ChildOutcome, ChildPlan, Children, ReplyBy, ReplyTo, Unanswered,
 };
 use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT};
-use holdover_core::ids::{Fence, ItemKey, PendingId, QueueLabel, SessionKey, TurnNumber};
+use holdover_core::ids::{Fence, PendingId, QueueLabel, SessionKey, TurnNumber};
 use holdover_core::machine::{Successor, Usage};
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
@@ -224,7 +224,7 @@ fn told(reply: &ReplyTo, turn: TurnNumber, outcome: &ChildOutcome) -> Option<Inb
             (names.answer, kind, Payload::json(outcome).ok()?)
         }
         ReplyBy::Message { agent, quiet } => {
-            let key = ItemKey::new(format!("{}.{turn}", names.answer)).ok()?;
+            let key = end_key(&names, turn).ok()?;
             let text = told_of_end(agent.as_str(), &names.id, outcome.ok, &outcome.text);
             let end = ChildEnd {
                 pending: reply.pending.clone(),
