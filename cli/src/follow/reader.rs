@@ -184,6 +184,7 @@ impl<'a> Reader<'a> {
             | Event::Call { .. }
             | Event::Asked { .. }
             | Event::Began { .. }
+            | Event::NotBegun { .. }
             | Event::Escalated { .. }
             | Event::StateConflict { .. }
             | Event::TeardownFailed { .. }

@@ -144,7 +144,7 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::Escalated { call, to, .. } => {
             dim(format!("• call {call} waits: {} may decide, too", to.join(", ")))
         }
-        Event::Began { .. } => dim(format!("• {}", self::event(event))),
+        Event::Began { .. } | Event::NotBegun { .. } => dim(format!("• {}", self::event(event))),
         Event::StateConflict { .. } => dim(format!("! {}", self::event(event))),
         Event::Briefed { .. } => dim(format!("• {}", self::event(event))),
         Event::Provisioned { what } => dim(format!("• {}", what.join("; "))),
@@ -227,6 +227,7 @@ pub(crate) fn event(event: &Event) -> String {
         Event::Began { agent, children, .. } => {
             format!("{} of {agent} in the background", counted_children(*children))
         }
+        Event::NotBegun { agent, why, .. } => format!("no child of {agent} was begun: {why}"),
         Event::Escalated { call, tool, to, .. } => {
             format!("call {call} of {tool} is escalated to {}", to.join(", "))
         }

@@ -235,6 +235,7 @@ impl StepIterator {
             self.keep_before();
         }
         if let Some(release) = self.cx.end.release.take() {
+            let release = self.cx.children().left_due(release);
             self.want_commit(Some(release));
         }
     }

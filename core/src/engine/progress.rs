@@ -259,6 +259,10 @@ impl StepIterator {
         if self.cx.out.model.is_stopped() {
             return false;
         }
+        // What others are told is fixed until they are told.
+        if self.cx.out.others.is_some() {
+            return false;
+        }
         if self.cx.children().take_unread() {
             return true;
         }
@@ -266,8 +270,7 @@ impl StepIterator {
         if left.is_empty() {
             return self.cx.feed(Input::TornDown);
         }
-        let is_out =
-            matches!(self.cx.out.surroundings, SurroundingsOut::Freeing(_)) || self.cx.out.others.is_some();
+        let is_out = matches!(self.cx.out.surroundings, SurroundingsOut::Freeing(_));
         if is_out || !self.cx.mind.teardown_due {
             return false;
         }

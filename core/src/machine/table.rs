@@ -159,6 +159,7 @@ pub const ROWS: &[Row] = &[
     row(S::BackingOff, I::ChildBegan, &[S::BackingOff]),
     row(S::TearingDown, I::Owed, &[S::TearingDown]),
     row(S::TearingDown, I::Told, &[S::TearingDown]),
+    row(S::TearingDown, I::NotHandedOver, &[S::TearingDown]),
     row(S::TearingDown, I::ModelStopped, &[S::TearingDown]),
     row(S::TearingDown, I::TornDown, &[S::Done]),
     row(S::TearingDown, I::Claimed, &[S::TearingDown]),

@@ -19,7 +19,7 @@ use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
 mod background;
 mod handing_over;
-use background::{awaiting, background, beginning, needs_children};
+use background::{awaiting, background, beginning, needs_children, task};
 use handing_over::handed_to;
 mod losing;
 mod moves;
@@ -391,9 +391,10 @@ fn inputs() -> Vec<Input> {
         Input::ModelStopped { usage: Usage { model_calls: 1, ..Usage::default() } },
         Input::Owed { reply: Box::new(reply_to()) },
         Input::Told,
+        Input::NotHandedOver { error: error() },
         Input::ChildBegan { child: Box::new(background()) },
-        Input::ChildResumed { pending: pending(), index: 1 },
-        Input::ChildEnded { pending: pending(), index: 1, usage: Usage::default() },
+        Input::ChildResumed { pending: pending(), index: 1, task: task(), share: Allowance::default() },
+        Input::ChildEnded { pending: pending(), index: 1, tasks: vec![task()], usage: Usage::default() },
         Input::TornDown,
         Input::Forked,
         Input::HandedOff {
@@ -412,7 +413,7 @@ fn inputs() -> Vec<Input> {
 }
 
 fn at(state: AgentState) -> Machine {
-    let ended = Background { ended: true, ..background() };
+    let ended = Background { owes: Vec::new(), ..background() };
     let known = if matches!(state, AgentState::Executing { .. }) { vec![ended] } else { Vec::new() };
     let mut machine = Machine { state, step: StepNumber(1), background: known, ..Machine::default() };
     machine.turn.open = !matches!(machine.state, AgentState::Idle | AgentState::Done { .. });

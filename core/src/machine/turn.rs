@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Ending;
 use super::batch::Batch;
 use super::briefing::Briefings;
-use super::call::Call;
+use super::call::{Call, CallState};
 use super::handoff::Handoff;
 use super::standing::StandingApprovals;
 use super::state::AgentState;
@@ -17,7 +17,7 @@ use crate::words::children::{Allowance, Children, ReplyTo};
 use crate::words::custom::CustomState;
 use crate::words::ending::HandedTo;
 use crate::words::history::Withheld;
-use crate::words::ids::{MessageSeq, PendingId, StateFormat, StepNumber, TurnNumber};
+use crate::words::ids::{CallId, MessageSeq, PendingId, StateFormat, StepNumber, TurnNumber};
 use crate::words::mode::Mode;
 use crate::words::payload::is_default;
 use crate::words::tool::RunsOn;
@@ -28,6 +28,9 @@ pub const STATE_FORMAT: StateFormat = StateFormat(2);
 
 /// The format of the state bytes of a session that has no part in children just now. Older versions read it too.
 pub const STATE_FORMAT_ALONE: StateFormat = StateFormat(1);
+
+/// The most sessions that a session remembers to have been handed over to.
+const SUCCESSORS_MAX: usize = 64;
 
 /// Everything that a session's machine remembers. As JSON, this is the state of the session in the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,9 @@ pub struct Machine {
     /// The background children, in the order in which they began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<Background>,
+    /// The sessions to which this one was handed over, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub successors: Vec<HandedTo>,
 }
 
 /// A turn.
@@ -136,6 +142,9 @@ pub struct Turn {
     /// The addresses to which the outcome of the turn is sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<ReplyTo>,
+    /// Whether the next turn owes its outcome to them: the session took over from another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inherits: bool,
     /// The session that takes over once the step is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handing_over: Option<Box<HandedTo>>,
@@ -150,7 +159,8 @@ impl Machine {
         let has_children = self.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
         let tells = matches!(&self.state, AgentState::TearingDown { left, .. } if !left.is_told());
         let in_background = !self.background.is_empty();
-        if has_children || tells || in_background || !self.turn.replies.is_empty() {
+        let hands_over = self.turn.handing_over.is_some() || !self.successors.is_empty();
+        if has_children || tells || in_background || hands_over || !self.turn.replies.is_empty() {
             STATE_FORMAT
         } else {
             STATE_FORMAT_ALONE
@@ -164,7 +174,7 @@ impl Machine {
 
     /// The background children that have not ended, as far as the session was told.
     pub fn running_children(&self) -> impl Iterator<Item = &Background> {
-        self.background.iter().filter(|child| !child.ended)
+        self.background.iter().filter(|child| !child.has_ended())
     }
 
     /// The usage of the session, and what is set aside for its background children.
@@ -178,10 +188,31 @@ impl Machine {
     pub(super) fn remember_children(&mut self, begun: Vec<Background>) {
         self.background.extend(begun);
         while self.background.len() > BACKGROUND_MAX
-            && let Some(oldest) = self.background.iter().position(|child| child.ended)
+            && let Some(oldest) = self.background.iter().position(Background::has_ended)
         {
             self.background.remove(oldest);
         }
+    }
+
+    /// Remembers to whom the session was handed over.
+    pub(super) fn remember_successor(&mut self, to: HandedTo) {
+        if self.successors.len() >= SUCCESSORS_MAX {
+            self.successors.remove(0);
+        }
+        self.successors.push(to);
+    }
+
+    /// Forgets the tasks of calls that have ended without giving them.
+    pub(super) fn forget_tasks(&mut self, batch: &Batch) {
+        let never_gave = |task: &CallId| {
+            batch.call(task).is_some_and(|call| {
+                matches!(
+                    call.state,
+                    CallState::Error | CallState::RejectedByUser | CallState::Cancelled { .. }
+                )
+            })
+        };
+        self.background.iter_mut().for_each(|child| child.owes.retain(|task| !never_gave(task)));
     }
 
     /// The background child of these names.
@@ -195,7 +226,7 @@ impl Machine {
         let mut left: Vec<Children> = Vec::new();
         if ending.status() == SessionStatus::Aborted {
             // An abort follows a handoff.
-            let gone_on = self.state.ended().and_then(|ending| ending.handed_to.as_ref());
+            let gone_on = self.successors.iter();
             left.extend(gone_on.map(|to| Children { pending: to.pending.clone(), count: 1 }));
         }
         if ending.status() == SessionStatus::Aborted || !self.turn.replies.is_empty() {

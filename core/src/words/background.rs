@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::words::agent::ChildTool;
 use crate::words::children::{ChildNames, OUTCOME_CHARS_MAX, in_part};
-use crate::words::ids::{
-    CallId, Incarnation, InvalidId, ItemKey, PendingId, SessionId, ToolName, TurnNumber,
-};
+use crate::words::ids::{CallId, Incarnation, InvalidId, ItemKey, PendingId, SessionId, ToolName};
 use crate::words::model::TokenUsage;
 use crate::words::payload::{Digest, is_default};
 pub use crate::words::reply::{ChildEnd, Terms};
@@ -32,16 +30,29 @@ pub struct Background {
     /// The terms.
     #[serde(flatten)]
     pub terms: Terms,
-    /// Whether its last turn has ended, as the parent was told.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ended: bool,
+    /// The calls whose tasks it has and of whose ends the parent was not told. Empty: it has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owes: Vec<CallId>,
 }
 
 impl Background {
     /// The children that were begun together for these tasks.
     pub fn begun(agent: &ToolName, pending: &PendingId, count: u32, terms: Terms) -> Vec<Self> {
-        let one = |index| Self { agent: agent.clone(), pending: pending.clone(), index, terms, ended: false };
+        let owes: Vec<CallId> = task_of(pending).into_iter().collect();
+        let one =
+            |index| Self { agent: agent.clone(), pending: pending.clone(), index, terms, owes: owes.clone() };
         (0..count).map(one).collect()
+    }
+
+    /// Whether all of its tasks have ended, as the parent was told.
+    pub fn has_ended(&self) -> bool {
+        self.owes.is_empty()
+    }
+
+    /// Whether all of its tasks have ended once these ends are known.
+    pub fn ends_with<'a>(&self, ends: impl IntoIterator<Item = &'a ChildEnd>) -> bool {
+        let told: Vec<&CallId> = ends.into_iter().flat_map(|end| &end.tasks).collect();
+        self.owes.iter().all(|task| told.contains(&task))
     }
 
     /// The names of the child. None: they cannot be made, so there is no such child.
@@ -61,7 +72,7 @@ impl Background {
 
     /// What is set aside for the child while it runs, as if it were used.
     pub fn set_aside(&self) -> Usage {
-        if self.ended {
+        if self.has_ended() {
             return Usage::default();
         }
         let tokens = TokenUsage { input: self.terms.share.tokens.unwrap_or(0), ..TokenUsage::default() };
@@ -105,12 +116,17 @@ pub enum ChildSignal {
 /// With this begins the key of a message that tells of an end.
 const END_KEY: &str = "end.";
 
-/// The key of the message that tells of the end of this turn of a child: told twice, it is one message.
+/// The task with which a child began: the call that gave it.
+pub fn task_of(pending: &PendingId) -> Option<CallId> {
+    pending.parts().map(|(_, call)| call)
+}
+
+/// The key of the message that tells of the end of a child's turn with this task: told twice, it is one message.
 ///
 /// # Errors
 /// The key cannot be made.
-pub fn end_key(child: &ChildNames, turn: TurnNumber) -> Result<ItemKey, InvalidId> {
-    ItemKey::new(format!("{END_KEY}{}.{turn}", child.incarnation))
+pub fn end_key(child: &ChildNames, task: &CallId) -> Result<ItemKey, InvalidId> {
+    ItemKey::new(format!("{END_KEY}{}.{task}", child.incarnation))
 }
 
 /// Whether the key is that of a message that tells of an end. No key that a caller chooses is.
@@ -163,7 +179,7 @@ impl Awaited {
     pub fn among<'a>(&'a self, children: &'a [Background]) -> impl Iterator<Item = &'a Background> {
         children.iter().filter(|child| match &self.ids {
             Some(ids) => ids.iter().any(|id| child.is_called(id)),
-            None => !child.ended,
+            None => !child.has_ended(),
         })
     }
 

@@ -21,7 +21,7 @@ use crate::words::usage::Usage;
 pub const OUTCOME_CHARS_MAX: usize = 8_000;
 
 /// The arguments of a call of a sub-agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tasks {
     /// The tasks. Each is given to a child of its own.
@@ -114,6 +114,8 @@ pub struct Unanswered {
     pub fail_fast: bool,
     /// How the parent is told that one is gone.
     pub by: ReplyBy,
+    /// The tasks whose ends the parent was not told of, if it is told by messages.
+    pub tasks: Vec<CallId>,
 }
 
 /// The outcome of a child's turn: the content of its answer to the parent.
@@ -213,6 +215,8 @@ pub struct ChildPlan {
     pub tasks: Vec<String>,
     /// Whether a failure settles the call.
     pub fail_fast: bool,
+    /// The call that gives the tasks.
+    pub task: CallId,
     /// The terms, if they are background children.
     pub background: Option<Terms>,
     /// The share of the parent's limits that each child may use.
@@ -225,6 +229,7 @@ impl ChildPlan {
         self.background.map_or(ReplyBy::Answer, |terms| ReplyBy::Message {
             agent: self.tool.clone(),
             quiet: terms.quiet,
+            task: self.task.clone(),
         })
     }
 }

@@ -155,6 +155,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
     },
+    /// A background child that somebody outside asked for was not begun.
+    NotBegun {
+        /// The sub-agent, by the name under which the model calls it.
+        agent: String,
+        /// The id from which the id of the child would have followed.
+        pending: PendingId,
+        /// The reason.
+        why: String,
+    },
     /// A call has waited for long, and more people may now decide on it.
     Escalated {
         /// The call.

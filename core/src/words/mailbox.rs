@@ -44,10 +44,10 @@ pub struct Settled {
 /// effect, and a withdrawal of a task that a parent gave has none either. A replacement stays in the inbox
 /// until its message is taken.
 pub fn settle(inbox: Vec<StoredItem>) -> Settled {
-    // A task from a parent cannot be withdrawn, because the parent waits for the outcome.
+    // A task from a parent cannot be withdrawn, because the parent waits for the outcome, nor what an end tells.
     let asked: BTreeSet<InboxSeq> = inbox
         .iter()
-        .filter(|item| is_message(item) && said(item).reply.is_some())
+        .filter(|item| is_message(item) && (said(item).reply.is_some() || is_end_key(&item.key)))
         .map(|item| item.seq)
         .collect();
     let withdrawn: BTreeSet<InboxSeq> = inbox
@@ -59,19 +59,24 @@ pub fn settle(inbox: Vec<StoredItem>) -> Settled {
         .collect();
     let waiting: BTreeSet<InboxSeq> =
         inbox.iter().filter(|item| is_message(item)).map(|item| item.seq).collect();
+    let ends: BTreeSet<InboxSeq> =
+        inbox.iter().filter(|item| is_end_key(&item.key)).map(|item| item.seq).collect();
     let matters = |item: &StoredItem| match change_of(item) {
         Some(QueueChange::Withdrawn { .. }) => false,
-        Some(QueueChange::Replaced { of, .. }) => waiting.contains(&of) && !withdrawn.contains(&of),
+        Some(QueueChange::Replaced { of, .. }) => {
+            waiting.contains(&of) && !withdrawn.contains(&of) && !ends.contains(&of)
+        }
         None => !is_message(item) || !withdrawn.contains(&item.seq),
     };
     let (items, gone): (Vec<StoredItem>, Vec<StoredItem>) = inbox.into_iter().partition(matters);
     Settled { items, consumed: gone.iter().map(|item| item.seq).collect() }
 }
 
-/// The waiting messages of an inbox, in order, with their changes applied.
+/// The waiting messages of an inbox, in order, with their changes applied. The ends of background children are not
+/// among them.
 pub fn queued(inbox: Vec<StoredItem>) -> Vec<(StoredItem, Said)> {
     let items = settle(inbox).items;
-    let messages = items.iter().filter(|item| is_message(item));
+    let messages = items.iter().filter(|item| is_message(item) && !is_end_key(&item.key));
     messages.map(|item| (item.clone(), said_in(&items, item))).collect()
 }
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
-use crate::words::ids::{Incarnation, PendingId, SessionKey, ToolName, TurnNumber};
+use crate::words::ids::{CallId, Incarnation, PendingId, SessionKey, ToolName};
 use crate::words::payload::is_default;
 use crate::words::usage::Usage;
 
@@ -55,6 +55,8 @@ pub enum ReplyBy {
         /// Whether the message wakes nobody.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         quiet: bool,
+        /// The call of the parent that gave the task.
+        task: CallId,
     },
 }
 
@@ -106,7 +108,7 @@ pub struct Terms {
     /// Whether it goes on if its parent is aborted or deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
-    /// The tokens and the money of its parent that are set aside for it while it runs.
+    /// What it may use for its newest task. Tokens and money are set aside from what its parent has left.
     #[serde(default, skip_serializing_if = "is_default")]
     pub share: Allowance,
 }
@@ -119,9 +121,8 @@ pub struct ChildEnd {
     /// The place of the child among those that were begun together.
     #[serde(default, skip_serializing_if = "is_default")]
     pub index: u32,
-    /// The turn that ended. 0: the child could not be created.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub turn: TurnNumber,
+    /// The calls of the parent that gave the tasks of that turn.
+    pub tasks: Vec<CallId>,
     /// Whether the child did what it was asked for.
     pub ok: bool,
     /// Whether the message wakes nobody.

@@ -36,7 +36,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use calls::Calls;
-pub(crate) use children::{handed_to, has_ended};
+pub(crate) use children::{has_ended, successors};
 pub(crate) use context::{Offspring, RunContext};
 use deltas::Heard;
 use done::Done;

@@ -6,6 +6,7 @@ use holdover_core::agent::ChildRules;
 use holdover_core::children::Tasks;
 use holdover_core::engine::Ruling;
 use holdover_core::gate::{AtExpiry, GateQuestion};
+use holdover_core::handoff::HandOffTo;
 use holdover_core::hook::{BeforeSubAgent, BeforeTool, HookPoint, SubAgentAsked};
 use holdover_core::ids::ToolName;
 use holdover_core::payload::Digest;
@@ -60,7 +61,8 @@ impl Passed {
         denied.map_or(Ok(passed), Err)
     }
 
-    /// Shows the children that a call begins to the hooks. Returns the denial if a hook denies one.
+    /// Shows the children that a call begins to the hooks, or the goal with which it hands over as the one task. Returns the
+    /// denial if a hook denies one.
     async fn of_sub_agent(
         &mut self,
         agent: &Arc<Agent>,
@@ -70,7 +72,7 @@ impl Passed {
         let mut denied = None;
         for hooked in agent.hooks().of_tool(HookPoint::BeforeSubAgent, tool) {
             // Tasks that the rules do not allow are refused later, when the children are to begin.
-            let Ok(tasks) = Tasks::read(&self.question.arguments, rules) else { break };
+            let Ok(tasks) = tasks_in(&self.question.arguments, rules) else { break };
             let asked = SubAgentAsked {
                 session: self.question.session.clone(),
                 call: self.question.call.clone(),
@@ -91,7 +93,7 @@ impl Passed {
                     let count = u32::try_from(instead.len()).unwrap_or(u32::MAX);
                     let first = tasks.first.map(|first| first.min(count));
                     let instead = Tasks { tasks: instead, first, ..tasks };
-                    let arguments = serde_json::to_string(&instead).unwrap_or_default();
+                    let arguments = arguments_of(instead, rules);
                     self.rewrite(agent, hooked, HookPoint::BeforeSubAgent, arguments)
                         .await
                         .map_err(unavailable)?;
@@ -172,6 +174,25 @@ impl Passed {
 
 fn deny(hooked: &Hooked, reason: String) -> Ruling {
     Ruling::Deny { reason, rule: Some(format!("hook {}", hooked.name)) }
+}
+
+/// The tasks of a call of a sub-agent; of a call that hands over, its goal.
+fn tasks_in(arguments: &str, rules: &ChildRules) -> Result<Tasks, String> {
+    if !rules.takes_over {
+        return Tasks::read(arguments, rules);
+    }
+    let HandOffTo { goal } = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+    Ok(Tasks { tasks: vec![goal], ..Tasks::default() })
+}
+
+/// The arguments of a call with these tasks. Of several goals that hooks gave, no call can have more than one: such
+/// arguments do not fit.
+fn arguments_of(tasks: Tasks, rules: &ChildRules) -> String {
+    let written = match tasks.tasks.as_slice() {
+        [goal] if rules.takes_over => serde_json::to_string(&HandOffTo { goal: goal.clone() }),
+        _ => serde_json::to_string(&tasks),
+    };
+    written.unwrap_or_default()
 }
 
 fn unavailable(failed: Failed) -> Ruling {

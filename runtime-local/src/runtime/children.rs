@@ -2,6 +2,7 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::background::{BACKGROUND_MAX, Background, ChildSignal, begun_outside};
+use holdover_core::children::ChildNames;
 use holdover_core::ending::DoneReason;
 use holdover_core::ids::{Incarnation, ItemKey, SessionId, SessionKey, ToolName};
 use holdover_core::machine::Usage;
@@ -15,7 +16,7 @@ use super::standing::{machine_of, outcome_of, used_by};
 use super::tree::members::AT_ONCE;
 use super::{Deliver, Runtime};
 use crate::agent::Definition;
-use crate::drive::has_ended;
+use crate::drive::{has_ended, successors};
 use crate::error::RuntimeError;
 use crate::host::draw_id;
 
@@ -127,8 +128,8 @@ pub struct ChildEntry {
 
 impl Runtime {
     /// Begins a child of a session in the background, and returns the child's key. The request is durable. A run of the
-    /// parent carries it out at once, also while the parent rests or waits, and then a worker runs the child. A
-    /// notice in the parent's transcript says so if that is not possible any more.
+    /// parent carries it out at once, also while the parent rests or waits, and then a worker runs the child. An
+    /// event ([`NotBegun`](holdover_core::event::Event::NotBegun)) says so if that is not possible any more.
     ///
     /// What is done with a child afterwards is done with its session: [`deliver`](Self::deliver) writes to it,
     /// [`wait`](Self::wait) waits for it, [`abort`](Self::abort) stops it. Its parent is told of the end of the
@@ -163,14 +164,7 @@ impl Runtime {
         let key: ItemKey = key.unwrap_or_else(draw_id);
         let pending = begun_outside(session.incarnation, &key)
             .map_err(|error| refused(format!("its id cannot be made: {error}")))?;
-        let child = Background {
-            agent: agent.clone(),
-            pending: pending.clone(),
-            index: 0,
-            terms: Default::default(),
-            ended: false,
-        };
-        let names = child.names().ok_or_else(|| refused("its id cannot be made".to_owned()))?;
+        let names = ChildNames::of(&pending, 0).map_err(|error| refused(error.to_string()))?;
         let signal = ChildSignal::BeginChild { pending, agent, task, quiet, detached };
         self.deliver(parent, Deliver::begin_child(signal, key, session.incarnation)).await?;
         Ok(SessionKey::new(parent.tenant.clone(), names.id))
@@ -190,6 +184,11 @@ impl Runtime {
         Ok(read.into_iter().flatten().collect())
     }
 
+    async fn named(&self, beside: &SessionKey, names: ChildNames) -> Result<Option<Session>, RuntimeError> {
+        let found = self.session(&SessionKey::new(beside.tenant.clone(), names.id)).await?;
+        Ok(found.filter(|found| found.incarnation == names.incarnation))
+    }
+
     async fn child_entry(
         &self,
         parent: &SessionKey,
@@ -197,11 +196,17 @@ impl Runtime {
         now: Timestamp,
     ) -> Result<Option<ChildEntry>, RuntimeError> {
         let Some(names) = child.names() else { return Ok(None) };
-        let key = SessionKey::new(parent.tenant.clone(), names.id);
-        let session = self.session(&key).await?.filter(|session| session.incarnation == names.incarnation);
+        let id = names.id.clone();
+        let mut session = self.named(parent, names).await?;
+        // Whoever took over from it stands for it.
+        while let Some(to) = session.as_ref().and_then(|session| successors(session).pop())
+            && let Ok(next) = ChildNames::of(&to, 0)
+        {
+            session = self.named(parent, next).await?;
+        }
         let usage = session.as_ref().map(used_by).transpose()?.unwrap_or_default();
         Ok(Some(ChildEntry {
-            session: key.id,
+            session: id,
             agent: child.agent,
             quiet: child.terms.quiet,
             detached: child.terms.detached,

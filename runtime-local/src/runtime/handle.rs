@@ -161,10 +161,11 @@ impl Runtime {
         claimed: Claimed,
         plan: Plan,
         offspring: Arc<Offspring>,
+        leaving: Leaving,
     ) -> Result<RunOutcome, RuntimeError> {
         let key = claimed.claim.fence.key.clone();
         let cx = self.run_context_in(offspring);
-        unless_panicked(&key, guarded(drive::run(cx, claimed, plan, Leaving::never())).await)
+        unless_panicked(&key, guarded(drive::run(cx, claimed, plan, leaving)).await)
     }
 }
 

@@ -84,7 +84,8 @@ impl Runtime {
         if let Ok(Some(machine)) = machine_of(session) {
             let tells = matches!(&machine.state, AgentState::TearingDown { left, .. } if !left.is_told());
             let waits = !machine.children().is_empty() || machine.running_children().next().is_some();
-            if tells || waits || machine.turn.open && !machine.turn.replies.is_empty() {
+            let owes = machine.turn.open || machine.turn.inherits;
+            if tells || waits || owes && !machine.turn.replies.is_empty() {
                 return true;
             }
         }

@@ -10,7 +10,7 @@ use holdover_core::store::{Interrupt, InterruptKind, InterruptOutcome, Session};
 use super::standing::machine_of;
 use super::tree::members::AT_ONCE;
 use super::{Deliver, Runtime};
-use crate::drive::Plan;
+use crate::drive::{Leaving, Plan};
 use crate::error::RuntimeError;
 use crate::host::draw_id;
 use crate::host::{Try, is_stopped};
@@ -119,7 +119,7 @@ impl Runtime {
     async fn end_unowned(&self, key: &SessionKey) -> Result<(), RuntimeError> {
         match self.host.try_claim(key, Vec::new(), None).await {
             Ok(Try::Ours(claimed)) if is_stopped(&claimed.claim) => {
-                self.drive(*claimed, Plan::End, Arc::default()).await.map(drop)
+                self.drive(*claimed, Plan::End, Arc::default(), Leaving::never()).await.map(drop)
             }
             Ok(Try::Ours(claimed)) => {
                 // Somebody ended it meanwhile. It is given back due at once, so that a worker that serves it

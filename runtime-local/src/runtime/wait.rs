@@ -15,7 +15,7 @@ use super::Runtime;
 use super::handle::is_last_word;
 use super::standing::outcome_of;
 use super::tree::runs::{Below, Ended, TreeRuns};
-use crate::drive::{Offspring, Plan};
+use crate::drive::{Leaving, Offspring, Plan};
 use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::hint::Hint;
 use crate::host::Backoff;
@@ -185,6 +185,7 @@ impl Runtime {
         key: &SessionKey,
         session: &Session,
         offspring: Arc<Offspring>,
+        leaving: Leaving,
     ) -> Ended {
         let plan = match self.agent_to_run(key, &session.queue, &session.definition).await {
             Ok(agent) => Plan::Run(agent),
@@ -195,7 +196,7 @@ impl Runtime {
             Err(error) => return Err(error),
         };
         match self.host.try_claim(key, Vec::new(), Some(session.version)).await {
-            Ok(Try::Ours(claimed)) => self.drive(*claimed, plan, offspring).await.map(Some),
+            Ok(Try::Ours(claimed)) => self.drive(*claimed, plan, offspring, leaving).await.map(Some),
             Ok(Try::Changed | Try::Duplicate)
             | Err(RuntimeError::Held { .. } | RuntimeError::Aborted { .. }) => Ok(None),
             Err(error) => Err(error),

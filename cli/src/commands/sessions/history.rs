@@ -120,8 +120,13 @@ fn references(input: &Input) -> String {
         Input::ChildBegan { child } => {
             format!("{} {} began in the background", child.agent, id_of(&child.pending, child.index))
         }
-        Input::ChildResumed { pending, index } => format!("{} has work again", id_of(pending, *index)),
-        Input::ChildEnded { pending, index, usage: _ } => format!("{} has ended", id_of(pending, *index)),
+        Input::ChildResumed { pending, index, task: _, share: _ } => {
+            format!("{} is given a task more", id_of(pending, *index))
+        }
+        Input::ChildEnded { pending, index, tasks: _, usage: _ } => {
+            format!("{} has ended", id_of(pending, *index))
+        }
+        Input::NotHandedOver { error } => format!("not handed over: {error}"),
         Input::Failed { error } => error.to_string(),
     }
 }

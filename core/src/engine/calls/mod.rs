@@ -116,9 +116,6 @@ impl CallsHandler<'_> {
                 result.sent = Some(true);
             }
         });
-        if matches!(input, CallInput::Returned { ok: true, .. }) {
-            self.cx.children().note_sent(&call);
-        }
         self.cx.feed(Input::Call { call: id.clone(), input });
         if !ends {
             self.note_broken(broken, &why);

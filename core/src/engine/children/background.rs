@@ -3,15 +3,16 @@
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::results::result;
 use crate::engine::children::ChildrenHandler;
+use crate::machine::steering::is_spent;
 use crate::machine::{Call, CallState};
-use crate::store::{ItemKind, SessionStatus, StoredItem};
+use crate::store::{ItemKind, Release, SessionStatus, StoredItem};
 use crate::words::agent::ChildRules;
-use crate::words::background::{BACKGROUND_MAX, Background, ChildSignal, ChildTool, Terms};
+use crate::words::background::{BACKGROUND_MAX, Background, ChildSignal, ChildTool, Terms, task_of};
 use crate::words::children::{Allowance, ChildNames, ChildPlan, Tasks};
 use crate::words::event::Event;
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::{CallId, InboxSeq, PendingId, ToolName};
-use crate::words::message::{Message, Notice, ResultStatus};
+use crate::words::message::ResultStatus;
 use crate::words::tool::ResourceProfile;
 
 /// A request from outside for a background child.
@@ -44,7 +45,7 @@ impl Request {
             pending: self.pending.clone(),
             index: 0,
             terms: self.terms,
-            ended: false,
+            owes: task_of(&self.pending).into_iter().collect(),
         }
     }
 }
@@ -67,12 +68,7 @@ impl ChildrenHandler<'_> {
         if let Err(why) = self.has_room(count) {
             return self.cx.gate().refuse(call, ResultStatus::Error, &why);
         }
-        let share = Allowance {
-            tokens: allowance.tokens,
-            cost_microusd: allowance.cost_microusd,
-            ..Allowance::default()
-        };
-        let terms = Terms { quiet: tasks.quiet, detached: tasks.detached, share };
+        let terms = Terms { quiet: tasks.quiet, detached: tasks.detached, share: allowance };
         let pending = self.cx.gate().next_pending(call)?;
         let background = Some(terms);
         Some(CallInput::NeedsChildren { pending, deadline: None, profile, count, needed: 0, background })
@@ -120,8 +116,8 @@ impl ChildrenHandler<'_> {
         });
     }
 
-    /// The next request from outside for a background child. Requests that cannot be carried out are dropped, and a
-    /// notice says why.
+    /// The next request from outside for a background child. Requests that cannot be carried out are dropped, and an event
+    /// says why.
     pub(crate) fn asked_outside(&mut self) -> Option<Request> {
         let ends_for_ever = self
             .cx
@@ -130,7 +126,9 @@ impl ChildrenHandler<'_> {
             .state
             .ending()
             .is_some_and(|ending| ending.status() == SessionStatus::Aborted);
-        if self.cx.end.starts_nothing() || self.cx.run.agent.is_none() || ends_for_ever {
+        // What others are told of the end, and what they are told to end, is fixed meanwhile.
+        let tells = self.cx.out.others.is_some();
+        if self.cx.end.starts_nothing() || self.cx.run.agent.is_none() || ends_for_ever || tells {
             return None;
         }
         loop {
@@ -139,8 +137,8 @@ impl ChildrenHandler<'_> {
                 Ok(()) => return Some(request),
                 Err(why) => {
                     self.drop_request(&request);
-                    let text = format!("no child of {} was begun: {why}", request.agent);
-                    self.cx.append(Message::Notice(Notice::new(text)));
+                    let (agent, pending) = (request.agent.to_string(), request.pending);
+                    self.cx.mind.emit(Event::NotBegun { agent, pending, why });
                 }
             }
         }
@@ -152,6 +150,11 @@ impl ChildrenHandler<'_> {
         if !rules.background {
             return Err("its tasks are waited for".to_owned());
         }
+        let agent = self.cx.run.agent.as_deref();
+        let limits = agent.map(|agent| &agent.limits);
+        if limits.is_some_and(|limits| is_spent(&self.cx.mind.machine.used_and_set_aside(), limits)) {
+            return Err("this session has no budget left to share".to_owned());
+        }
         self.has_room(1)
     }
 
@@ -161,17 +164,22 @@ impl ChildrenHandler<'_> {
         self.cx.mind.draft.decided = true;
     }
 
+    fn drop_request_of(&mut self, pending: &PendingId) {
+        let request = self.cx.mind.inbox.items.iter().filter_map(Request::of);
+        if let Some(request) = request.into_iter().find(|request| request.pending == *pending) {
+            self.drop_request(&request);
+        }
+    }
+
     /// Begins the child of a request from outside.
     pub(crate) fn begin_outside(&mut self, request: Request) {
-        let allowance = self.allowance(1, true);
-        let share = Allowance {
-            tokens: allowance.tokens,
-            cost_microusd: allowance.cost_microusd,
-            ..Allowance::default()
-        };
+        let share = self.allowance(1, true);
         let terms = Terms { share, ..request.terms };
         let child = Background { terms, ..request.child() };
+        // The id was made of a call; else there is no such child.
+        let Some(task) = task_of(&child.pending) else { return self.drop_request_of(&child.pending) };
         let plan = ChildPlan {
+            task,
             tool: request.agent,
             pending: request.pending,
             tasks: vec![request.task],
@@ -188,10 +196,7 @@ impl ChildrenHandler<'_> {
     /// The child that somebody outside asked for exists. False: the answer is to another action.
     pub(super) fn began_outside(&mut self, id: ActionId) -> bool {
         let Some((_, child)) = self.cx.out.begun.take_if(|(begun, _)| *begun == id) else { return false };
-        let request = self.cx.mind.inbox.items.iter().filter_map(Request::of);
-        if let Some(request) = request.into_iter().find(|request| request.pending == child.pending) {
-            self.drop_request(&request);
-        }
+        self.drop_request_of(&child.pending);
         let (agent, pending) = (child.agent.to_string(), child.pending.clone());
         self.cx.mind.emit(Event::Began { agent, pending, children: 1, call: None });
         self.cx.feed(Input::ChildBegan { child });
@@ -205,5 +210,16 @@ impl ChildrenHandler<'_> {
         self.drop_request(&request);
         self.cx.feed(Input::ChildBegan { child: Box::new(request.child()) });
         true
+    }
+
+    /// Leaves the session due at once if a request for a child waits: the next run carries it out.
+    pub(crate) fn left_due(&self, release: Release) -> Release {
+        let waits = || self.cx.mind.inbox.items.iter().any(begins_child);
+        match release {
+            Release::To { status, wake_on, .. } if status != SessionStatus::Aborted && waits() => {
+                Release::To { status, deadline: Some(self.cx.run.now), wake_on }
+            }
+            other @ (Release::To { .. } | Release::GiveBack { .. }) => other,
+        }
     }
 }

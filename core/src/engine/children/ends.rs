@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::engine::children::ChildrenHandler;
 use crate::engine::mind::Mind;
+use crate::machine::steering::is_spent;
 use crate::machine::{Call, CallState};
-use crate::store::StoredItem;
-use crate::words::background::{Awaited, Background, ChildEnd, ChildTool, ToChild};
+use crate::store::{ItemKind, StoredItem};
+use crate::words::background::{Awaited, Background, ChildEnd, ChildSignal, ChildTool, ToChild, find};
 use crate::words::children::{OUTCOME_CHARS_MAX, in_part};
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::InboxSeq;
@@ -38,13 +39,13 @@ struct Waited {
 
 impl Waited {
     fn has_ended(&self) -> bool {
-        self.child.ended || !self.ends.is_empty()
+        self.child.ends_with(self.ends.iter().map(|end| &end.end))
     }
 
     fn told(&self, ending: &str, most: usize) -> String {
         if self.ends.is_empty() {
             let id = self.child.names().map(|names| names.id.to_string()).unwrap_or_default();
-            let word = if self.child.ended { "had ended before" } else { ending };
+            let word = if self.child.has_ended() { "had ended before" } else { ending };
             return format!("[{} {id}] {word}", self.child.agent);
         }
         self.ends.iter().map(|end| in_part(&end.text, most)).collect::<Vec<_>>().join("\n")
@@ -57,8 +58,10 @@ impl ChildrenHandler<'_> {
         let arguments = self.cx.mind.arguments_of(&call.id);
         match Awaited::read(&arguments, &self.cx.mind.machine.background) {
             Ok(awaited) => {
-                let deadline = self.cx.run.answer_deadline(awaited.timeout());
-                let deadline = deadline.into_iter().chain(self.cx.until()).min();
+                // A model may wait for less than the agent allows, and not for more.
+                let limit = self.cx.run.answer_deadline(None);
+                let own = awaited.timeout().and_then(|timeout| self.cx.run.answer_deadline(Some(timeout)));
+                let deadline = own.into_iter().chain(limit).chain(self.cx.until()).min();
                 Some(CallInput::NeedsEnds { deadline, profile })
             }
             Err(why) => {
@@ -73,15 +76,13 @@ impl ChildrenHandler<'_> {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
         };
-        // A child to which the same step writes has work again.
-        let sends = |call: &Call| call.tool == ChildTool::Send.name() && !call.state.is_end();
-        let writes = batch.calls.iter().any(sends);
-        let over = batch.calls.iter().find_map(|call| {
+        let over = batch.calls.iter().enumerate().find_map(|(at, call)| {
             let CallState::AwaitingEnds { deadline } = &call.state else { return None };
             let is_late = deadline.is_some_and(|deadline| deadline <= self.cx.run.now);
             let (waited, needed) = self.waited(call);
             let ended = waited.iter().filter(|waited| waited.has_ended()).count();
-            let is_answered = !writes && ended >= needed;
+            let is_answered =
+                ended >= needed && !batch.calls[..at].iter().any(|earlier| self.may_begin_more(earlier));
             (is_answered || is_late).then(|| (call.clone(), waited, is_answered))
         });
         let Some((call, waited, is_answered)) = over else { return false };
@@ -106,6 +107,28 @@ impl ChildrenHandler<'_> {
         true
     }
 
+    /// Whether a call may still begin children in the background, for which a later call of the step would wait.
+    fn may_begin_more(&self, call: &Call) -> bool {
+        let rules = self.cx.run.agent.as_ref().and_then(|agent| agent.sub_agent(&call.tool));
+        let waits = match &call.state {
+            CallState::Queued | CallState::Gating | CallState::BlockedOnUser { .. } => true,
+            CallState::BlockedOnChild { background, .. } => background.is_some(),
+            CallState::BlockedOnClient { .. }
+            | CallState::AwaitingEnds { .. }
+            | CallState::Waiting { .. }
+            | CallState::Approved
+            | CallState::Preparing
+            | CallState::Executing
+            | CallState::CleaningUp
+            | CallState::Done
+            | CallState::Error
+            | CallState::RejectedByUser
+            | CallState::Cancelled { .. }
+            | CallState::InDoubt => false,
+        };
+        waits && rules.is_some_and(|rules| rules.background)
+    }
+
     /// The children that a call waits for, and how many of them must have ended.
     fn waited(&self, call: &Call) -> (Vec<Waited>, usize) {
         let children = &self.cx.mind.machine.background;
@@ -123,24 +146,35 @@ impl ChildrenHandler<'_> {
         Waited { child: child.clone(), ends: ends.filter(|end| child.has_ended_with(&end.end)).collect() }
     }
 
-    /// Notes that a background child has work again, if this call has written to it.
-    pub(crate) fn note_sent(&mut self, call: &Call) {
-        let sends = self.cx.run.agent.as_ref().and_then(|agent| agent.child_tool(&call.tool));
-        if sends != Some(ChildTool::Send) {
-            return;
+    /// Lets a call write to a background child, which has a task more from here on, or refuses it. Other tools are let
+    /// through as they are.
+    pub(crate) fn let_through(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
+        let Some(agent) =
+            self.cx.run.agent.clone().filter(|agent| agent.child_tool(&call.tool) == Some(ChildTool::Send))
+        else {
+            return Some(CallInput::Allowed { profile });
+        };
+        let arguments = self.cx.mind.arguments_of(&call.id);
+        let to = serde_json::from_str::<ToChild>(&arguments).map_err(|error| error.to_string());
+        let found = to.and_then(|to| find(&self.cx.mind.machine.background, &to.id).cloned());
+        let child = match found {
+            Ok(child) => child,
+            Err(why) => return self.cx.gate().refuse(call, ResultStatus::Error, &why),
+        };
+        let share = self.allowance(1, true);
+        if share.steps == Some(0) || is_spent(&self.cx.mind.machine.used_and_set_aside(), &agent.limits) {
+            let told = "not sent: this session has no steps or no budget left to share";
+            return self.cx.gate().refuse(call, ResultStatus::Error, told);
         }
-        let Ok(to) = serde_json::from_str::<ToChild>(&self.cx.mind.arguments_of(&call.id)) else { return };
-        let children = &self.cx.mind.machine.background;
-        if let Some(Background { pending, index, .. }) = children.iter().find(|child| child.is_called(&to.id))
-        {
-            self.cx.feed(Input::ChildResumed { pending: pending.clone(), index: *index });
-        }
+        let Background { pending, index, .. } = child;
+        self.cx.feed(Input::ChildResumed { pending, index, task: call.id.clone(), share });
+        Some(CallInput::Allowed { profile })
     }
 
     /// Counts an end whose text the model is shown.
     pub(crate) fn take_end(&mut self, end: ChildEnd) {
-        let ChildEnd { pending, index, usage, .. } = end;
-        self.cx.feed(Input::ChildEnded { pending, index, usage });
+        let ChildEnd { pending, index, tasks, usage, .. } = end;
+        self.cx.feed(Input::ChildEnded { pending, index, tasks, usage });
     }
 }
 
@@ -153,8 +187,17 @@ impl Mind {
             let mut calls = machine.state.batch().into_iter().flat_map(|batch| &batch.calls);
             calls.any(|call| matches!(&call.state, CallState::BlockedOnChild { pending, .. } if *pending == end.pending))
         };
-        let is_known =
-            |end: &ChildEnd| machine.background.iter().any(|child| child.has_ended_with(end)) || begins(end);
+        let asked = |end: &ChildEnd| {
+            let mut requests =
+                self.inbox.items.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
+            requests.any(|item| {
+                let signal = item.payload.parse::<ChildSignal>();
+                matches!(signal, Ok(ChildSignal::BeginChild { pending, .. }) if pending == end.pending)
+            })
+        };
+        let is_known = |end: &ChildEnd| {
+            machine.background.iter().any(|child| child.has_ended_with(end)) || begins(end) || asked(end)
+        };
         let forgotten: BTreeSet<InboxSeq> = self
             .inbox
             .items

@@ -21,6 +21,9 @@ impl ChildrenHandler<'_> {
             let told = format!("the arguments do not fit: {why}");
             return self.cx.gate().refuse(call, ResultStatus::Error, &told);
         }
+        if self.cx.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_some()) {
+            return self.cx.gate().refuse(call, ResultStatus::Error, "not done: the turn is being stopped");
+        }
         if self.cx.mind.machine.turn.handing_over.is_some() {
             let told = "not done: this step hands the session over already";
             return self.cx.gate().refuse(call, ResultStatus::Error, told);
@@ -29,7 +32,7 @@ impl ChildrenHandler<'_> {
             Ok(to) => to,
             Err(why) => return self.cx.gate().refuse(call, ResultStatus::Error, &why),
         };
-        let text = format!("{} goes on in session {}", to.agent, to.session);
+        let text = format!("{} is to go on in session {} once this step is over", to.agent, to.session);
         let edited = self.cx.mind.edited(call);
         self.cx.mind.keep_result(result(call, ResultStatus::Done, text, edited));
         Some(CallInput::HandsOver { to: Box::new(to) })
@@ -51,7 +54,7 @@ impl ChildrenHandler<'_> {
     /// The session could not be handed over. Nobody was told of its end, so its turn fails.
     pub(crate) fn on_not_handed_over(&mut self, id: ActionId, error: ErrorInfo) {
         if self.cx.out.others.take_if(|others| *others == id).is_some() {
-            self.cx.feed(Input::Failed { error });
+            self.cx.feed(Input::NotHandedOver { error });
             self.cx.mind.draft.decided = true;
         }
     }

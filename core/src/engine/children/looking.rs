@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::children::ChildrenHandler;
-use crate::engine::children::background::begins_child;
 use crate::machine::{Call, CallState};
 use crate::store::StoredItem;
 use crate::time::Timestamp;
@@ -56,11 +55,18 @@ impl ChildrenHandler<'_> {
         let machine = &self.cx.mind.machine;
         let waits = |call: &Call| matches!(call.state, CallState::AwaitingEnds { .. });
         let any = machine.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
-        machine.running_children().filter(move |_| any).map(|child| Unanswered {
-            pending: child.pending.clone(),
-            indexes: vec![child.index],
-            fail_fast: false,
-            by: ReplyBy::Message { agent: child.agent.clone(), quiet: child.terms.quiet },
+        machine.running_children().filter(move |_| any).filter_map(|child| {
+            Some(Unanswered {
+                pending: child.pending.clone(),
+                indexes: vec![child.index],
+                fail_fast: false,
+                by: ReplyBy::Message {
+                    agent: child.agent.clone(),
+                    quiet: child.terms.quiet,
+                    task: child.owes.last()?.clone(),
+                },
+                tasks: child.owes.clone(),
+            })
         })
     }
 
@@ -79,6 +85,7 @@ impl ChildrenHandler<'_> {
             indexes: (0..*count).filter(|index| !answered.contains(index)).collect(),
             fail_fast: tasks.is_some_and(|tasks| tasks.fail_fast),
             by: ReplyBy::Answer,
+            tasks: Vec::new(),
         })
     }
 
@@ -96,9 +103,6 @@ impl ChildrenHandler<'_> {
 
     /// The instant at which a session that waits wants a worker: `own`, or earlier to look for its children.
     pub(crate) fn alarm(&self, own: Option<Timestamp>) -> Option<Timestamp> {
-        if self.cx.mind.inbox.items.iter().any(begins_child) {
-            return Some(self.cx.run.now);
-        }
         let waits = |call: &Call| {
             matches!(call.state, CallState::BlockedOnChild { .. } | CallState::AwaitingEnds { .. })
         };

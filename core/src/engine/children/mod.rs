@@ -86,7 +86,8 @@ impl ChildrenHandler<'_> {
         let most = agent.limits.max_steps.saturating_add(machine.turn.granted);
         let most = own.steps.map_or(most, |steps| steps.min(most));
         let calls = machine.state.batch().map_or(1, |batch| {
-            batch.calls.iter().filter(|call| agent.sub_agent(&call.tool).is_some()).count().max(1)
+            let shares = |call: &&Call| agent.sub_agent(&call.tool).is_some_and(|rules| !rules.takes_over);
+            batch.calls.iter().filter(shares).count().max(1)
         });
         let shares = u64::from(count.max(1)).saturating_mul(u64::try_from(calls).unwrap_or(u64::MAX));
         let shares = shares.saturating_add(u64::from(in_background));
@@ -98,7 +99,8 @@ impl ChildrenHandler<'_> {
         };
         let limits = &agent.limits;
         Allowance {
-            steps: Some(most.saturating_sub(machine.turn.steps)),
+            // At rest, no turn has taken any.
+            steps: Some(if machine.turn.open { most.saturating_sub(machine.turn.steps) } else { most }),
             tokens: share(left(limits.max_tokens, all.tokens.total()), left(own.tokens, used.tokens.total())),
             cost_microusd: share(
                 left(limits.max_cost_microusd, all.cost_microusd),
@@ -152,10 +154,11 @@ impl ChildrenHandler<'_> {
         let rules = self.cx.run.agent.as_ref()?.sub_agent(&call.tool)?;
         let tasks = Tasks::read(&self.cx.mind.arguments_of(&call.id), rules).ok()?;
         let allowance = match background {
-            Some(terms) => Allowance { steps: self.allowance(1, true).steps, ..terms.share },
+            Some(terms) => terms.share,
             None => Allowance { until: *deadline, ..self.allowance(tasks.count(), false) },
         };
         Some(ChildPlan {
+            task: call.id.clone(),
             tool: call.tool.parse::<ToolName>().ok()?,
             pending: pending.clone(),
             fail_fast: tasks.fail_fast,

@@ -152,7 +152,9 @@ impl GateHandler<'_> {
         let kind = match call.runs_on {
             RunsOn::Server => PendingKind::Approval,
             RunsOn::Client => PendingKind::ClientTool,
-            RunsOn::Child => PendingKind::Child,
+            RunsOn::Child if children > 0 => PendingKind::Child,
+            // People are asked whether the call may begin them, or hand over.
+            RunsOn::Child => PendingKind::Approval,
         };
         let (of, pending) = (call.id.clone(), id.clone());
         self.cx.mind.emit(Event::Asked {

@@ -175,7 +175,8 @@ impl GateHandler<'_> {
                     None => self.cx.children().ask(call, profile),
                 }
             }
-            RunsOn::Server | RunsOn::Client => Some(CallInput::Allowed { profile }),
+            RunsOn::Server => self.cx.children().let_through(call, profile),
+            RunsOn::Client => Some(CallInput::Allowed { profile }),
         }
     }
 

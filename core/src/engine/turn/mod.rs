@@ -1,6 +1,5 @@
 //! A session at rest: how a turn begins, and how a run leaves the session.
 
-use crate::engine::children::background::begins_child;
 use crate::engine::context::Context;
 use crate::engine::inbox::is_note;
 use crate::engine::mind::Mind;
@@ -45,14 +44,13 @@ impl TurnHandler<'_> {
         self.cx.end.leave(outcome, release);
     }
 
-    /// Leaves a session at rest in which no turn ran. Anything that begins a turn or a child is for the next run, at
+    /// Leaves a session at rest in which no turn ran. Anything that begins a turn is for the next run, at
     /// once.
     pub(crate) fn leave_as_it_was(&mut self) {
         let status = self.cx.mind.machine.state.status_at_rest();
-        let is_asked = self.cx.mind.inbox.items.iter().any(begins_child);
         match self.cx.mind.what_begins() {
-            None if !is_asked => self.leave_at_rest(RunOutcome::Released, status),
-            Some(_) | None => {
+            None => self.leave_at_rest(RunOutcome::Released, status),
+            Some(_) => {
                 let now = Some(self.cx.run.now);
                 self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline: now, wake_on: 0 });
             }

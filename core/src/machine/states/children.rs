@@ -9,17 +9,20 @@ use crate::words::background::Background;
 pub(super) fn of_background(machine: &mut Machine, input: &Input) -> Option<Lead> {
     match input {
         Input::ChildBegan { child } => Some(began(machine, child)),
-        Input::ChildResumed { pending, index } => Some(match machine.child_mut(pending, *index) {
-            Some(child) if child.ended => {
-                child.ended = false;
-                to(machine.state.clone())
-            }
-            Some(_) | None => same(),
-        }),
-        Input::ChildEnded { pending, index, usage } => {
+        Input::ChildResumed { pending, index, task, share } => {
+            Some(match machine.child_mut(pending, *index) {
+                Some(child) if !child.owes.contains(task) => {
+                    child.owes.push(task.clone());
+                    child.terms.share = *share;
+                    to(machine.state.clone())
+                }
+                Some(_) | None => same(),
+            })
+        }
+        Input::ChildEnded { pending, index, tasks, usage } => {
             machine.usage.add(*usage);
             if let Some(child) = machine.child_mut(pending, *index) {
-                child.ended = true;
+                child.owes.retain(|task| !tasks.contains(task));
             }
             Some(to(machine.state.clone()))
         }

@@ -307,8 +307,10 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
     with(state, effects)
 }
 
-/// Closes the step: applies its calls' changes of the custom state, in call order.
+/// Closes the step: applies its calls' changes of the custom state, in call order, and forgets the tasks that they did
+/// not give.
 fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
+    machine.forget_tasks(&batch);
     let merged = custom::merge(&machine.custom, &batch);
     if let Some(merged) = &merged {
         machine.custom = merged.state.clone();

@@ -58,6 +58,8 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
         // Whoever waits for an outcome has it from the source.
         next.turn.replies.clear();
         next.background.clear();
+        next.successors.clear();
+        next.turn.inherits = false;
     }
     if let Some(lead) = children::of_background(&mut next, input) {
         return led(machine, next, lead).map_err(refused);

@@ -30,7 +30,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.provisioned = *provisions;
             machine.turn.handing_over = None;
             // A session that took over owes its outcome to whom the turn before owed it.
-            if machine.handoff.is_none() {
+            if !std::mem::take(&mut machine.turn.inherits) {
                 machine.turn.replies.clear();
             }
             machine.turn.worked_ms = 0;
@@ -57,6 +57,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         }
         Input::HandedOff { after, tokens, draft, another, replies } => {
             machine.turn.replies.clone_from(replies);
+            machine.turn.inherits = !replies.is_empty();
             if *another {
                 (machine.mode, machine.prompt, machine.briefings) = Default::default();
                 machine.turn.model = 0;

@@ -34,6 +34,9 @@ pub(super) fn on(
             if !machine.turn.replies.is_empty() || ending.status() == SessionStatus::Aborted {
                 machine.background.clear();
             }
+            if let Some(successor) = &left.successor {
+                machine.remember_successor(successor.to.clone());
+            }
             machine.turn.replies.clear();
             let left = Teardown { provisioned: left.provisioned, ..Teardown::default() };
             let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown] };
@@ -56,11 +59,11 @@ pub(super) fn on(
             let ending = Ending { cause: StopCause::Rollback, ..ending.clone() };
             to(AgentState::TearingDown { ending, left: left.clone() })
         }
-        // Nobody was told of the handoff: it failed.
-        Input::Failed { error } if left.successor.is_some() => {
+        // Nobody was told of the end: it is another.
+        Input::NotHandedOver { error } => {
             let replies = machine.turn.replies.clone();
             let left = Teardown { replies, successor: None, ..left.clone() };
-            let ending = Ending { handed_to: None, ..Ending::error(error.clone()) };
+            let ending = Ending { step: Some(machine.step), ..Ending::error(error.clone()) };
             let effects = if left.is_empty() { Vec::new() } else { vec![Effect::TearDown] };
             with(AgentState::TearingDown { ending, left }, effects)
         }

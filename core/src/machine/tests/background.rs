@@ -14,7 +14,7 @@ pub(super) fn needs_children(background: Option<Terms>) -> CallInput {
 /// Children that begin in the background.
 pub(super) fn beginning() -> CallState {
     CallState::BlockedOnChild {
-        pending: pending(),
+        pending: PendingId::of(Incarnation::derived([8; 16]), &CallId::new("call-0").unwrap(), 1).unwrap(),
         deadline: None,
         count: 2,
         needed: 0,
@@ -27,9 +27,14 @@ pub(super) fn awaiting() -> CallState {
     CallState::AwaitingEnds { deadline: None }
 }
 
+/// The call that gave a task.
+pub(super) fn task() -> CallId {
+    CallId::new("begun").unwrap()
+}
+
 pub(super) fn background() -> Background {
     let agent = "digger".parse().unwrap();
-    Background { agent, pending: pending(), index: 1, terms: Terms::default(), ended: false }
+    Background { agent, pending: pending(), index: 1, terms: Terms::default(), owes: vec![task()] }
 }
 
 fn fed(machine: &Machine, input: &Input) -> Transition {
@@ -55,7 +60,8 @@ fn a_call_that_has_begun_them_is_done_and_the_machine_knows_them() {
     let input = Input::Call { call: CallId::new("call-0").unwrap(), input: CallInput::Started };
     let next = fed(&machine, &input).next;
     assert!(matches!(next.state, AgentState::Steering { .. }), "{:?}", next.state);
-    let known: Vec<(u32, bool)> = next.background.iter().map(|child| (child.index, child.ended)).collect();
+    let known: Vec<(u32, bool)> =
+        next.background.iter().map(|child| (child.index, child.has_ended())).collect();
     assert_eq!(known, [(1, true), (0, false), (1, false)], "after the one that it had");
     assert_eq!(next.format(), turn::STATE_FORMAT);
 }
@@ -66,12 +72,14 @@ fn the_share_of_a_child_counts_as_used_until_its_real_usage_takes_its_place() {
     let machine = began(&resting(), "p.1", Terms { share, ..Terms::default() });
     assert_eq!((machine.usage, machine.used_and_set_aside()), (used(0), used(70)));
     let pending = PendingId::new("p.1").unwrap();
-    let ended = Input::ChildEnded { pending: pending.clone(), index: 0, usage: used(30) };
+    let ended =
+        Input::ChildEnded { pending: pending.clone(), index: 0, tasks: vec![task()], usage: used(30) };
     let steering = Machine { state: AgentState::Steering { from: SteeringFrom::Resumed }, ..machine };
     let after = fed(&steering, &ended).next;
     assert_eq!((after.usage, after.used_and_set_aside()), (used(30), used(30)));
     let executing = Machine { state: AgentState::Executing { batch: batch(&[waiting()]) }, ..after };
-    let resumed = fed(&executing, &Input::ChildResumed { pending, index: 0 }).next;
+    let sent = CallId::new("call-9").unwrap();
+    let resumed = fed(&executing, &Input::ChildResumed { pending, index: 0, task: sent.clone(), share }).next;
     assert_eq!(resumed.used_and_set_aside(), used(100));
 }
 
@@ -81,7 +89,7 @@ fn of_too_many_the_oldest_that_have_ended_are_forgotten() {
     for number in 0..BACKGROUND_MAX {
         machine = began(&machine, &format!("p.{number}"), Terms::default());
     }
-    machine.background[3].ended = true;
+    machine.background[3].owes.clear();
     let pending = machine.background[3].pending.clone();
     machine = began(&machine, "p.more", Terms::default());
     assert_eq!(machine.background.len(), BACKGROUND_MAX);
@@ -124,4 +132,44 @@ fn a_child_that_begins_while_its_parent_ends_for_ever_is_stopped_too() {
     let AgentState::TearingDown { left, .. } = moved.next.state else { panic!("an end") };
     assert_eq!(left.children, [Children { pending: pending(), count: 2 }]);
     assert_eq!(moved.effects, [Effect::TearDown]);
+}
+
+#[test]
+fn a_child_has_ended_once_each_of_its_tasks_has() {
+    let machine = began(&resting(), "p.1", Terms::default());
+    let executing = Machine { state: AgentState::Executing { batch: batch(&[waiting()]) }, ..machine };
+    let pending = PendingId::new("p.1").unwrap();
+    let sent = CallId::new("call-9").unwrap();
+    let share = Allowance::default();
+    let resumed = Input::ChildResumed { pending: pending.clone(), index: 0, task: sent.clone(), share };
+    let both = fed(&executing, &resumed).next;
+    let end = |tasks: Vec<CallId>| Input::ChildEnded {
+        pending: pending.clone(),
+        index: 0,
+        tasks,
+        usage: Usage::default(),
+    };
+    let one = fed(&both, &end(vec![task()])).next;
+    assert_eq!(one.running_children().count(), 1, "the end of an earlier task is not that of the newest");
+    assert_eq!(fed(&one, &end(vec![sent.clone()])).next.running_children().count(), 0);
+    assert_eq!(fed(&both, &end(vec![task(), sent])).next.running_children().count(), 0, "one turn for both");
+}
+
+#[test]
+fn a_task_that_a_call_did_not_give_is_forgotten_with_its_step_unless_nobody_knows() {
+    for (ends, owes) in [
+        (CallState::Done, 1),
+        (CallState::InDoubt, 1),
+        (CallState::Error, 0),
+        (CallState::RejectedByUser, 0),
+        (CallState::Cancelled { reason: CancelReason::UserCancelled }, 0),
+    ] {
+        let known = Background { owes: vec![CallId::new("call-0").unwrap()], ..background() };
+        let mut machine = at(AgentState::Executing { batch: batch(&[ends.clone(), waiting()]) });
+        machine.background = vec![known];
+        let rings = Input::Call { call: CallId::new("call-1").unwrap(), input: CallInput::Rang };
+        let next = fed(&machine, &rings).next;
+        assert!(matches!(next.state, AgentState::Steering { .. }), "{:?}", next.state);
+        assert_eq!(next.background[0].owes.len(), owes, "{ends:?}");
+    }
 }

@@ -77,6 +77,7 @@ fn what_the_turn_owes_moves_to_its_successor_with_what_is_left_of_its_share() {
     assert_eq!(reply.used_before.tokens.total(), 30);
     assert_eq!(ended.format(), turn::STATE_FORMAT);
     let done = fed(&fed(&ended, &Input::Told), &Input::TornDown);
+    assert_eq!(done.successors, [handed_to()]);
     assert_eq!(done.state.ended().unwrap().handed_to.as_deref(), Some(&handed_to()));
     assert_eq!(done.state.status_at_rest(), SessionStatus::Idle);
 }
@@ -84,27 +85,31 @@ fn what_the_turn_owes_moves_to_its_successor_with_what_is_left_of_its_share() {
 #[test]
 fn a_handoff_that_fails_is_the_failure_of_the_turn_and_those_who_wait_are_told() {
     let ended = steered(&handing(), Ending::handing_over(handed_to()));
-    let failed = fed(&ended, &Input::Failed { error: error() });
+    let stands = fed(&ended, &Input::Failed { error: error() });
+    assert_eq!(stands, ended, "only its own failure undoes it");
+    let failed = fed(&ended, &Input::NotHandedOver { error: error() });
     let AgentState::TearingDown { ending, left } = &failed.state else { panic!("{:?}", failed.state) };
     assert_eq!((&ending.error, &ending.handed_to), (&Some(error()), &None));
     assert_eq!((left.replies.len(), left.successor.is_none()), (1, true));
-    let other = steered(&handing(), Ending::of(DoneReason::ToolStop));
-    let kept = fed(&other, &Input::Failed { error: error() });
-    let AgentState::TearingDown { ending, .. } = &kept.state else { panic!("{:?}", kept.state) };
-    assert_eq!(ending.error, None, "any other outcome stands");
 }
 
 #[test]
 fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_from_a_fork() {
     let input =
         |replies| Input::HandedOff { after: MessageSeq(2), tokens: 4, draft: false, another: true, replies };
-    let rests = at(AgentState::Done { ending: Ending::handing_over(handed_to()), usage: Usage::default() });
+    let mut rests =
+        at(AgentState::Done { ending: Ending::handing_over(handed_to()), usage: Usage::default() });
+    rests.remember_successor(handed_to());
     let successor = fed(&rests, &input(vec![reply_to()]));
     let begins =
         Input::TurnRequested { request: TurnRequest::Resume, provisions: false, after: MessageSeq(3) };
     assert_eq!(fed(&successor, &begins).turn.replies, [reply_to()]);
-    let later = Machine { handoff: None, ..successor };
+    let mut later = fed(&successor, &begins);
+    later.state = AgentState::Done { ending: Ending::of(DoneReason::ModelStop), usage: Usage::default() };
     assert_eq!(fed(&later, &begins).turn.replies, [], "a later turn owes nobody");
+    let mut rewound = successor.clone();
+    rewound.handoff = None;
+    assert_eq!(fed(&rewound, &begins).turn.replies, [reply_to()], "also if its goal was taken back");
 
     let abort = Input::Interrupted { kind: InterruptKind::Abort, cause: StopCause::Asked };
     let children = |machine: &Machine| match fed(machine, &abort).state {
@@ -113,4 +118,12 @@ fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_fr
     };
     assert_eq!(children(&rests), [Children { pending: handed_to().pending, count: 1 }]);
     assert_eq!(children(&fed(&rests, &Input::Forked)), []);
+    let mut again = fed(&rests, &begins);
+    assert_eq!(
+        children(&again),
+        [Children { pending: handed_to().pending, count: 1 }],
+        "also in a later turn"
+    );
+    again.successors.clear();
+    assert_eq!(again.format(), turn::STATE_FORMAT_ALONE);
 }

@@ -16,7 +16,7 @@ use crate::words::ids::{CallId, MessageSeq, PendingId};
 use crate::words::mode::Mode;
 use crate::words::model::StopReason;
 use crate::words::payload::is_default;
-use crate::words::reply::ReplyTo;
+use crate::words::reply::{Allowance, ReplyTo};
 use crate::words::tool::{EffectClass, RunsOn};
 use crate::words::usage::Usage;
 
@@ -242,12 +242,17 @@ pub enum Input {
         /// The child.
         child: Box<Background>,
     },
-    /// A background child has work again: it was sent a message.
+    /// A background child is given a task more: a call that sends it a message was let through.
     ChildResumed {
         /// The id from which the names of the child follow.
         pending: PendingId,
         /// The place of the child among those that were begun together.
         index: u32,
+        /// The call.
+        task: CallId,
+        /// What the child may use for it.
+        #[serde(default, skip_serializing_if = "is_default")]
+        share: Allowance,
     },
     /// A turn of a background child has ended.
     ChildEnded {
@@ -255,9 +260,16 @@ pub enum Input {
         pending: PendingId,
         /// The place of the child among those that were begun together.
         index: u32,
+        /// The tasks of the turn.
+        tasks: Vec<CallId>,
         /// The usage of the turn.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
+    },
+    /// The session could not be handed over, so its turn has failed.
+    NotHandedOver {
+        /// The reason.
+        error: ErrorInfo,
     },
     /// Other sessions were told of the end of the turn: its children are stopped, and the session that waited
     /// for its outcome has it.
@@ -342,6 +354,7 @@ impl Input {
             | Self::CutShort { .. }
             | Self::Failed { .. }
             | Self::Owed { .. }
+            | Self::NotHandedOver { .. }
             | Self::ChildBegan { .. }
             | Self::ChildResumed { .. }
             | Self::ChildEnded { .. }
@@ -379,6 +392,7 @@ impl Input {
             Self::ChildBegan { .. } => InputKind::ChildBegan,
             Self::ChildResumed { .. } => InputKind::ChildResumed,
             Self::ChildEnded { .. } => InputKind::ChildEnded,
+            Self::NotHandedOver { .. } => InputKind::NotHandedOver,
             Self::Told => InputKind::Told,
             Self::TornDown => InputKind::TornDown,
             Self::Forked => InputKind::Forked,

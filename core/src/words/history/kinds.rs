@@ -120,6 +120,8 @@ pub enum InputKind {
     ChildResumed,
     /// A turn of a background child has ended.
     ChildEnded,
+    /// The session could not be handed over.
+    NotHandedOver,
     /// Other sessions were told of the end of the turn.
     Told,
     /// The surroundings of the turn are freed.
@@ -132,7 +134,7 @@ pub enum InputKind {
 
 impl InputKind {
     /// Every input.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::TurnRequested,
         Self::Briefed,
         Self::Rewound,
@@ -157,6 +159,7 @@ impl InputKind {
         Self::ChildBegan,
         Self::ChildResumed,
         Self::ChildEnded,
+        Self::NotHandedOver,
         Self::Told,
         Self::TornDown,
         Self::Forked,
@@ -190,6 +193,7 @@ impl InputKind {
             Self::ChildBegan => "child_began",
             Self::ChildResumed => "child_resumed",
             Self::ChildEnded => "child_ended",
+            Self::NotHandedOver => "not_handed_over",
             Self::Told => "told",
             Self::TornDown => "torn_down",
             Self::Forked => "forked",

@@ -1,8 +1,8 @@
 //! The children of the scenario: what becomes of them, as the world sees it.
 
-use holdover_core::background::{ChildEnd, end_key};
+use holdover_core::background::{ChildEnd, end_key, task_of};
 use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Children};
-use holdover_core::ids::{ItemKey, PendingId, SessionId, TurnNumber};
+use holdover_core::ids::{ItemKey, PendingId, SessionId};
 use holdover_core::machine::{Machine, Usage};
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
@@ -77,14 +77,15 @@ impl<P: Place> Teller<P> {
                 let end = ChildEnd {
                     pending: pending.clone(),
                     index,
-                    turn: TurnNumber(1),
+                    tasks: vec![task_of(&pending).unwrap()],
                     ok: true,
                     quiet: index > 0,
                     usage: Usage::default(),
                 };
                 let said = Said { ended: Some(Box::new(end)), ..Said::new("half") };
                 let item = InboxItem {
-                    key: end_key(&ChildNames::of(&pending, index).unwrap(), TurnNumber(1)).unwrap(),
+                    key: end_key(&ChildNames::of(&pending, index).unwrap(), &task_of(&pending).unwrap())
+                        .unwrap(),
                     kind: ItemKind::Message { wake: Wake::Now },
                     incarnation: None,
                     payload: Payload::json(&said).unwrap(),

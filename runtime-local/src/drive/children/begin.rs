@@ -36,7 +36,8 @@ impl Family {
             Created::Not(why) => why,
         };
         let by = plan.told_by();
-        self.answer_for(&plan.pending, plan.fail_fast, &by, &ChildOutcome::not_created(index, why)).await
+        let (tasks, outcome) = (std::slice::from_ref(&plan.task), ChildOutcome::not_created(index, why));
+        self.answer_for(&plan.pending, plan.fail_fast, &by, tasks, &outcome).await
     }
 
     async fn create(

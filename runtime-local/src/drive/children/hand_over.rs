@@ -42,8 +42,9 @@ impl Family {
         let to = &successor.to;
         let names = answer!(ChildNames::of(&to.pending, 0).map_err(refused));
         let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
-        let there = answer!(self.answered(|| self.store.load_session(&key)).await?.map_err(refused));
-        match there {
+        // What cannot be read may be there all the same: then the fork is known.
+        let there = self.answered(|| self.store.load_session(&key)).await?;
+        match there.ok().flatten() {
             Some(session) if session.incarnation != names.incarnation => {
                 return Ok(Err(refused(format!("session {} exists already", key.id))));
             }
@@ -60,7 +61,10 @@ impl Family {
             incarnation: Some(names.incarnation),
             payload: answer!(Payload::json(&SignalBody::Resume).map_err(refused)),
         };
-        answer!(self.answered(|| self.store.deliver(&key, resume.clone())).await?.map_err(refused));
+        // It exists, and owes what this session owed: no failure after that is one of the handoff.
+        if let Err(error) = self.answered(|| self.store.deliver(&key, resume.clone())).await? {
+            tracing::warn!(session = %key, %error, "a session that took over cannot be woken");
+        }
         self.offspring.tell_open();
         Ok(Ok(()))
     }

@@ -2,8 +2,8 @@
 
 use futures::FutureExt;
 use holdover_core::children::{ChildNames, ChildOutcome, Children, ReplyBy, Unanswered};
-use holdover_core::ids::{InterruptId, PendingId, SessionKey};
-use holdover_core::store::{Interrupt, InterruptKind, Session, SessionStatus, StateStore};
+use holdover_core::ids::{CallId, InterruptId, PendingId, SessionKey};
+use holdover_core::store::{Interrupt, InterruptKind, Session, SessionStatus, StateStore, StoreError};
 
 use super::{Family, LeaseEnded, all};
 use crate::runtime::machine_of;
@@ -23,39 +23,40 @@ impl Family {
     }
 
     async fn stop_one(&self, names: ChildNames, also_at_rest: bool) -> Result<(), LeaseEnded> {
-        let mut next = Some(names);
-        while let Some(names) = next.take() {
-            next = self.stop_or_next(names, also_at_rest).await?;
+        let mut next = vec![names];
+        while let Some(names) = next.pop() {
+            next.extend(self.stop_or_next(names, also_at_rest).await?);
         }
         Ok(())
     }
 
-    /// Aborts a child that has not ended. Returns the session that took over from one that has, if one did.
+    /// Aborts a child that has not ended. Returns the sessions that took over from one that has.
     async fn stop_or_next(
         &self,
         names: ChildNames,
         also_at_rest: bool,
-    ) -> Result<Option<ChildNames>, LeaseEnded> {
+    ) -> Result<Vec<ChildNames>, LeaseEnded> {
         let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
         let incarnation = names.incarnation;
         let there = self.answered(|| self.store.load_session(&key)).await?;
         match there {
-            Ok(Some(child)) if child.incarnation != incarnation => return Ok(None),
+            Ok(Some(child)) if child.incarnation != incarnation => return Ok(Vec::new()),
             Ok(Some(child)) if has_ended(&child) && !also_at_rest => {
                 // Whoever took it over is stopped in its place.
-                return Ok(handed_to(&child).and_then(|to| ChildNames::of(&to, 0).ok()));
+                let next = successors(&child).into_iter();
+                return Ok(next.filter_map(|to| ChildNames::of(&to, 0).ok()).collect());
             }
             Ok(None) => {
                 let (queue, definition) = (self.queue.clone(), self.definition.clone());
                 let empty = self.session(names, queue, definition, self.labels_of_child(), Vec::new());
                 if let Err(error) = self.answered(|| self.store.create_session(empty.clone())).await? {
                     tracing::warn!(child = %key, %error, "a child that never began cannot be closed");
-                    return Ok(None);
+                    return Ok(Vec::new());
                 }
             }
             Ok(Some(_)) | Err(_) => {}
         }
-        let Ok(id) = InterruptId::new(format!("parent.{incarnation}")) else { return Ok(None) };
+        let Ok(id) = InterruptId::new(format!("parent.{incarnation}")) else { return Ok(Vec::new()) };
         let interrupt = Interrupt {
             id,
             kind: InterruptKind::Abort,
@@ -67,16 +68,38 @@ impl Family {
             tracing::warn!(child = %key, %error, "a child cannot be stopped");
         }
         self.offspring.tell_stopped(key);
-        Ok(None)
+        Ok(Vec::new())
     }
 
     /// Answers for the children that are not there any more.
     pub(super) async fn find(&self, children: &[Unanswered]) -> Result<(), LeaseEnded> {
         let mut each = Vec::new();
-        for Unanswered { pending, indexes, fail_fast, by } in children {
-            each.extend(indexes.iter().map(|index| self.find_one(pending, *index, *fail_fast, by).boxed()));
+        for Unanswered { pending, indexes, fail_fast, by, tasks } in children {
+            each.extend(
+                indexes.iter().map(|index| self.find_one(pending, *index, *fail_fast, by, tasks).boxed()),
+            );
         }
         all(each).await
+    }
+
+    /// A child as it is stored, or whoever took over from it last. None: it is gone.
+    pub(super) async fn newest(
+        &self,
+        names: ChildNames,
+    ) -> Result<Result<Option<Session>, StoreError>, LeaseEnded> {
+        let mut names = names;
+        loop {
+            let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
+            let found = match self.answered(|| self.store.load_session(&key)).await? {
+                Ok(found) => found.filter(|found| found.incarnation == names.incarnation),
+                Err(error) => return Ok(Err(error)),
+            };
+            let next = found.as_ref().and_then(|found| successors(found).pop());
+            match next.and_then(|to| ChildNames::of(&to, 0).ok()) {
+                Some(next) => names = next,
+                None => return Ok(Ok(found)),
+            }
+        }
     }
 
     async fn find_one(
@@ -85,24 +108,32 @@ impl Family {
         index: u32,
         fail_fast: bool,
         by: &ReplyBy,
+        tasks: &[CallId],
     ) -> Result<(), LeaseEnded> {
         let Ok(names) = ChildNames::of(pending, index) else { return Ok(()) };
-        let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
-        match self.answered(|| self.store.load_session(&key)).await? {
-            Ok(Some(child)) if child.incarnation == names.incarnation => Ok(()),
+        match self.newest(names).await? {
+            Ok(Some(child)) => {
+                // A task that it was never given: whoever was to give it died. An end that was told is told once.
+                if tasks.is_empty() || !has_ended(&child) {
+                    return Ok(());
+                }
+                let outcome = ChildOutcome::not_created(index, "it had ended");
+                self.answer_for(pending, fail_fast, by, tasks, &outcome).await
+            }
             // Looked for again in an hour.
             Err(_) => Ok(()),
             Ok(_) => {
-                self.answer_for(pending, fail_fast, by, &ChildOutcome::not_created(index, "it is gone")).await
+                let outcome = ChildOutcome::not_created(index, "it is gone");
+                self.answer_for(pending, fail_fast, by, tasks, &outcome).await
             }
         }
     }
 }
 
-/// The id from which the names of the session follow that took over from this one, if one did.
-pub(crate) fn handed_to(session: &Session) -> Option<PendingId> {
-    let machine = machine_of(session).ok().flatten()?;
-    machine.state.ended()?.handed_to.as_ref().map(|to| to.pending.clone())
+/// The ids from which the names of the sessions follow that took over from this one, the newest last.
+pub(crate) fn successors(session: &Session) -> Vec<PendingId> {
+    let machine = machine_of(session).ok().flatten();
+    machine.map(|machine| machine.successors.into_iter().map(|to| to.pending).collect()).unwrap_or_default()
 }
 
 /// Whether a child has run, and rests now with nothing to do.

@@ -17,14 +17,14 @@ use holdover_core::children::{
     Allowance, ChildNames, ChildOutcome, ChildPlan, Children, ReplyBy, ReplyTo, Unanswered,
 };
 use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT};
-use holdover_core::ids::{Fence, PendingId, QueueLabel, SessionKey, TurnNumber};
+use holdover_core::ids::{CallId, Fence, PendingId, QueueLabel, SessionKey};
 use holdover_core::machine::{Successor, Usage};
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, StateStore, StoreError, Wake};
 use holdover_core::time::Timestamp;
 
-pub(crate) use look::{handed_to, has_ended};
+pub(crate) use look::{has_ended, successors};
 
 use super::Driver;
 use super::context::Offspring;
@@ -84,7 +84,11 @@ impl Driver {
                     // A session that is ended without its agent is handed over all the same, if the agent is found.
                     let agent = match agent {
                         Some(agent) => Some(agent),
-                        None => agents.find(&family.fence.key, &definition.0, &definition.1).await.ok(),
+                        // Another run may find it.
+                        None => match agents.find(&family.fence.key, &definition.0, &definition.1).await {
+                            Ok(agent) => Some(agent),
+                            Err(_) => return Err(LeaseEnded),
+                        },
                     };
                     let other = agent.as_ref().and_then(|agent| agent.sub_agent(&successor.to.agent));
                     if let Err(error) = family.hand_over(other.map(Arc::as_ref), &successor).await? {
@@ -138,6 +142,7 @@ impl Family {
         pending: &PendingId,
         fail_fast: bool,
         by: &ReplyBy,
+        tasks: &[CallId],
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
         let reply = ReplyTo {
@@ -150,7 +155,7 @@ impl Family {
             allowance: Allowance::default(),
             used_before: Usage::default(),
         };
-        self.answer(&reply, TurnNumber(0), outcome).await
+        self.answer(&reply, tasks, outcome).await
     }
 
     pub(super) fn session(
@@ -183,15 +188,15 @@ impl Family {
     }
 
     /// Tells an address the outcome of a turn of a child: answers its pending call, at most once for each child, or sends
-    /// it a message, once for each turn. Whoever does not wait any more counts as told.
+    /// it a message about these tasks, once. Whoever does not wait any more counts as told.
     pub(super) async fn answer(
         &self,
         reply: &ReplyTo,
-        turn: TurnNumber,
+        tasks: &[CallId],
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
         let ReplyTo { session, pending, .. } = reply;
-        let Some(item) = told(reply, turn, outcome) else {
+        let Some(item) = told(reply, tasks, outcome) else {
             tracing::warn!(%session, %pending, "an outcome cannot be written");
             return Ok(());
         };
@@ -215,7 +220,7 @@ impl Family {
 }
 
 /// The item that tells an address the outcome of a turn. None: it cannot be written.
-fn told(reply: &ReplyTo, turn: TurnNumber, outcome: &ChildOutcome) -> Option<InboxItem> {
+fn told(reply: &ReplyTo, tasks: &[CallId], outcome: &ChildOutcome) -> Option<InboxItem> {
     let names = ChildNames::of(&reply.pending, outcome.index).ok()?;
     let (key, kind, payload) = match &reply.by {
         ReplyBy::Answer => {
@@ -223,13 +228,13 @@ fn told(reply: &ReplyTo, turn: TurnNumber, outcome: &ChildOutcome) -> Option<Inb
             let kind = ItemKind::Answer { pending: reply.pending.clone(), settles };
             (names.answer, kind, Payload::json(outcome).ok()?)
         }
-        ReplyBy::Message { agent, quiet } => {
-            let key = end_key(&names, turn).ok()?;
+        ReplyBy::Message { agent, quiet, task: _ } => {
+            let key = end_key(&names, tasks.last()?).ok()?;
             let text = told_of_end(agent.as_str(), &names.id, outcome.ok, &outcome.text);
             let end = ChildEnd {
                 pending: reply.pending.clone(),
                 index: outcome.index,
-                turn,
+                tasks: tasks.to_vec(),
                 ok: outcome.ok,
                 quiet: *quiet,
                 usage: outcome.usage,

@@ -1,9 +1,9 @@
 //! Tells those who wait for the outcome of a turn how it ended.
 
 use futures::FutureExt;
-use holdover_core::children::{ChildOutcome, ReplyTo};
+use holdover_core::children::{ChildOutcome, ReplyBy, ReplyTo};
 use holdover_core::engine::Outcome;
-use holdover_core::ids::{MessageSeq, SessionKey};
+use holdover_core::ids::{CallId, MessageSeq, SessionKey};
 use holdover_core::message::Message;
 use holdover_core::output::OutputPlace;
 use holdover_core::store::{MessageRange, StateStoreExt};
@@ -21,18 +21,29 @@ impl Family {
         }
         let words = self.last_words(&self.fence.key, outcome.said, outcome.ending.output).await?;
         let mut each = Vec::new();
-        for reply in replies {
-            each.push(self.tell_one(reply, outcome, &words).boxed());
+        for (at, reply) in replies.iter().enumerate() {
+            let tasks = tasks_of(replies, reply);
+            // Of several tasks that a parent gave to one turn it hears once.
+            let is_last = tasks.is_empty() || replies[at + 1..].iter().all(|later| !is_same(later, reply));
+            if is_last {
+                each.push(self.tell_one(reply, tasks, outcome, &words).boxed());
+            }
         }
         all(each).await
     }
 
-    async fn tell_one(&self, reply: &ReplyTo, outcome: &Outcome, words: &str) -> Result<(), LeaseEnded> {
+    async fn tell_one(
+        &self,
+        reply: &ReplyTo,
+        tasks: Vec<CallId>,
+        outcome: &Outcome,
+        words: &str,
+    ) -> Result<(), LeaseEnded> {
         let own = self.fence.key.id.clone();
         let mut usage = outcome.usage;
         usage.add(reply.used_before);
         let said = ChildOutcome::of(reply.index, own, &outcome.ending, words, usage);
-        self.answer(reply, outcome.turn, &said).await
+        self.answer(reply, &tasks, &said).await
     }
 
     /// The value that a turn of a session returned, or the last text of its model.
@@ -66,4 +77,21 @@ impl Family {
         }
         Ok(String::new())
     }
+}
+
+/// Whether two addresses are one parent that is told by messages.
+fn is_same(one: &ReplyTo, other: &ReplyTo) -> bool {
+    let by_message = |reply: &ReplyTo| matches!(reply.by, ReplyBy::Message { .. });
+    by_message(one)
+        && by_message(other)
+        && (one.incarnation, &one.pending, one.index) == (other.incarnation, &other.pending, other.index)
+}
+
+/// The tasks that the parent at an address gave, in order. None if it waits for an answer.
+fn tasks_of(replies: &[ReplyTo], of: &ReplyTo) -> Vec<CallId> {
+    let task = |reply: &ReplyTo| match &reply.by {
+        ReplyBy::Message { task, .. } => Some(task.clone()),
+        ReplyBy::Answer => None,
+    };
+    replies.iter().filter(|reply| is_same(reply, of)).filter_map(task).collect()
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_core::background::{Background, ChildTool, OfChild, ToChild, find};
-use holdover_core::children::{Allowance, ChildNames, ReplyBy, ReplyTo, in_part};
-use holdover_core::ids::{InterruptId, ItemKey, SessionKey};
+use holdover_core::children::{ChildNames, ReplyBy, ReplyTo, in_part};
+use holdover_core::ids::{InterruptId, ItemKey, SessionId};
 use holdover_core::machine::Usage;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
@@ -88,13 +88,12 @@ impl ChildCall {
         find(&self.children, id).map_err(ToolError::Failed)
     }
 
-    /// The child as it is stored. None: it is gone.
-    async fn stored(&self, child: &Background) -> Result<(SessionKey, Option<Session>), ToolError> {
+    /// The id of the child, and the session as it is stored: the child's, or that of whoever took over from it. None: it is
+    /// gone.
+    async fn stored(&self, child: &Background) -> Result<(SessionId, Option<Session>), ToolError> {
         let names = names(child)?;
-        let key = SessionKey::new(self.family.fence.key.tenant.clone(), names.id);
-        let read = self.family.answered(|| self.family.store.load_session(&key)).await?;
-        let session = read.map_err(ToolError::failed)?;
-        Ok((key, session.filter(|session| session.incarnation == names.incarnation)))
+        let id = names.id.clone();
+        Ok((id, self.family.newest(names).await?.map_err(ToolError::failed)?))
     }
 
     async fn list(&self) -> Result<String, ToolError> {
@@ -103,24 +102,23 @@ impl ChildCall {
         }
         let mut lines = Vec::new();
         for child in &self.children {
-            let (key, session) = self.stored(child).await?;
-            lines.push(format!("{} {}: {}", key.id, child.agent, self.standing(session.as_ref())));
+            let (id, session) = self.stored(child).await?;
+            lines.push(format!("{id} {}: {}", child.agent, self.standing(session.as_ref())));
         }
         Ok(lines.join("\n"))
     }
 
     async fn status(&self, child: &Background) -> Result<String, ToolError> {
-        let (key, session) = self.stored(child).await?;
+        let (id, session) = self.stored(child).await?;
         let standing = self.standing(session.as_ref());
-        let Some(session) = session else { return Ok(format!("{} {}: {standing}", key.id, child.agent)) };
+        let Some(session) = session else { return Ok(format!("{id} {}: {standing}", child.agent)) };
         let machine = machine_of(&session).map_err(ToolError::failed)?.unwrap_or_default();
         let said = MessageRange::new(machine.turn.began.next(), session.last_message);
         let output = machine.state.ending().and_then(|ending| ending.output);
-        let words = self.family.last_words(&key, said, output).await?;
+        let words = self.family.last_words(&session.key, said, output).await?;
         let used = machine.used_in_turn().unwrap_or(machine.usage);
         Ok(format!(
-            "{} {}: {standing}\nsteps {}, tokens {}\nlast words: {}",
-            key.id,
+            "{id} {}: {standing}\nsteps {}, tokens {}\nlast words: {}",
             child.agent,
             machine.turn.steps,
             used.tokens.total(),
@@ -137,7 +135,8 @@ impl ChildCall {
     }
 
     async fn write_to(&self, child: &Background, call: &ToolCall, text: String) -> Result<String, ToolError> {
-        let names = names(child)?;
+        let (id, session) = self.stored(child).await?;
+        let Some(session) = session else { return Err(ToolError::failed(format!("{id} is gone"))) };
         let (family, fence) = (&self.family, &self.family.fence);
         let reply = ReplyTo {
             session: fence.key.clone(),
@@ -145,8 +144,12 @@ impl ChildCall {
             pending: child.pending.clone(),
             index: child.index,
             fail_fast: false,
-            by: ReplyBy::Message { agent: child.agent.clone(), quiet: child.terms.quiet },
-            allowance: Allowance { until: None, ..child.terms.share },
+            by: ReplyBy::Message {
+                agent: child.agent.clone(),
+                quiet: child.terms.quiet,
+                task: call.id.clone(),
+            },
+            allowance: child.terms.share,
             used_before: Usage::default(),
         };
         let said = Said { reply: Some(Box::new(reply)), ..Said::new(text) };
@@ -154,25 +157,24 @@ impl ChildCall {
             key: ItemKey::new(format!("parent.{}.{}", fence.incarnation, call.id))
                 .map_err(ToolError::not_run)?,
             kind: ItemKind::Message { wake: Wake::Now },
-            incarnation: Some(names.incarnation),
+            incarnation: Some(session.incarnation),
             payload: Payload::json(&said).map_err(ToolError::not_run)?,
         };
-        let key = SessionKey::new(fence.key.tenant.clone(), names.id);
-        let delivered = family.answered(|| family.store.deliver(&key, item.clone())).await?;
+        let delivered = family.answered(|| family.store.deliver(&session.key, item.clone())).await?;
         family.offspring.tell_open();
         match delivered.map_err(ToolError::failed)? {
-            Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(format!("sent to {}", key.id)),
-            Delivery::Aborted { .. } => Err(ToolError::failed(format!("{} was stopped for ever", key.id))),
-            Delivery::NotFound => Err(ToolError::failed(format!("{} is gone", key.id))),
-            refused => Err(ToolError::failed(format!("{} took no message: {refused:?}", key.id))),
+            Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(format!("sent to {id}")),
+            Delivery::Aborted { .. } => Err(ToolError::failed(format!("{id} was stopped for ever"))),
+            Delivery::NotFound => Err(ToolError::failed(format!("{id} is gone"))),
+            refused => Err(ToolError::failed(format!("{id} took no message: {refused:?}"))),
         }
     }
 
     async fn stop(&self, child: &Background, call: &ToolCall) -> Result<String, ToolError> {
-        let (key, session) = self.stored(child).await?;
-        let Some(session) = session else { return Ok(format!("{} is gone", key.id)) };
+        let (named, session) = self.stored(child).await?;
+        let Some(session) = session else { return Ok(format!("{named} is gone")) };
         if has_ended(&session) {
-            return Ok(format!("{} had ended", key.id));
+            return Ok(format!("{named} had ended"));
         }
         let family = &self.family;
         let id = format!("parent.{}.{}", family.fence.incarnation, call.id);
@@ -183,15 +185,16 @@ impl ChildCall {
             at: family.now,
             incarnation: Some(session.incarnation),
         };
-        let asked = family.answered(|| family.store.request_interrupt(&key, interrupt.clone())).await?;
-        family.offspring.tell_stopped(key.clone());
+        let asked =
+            family.answered(|| family.store.request_interrupt(&session.key, interrupt.clone())).await?;
+        family.offspring.tell_stopped(session.key.clone());
         match asked.map_err(ToolError::failed)? {
-            InterruptOutcome::NotFound => Ok(format!("{} is gone", key.id)),
+            InterruptOutcome::NotFound => Ok(format!("{named} is gone")),
             InterruptOutcome::Requested
             | InterruptOutcome::AlreadyWaiting { .. }
             | InterruptOutcome::AtRest
             | InterruptOutcome::Over
-            | InterruptOutcome::Aborted => Ok(format!("{} is told to stop", key.id)),
+            | InterruptOutcome::Aborted => Ok(format!("{named} is told to stop")),
         }
     }
 }

@@ -10,7 +10,7 @@ use holdover_core::store::{EventCursor, Session};
 use serde::Serialize;
 
 use super::cursor::{OpenCall, OpenChild, TreeCursor};
-use super::follow::TreeTail;
+use super::follow::{KEPT, TreeTail};
 use super::members::AT_ONCE;
 use super::view::ChildPlace;
 use crate::drive::has_ended;
@@ -125,7 +125,9 @@ impl Runtime {
             let mut below = Vec::new();
             for (parent, depth) in parents {
                 for mut call in open_calls(&parent, depth) {
-                    let children = self.open_children(&parent.key, &mut call, cursor.room(depth)).await?;
+                    let kept = if call.in_background { KEPT } else { 0 };
+                    let room = cursor.room(depth).saturating_sub(kept);
+                    let children = self.open_children(&parent.key, &mut call, room).await?;
                     below.extend(children.into_iter().map(|child| (child, depth + 1)));
                     if !call.is_over() {
                         cursor.calls.push(call);

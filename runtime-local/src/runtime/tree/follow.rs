@@ -15,13 +15,16 @@ use holdover_core::event::Event;
 use holdover_core::ids::{PendingId, SessionKey};
 use holdover_core::store::{EventCursor, EventPlace};
 
-use super::cursor::{OpenCall, OpenChild, TreeCursor};
+use super::cursor::{FOLLOWED_MAX, OpenCall, OpenChild, TreeCursor};
 use super::events::{TreeMember, TreeShown};
 use super::feed::{Began, Feed, Read, Reader, Who};
 use super::view::ChildPlace;
 use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::runtime::tail::Until;
 use crate::runtime::{EventEntry, Follow, Runtime, Shown};
+
+/// The number of places that children in the background do not take.
+pub(super) const KEPT: usize = FOLLOWED_MAX / 2;
 
 /// The state of a call whose children have been created, as events name it.
 const WAITS: &str = "blocked_on_child";
@@ -207,8 +210,14 @@ impl TreeTail {
     fn take_up(&mut self) {
         loop {
             let cursor = &self.cursor;
-            let waits = |call: &&OpenCall| call.next < call.count && cursor.room(call.depth) > 0;
-            let deepest = cursor.calls.iter().filter(waits).max_by_key(|call| call.depth);
+            let room = |call: &OpenCall| {
+                // Children in the background may run for ever. They leave places for those that hold something back.
+                let kept = if call.in_background { KEPT } else { 0 };
+                cursor.room(call.depth) > kept
+            };
+            let waits = |call: &&OpenCall| call.next < call.count && room(call);
+            let deepest =
+                cursor.calls.iter().filter(waits).max_by_key(|call| (!call.in_background, call.depth));
             let Some(pending) = deepest.map(|call| call.pending.clone()) else { return };
             let Some(call) = self.cursor.call(&pending) else { return };
             let index = call.next;

@@ -7,10 +7,11 @@ use std::collections::HashSet;
 
 use futures::{StreamExt, stream};
 use holdover_core::children::ChildNames;
-use holdover_core::ids::{PendingId, SessionId, SessionKey};
+use holdover_core::ids::{SessionId, SessionKey};
+use holdover_core::machine::{Call, CallState};
 use holdover_core::store::{Session, StoreErrorKind};
 
-use crate::drive::{handed_to, has_ended};
+use crate::drive::{has_ended, successors};
 use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
@@ -22,6 +23,10 @@ pub(in crate::runtime) const AT_ONCE: usize = 32;
 pub(in crate::runtime) struct Members {
     /// The members that have not ended.
     pub(in crate::runtime) open: Vec<Session>,
+    /// Those that work in the background, and those below them.
+    pub(in crate::runtime) in_background: HashSet<SessionId>,
+    /// Those among these whose ends no call waits for.
+    pub(in crate::runtime) unawaited: HashSet<SessionId>,
     /// Whether a member has ended or vanished since the last read.
     pub(in crate::runtime) some_ended: bool,
     /// Whether a member cannot be read here. Others may go on with it.
@@ -37,6 +42,19 @@ struct Child {
     is_created: bool,
     /// Whether it runs in the background: then it may work again after it has ended.
     in_background: bool,
+    /// Whether a call waits for its outcome or its end.
+    is_awaited: bool,
+}
+
+impl Child {
+    /// As a member below another: what lies in the background of that does, too.
+    fn beneath(self, above: &Self) -> Self {
+        Self {
+            in_background: self.in_background || above.in_background,
+            is_awaited: self.is_awaited && above.is_awaited,
+            ..self
+        }
+    }
 }
 
 impl Runtime {
@@ -74,12 +92,19 @@ impl Runtime {
                 match session {
                     Some(session) if !has_ended(&session) => {
                         ended.remove(&child.key.id);
-                        below.extend(children_of(&session));
+                        if child.in_background {
+                            members.in_background.insert(child.key.id.clone());
+                        }
+                        if !child.is_awaited {
+                            members.unawaited.insert(child.key.id.clone());
+                        }
+                        below.extend(children_of(&session).into_iter().map(|below| below.beneath(&child)));
+                        below.extend(taken_over(&session).into_iter().map(|next| next.beneath(&child)));
                         members.open.push(session);
                     }
                     // Whoever took it over goes on in its place.
-                    Some(session) if let Some(to) = handed_to(&session) => {
-                        below.extend(successor(&session, &to));
+                    Some(session) if !successors(&session).is_empty() => {
+                        below.extend(taken_over(&session).into_iter().map(|next| next.beneath(&child)));
                     }
                     // It is being created.
                     None if !child.is_created => {}
@@ -99,11 +124,14 @@ impl Runtime {
     }
 }
 
-/// The session that took over from this one.
-fn successor(session: &Session, to: &PendingId) -> Option<Child> {
-    let names = ChildNames::of(to, 0).ok()?;
-    let key = SessionKey::new(session.key.tenant.clone(), names.id.clone());
-    Some(Child { key, names, is_created: true, in_background: false })
+/// The sessions that took over from this one.
+fn taken_over(session: &Session) -> Vec<Child> {
+    let named = successors(session).into_iter().filter_map(|to| ChildNames::of(&to, 0).ok());
+    let child = |names: ChildNames| {
+        let key = SessionKey::new(session.key.tenant.clone(), names.id.clone());
+        Child { key, names, is_created: true, in_background: false, is_awaited: true }
+    };
+    named.map(child).collect()
 }
 
 /// The children that the calls of a session wait for, and those in the background. None if this version cannot read
@@ -114,17 +142,22 @@ fn children_of(session: &Session) -> Vec<Child> {
     let each = batch
         .into_iter()
         .flat_map(|batch| &batch.calls)
-        .filter_map(|call| Some((call.state.children()?, call.state.is_parked())));
-    let named = each.flat_map(|(children, is_created)| {
+        .filter_map(|call| Some((call.state.children()?, &call.state)));
+    let named = each.flat_map(|(children, state)| {
+        let begins = matches!(state, CallState::BlockedOnChild { background: Some(_), .. });
+        let is_created = state.is_parked();
         // Names that cannot be made were never given to a session.
         let names =
             (0..children.count).filter_map(move |index| ChildNames::of(&children.pending, index).ok());
-        names.map(move |names| (names, is_created, false))
+        names.map(move |names| (names, is_created, begins, !begins))
     });
-    let child = |(names, is_created, in_background): (ChildNames, bool, bool)| {
+    let child = |(names, is_created, in_background, is_awaited): (ChildNames, bool, bool, bool)| {
         let key = SessionKey::new(session.key.tenant.clone(), names.id.clone());
-        Child { key, names, is_created, in_background }
+        Child { key, names, is_created, in_background, is_awaited }
     };
-    let in_background = machine.running_children().filter_map(|child| Some((child.names()?, true, true)));
+    let awaits = |call: &Call| matches!(call.state, CallState::AwaitingEnds { .. });
+    let is_awaited = batch.is_some_and(|batch| batch.calls.iter().any(awaits));
+    let in_background =
+        machine.running_children().filter_map(|child| Some((child.names()?, true, true, is_awaited)));
     named.chain(in_background).map(child).collect()
 }

@@ -8,14 +8,15 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, FuturesUnordered};
-use holdover_core::engine::RunOutcome;
+use holdover_core::engine::{Drain, RunOutcome};
 use holdover_core::ids::{SessionId, SessionKey};
 use holdover_core::store::Session;
 use holdover_core::time::Timestamp;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::far;
-use crate::drive::{Offspring, has_ended};
+use crate::drive::{Leaving, Offspring, has_ended};
 use crate::error::RuntimeError;
 use crate::guard::guarded;
 use crate::host::Backoff;
@@ -55,6 +56,10 @@ pub(in crate::runtime) struct TreeRuns<'a> {
     busy: HashSet<SessionId>,
     due: VecDeque<Session>,
     ended: HashSet<SessionId>,
+    /// The members that work in the background, and those below them.
+    in_background: HashSet<SessionId>,
+    /// Cancelled once the caller waits no more: runs in the background are then left to others.
+    over: CancellationToken,
     root_ended: Option<Ended>,
     /// Where the runs here tell of their children.
     offspring: Arc<Offspring>,
@@ -83,6 +88,8 @@ impl<'a> TreeRuns<'a> {
             busy: HashSet::new(),
             due: VecDeque::new(),
             ended: HashSet::new(),
+            in_background: HashSet::new(),
+            over: CancellationToken::new(),
             root_ended: None,
             offspring,
             has_members: false,
@@ -100,9 +107,13 @@ impl<'a> TreeRuns<'a> {
 
     /// Runs a session that is due, in a task of its own.
     pub(in crate::runtime) fn start(&mut self, session: Session) {
+        let leaving = match self.in_background.contains(&session.key.id) {
+            true => Leaving::when(self.over.clone(), Drain::Calls),
+            false => Leaving::never(),
+        };
         let (runtime, key) = (self.runtime.clone(), session.key.clone());
         let offspring = Arc::clone(&self.offspring);
-        let run = guarded(async move { runtime.run_due(&session.key, &session, offspring).await });
+        let run = guarded(async move { runtime.run_due(&session.key, &session, offspring, leaving).await });
         let named = key.clone();
         self.add(key, Box::pin(async move { unless_panicked(&named, run.await) }));
     }
@@ -158,9 +169,10 @@ impl<'a> TreeRuns<'a> {
         }
     }
 
-    /// Waits until nothing runs here any more, and runs to their ends the children that were asked to stop, if
+    /// Waits until nothing runs here any more; what runs in the background is left to others. Runs to their ends the children that were asked to stop, if
     /// nobody else has them.
     pub(in crate::runtime) async fn finish(&mut self) {
+        self.over.cancel();
         loop {
             self.settle().await;
             self.find_stopped().await;
@@ -237,7 +249,12 @@ impl<'a> TreeRuns<'a> {
         let mut first: Option<Timestamp> = None;
         let mut goes_on = members.some_ended || members.some_unreadable;
         self.has_members = goes_on || !members.open.is_empty();
+        self.in_background = members.in_background;
         for session in members.open {
+            // Nobody waits for it.
+            if members.unawaited.contains(&session.key.id) {
+                continue;
+            }
             match look(&session, now) {
                 Ok(Look::Over(_)) => continue,
                 Ok(Look::Later(at)) => first = Some(first.map_or(at, |first| first.min(at))),

@@ -12,7 +12,7 @@ use holdover_core::store::{EventCursor, Session};
 use serde::Serialize;
 
 use super::members::AT_ONCE;
-use crate::drive::handed_to;
+use crate::drive::successors;
 use crate::error::RuntimeError;
 use crate::runtime::standing::used_by;
 use crate::runtime::{Follow, Runtime, machine_of, outcome_of};
@@ -60,6 +60,21 @@ pub struct Tree {
     pub usage: Usage,
 }
 
+/// What a child that owes an outcome has used of which its parent was not told: that of its present turn. Earlier turns
+/// of a child in the background were told, unless another session handed itself over to it.
+fn uncounted(session: &Session) -> Result<Usage, RuntimeError> {
+    let Some(machine) = machine_of(session)? else { return Ok(Usage::default()) };
+    let mut used = match machine.used_in_turn() {
+        Some(used) if machine.turn.open || session.unread == 0 => used,
+        Some(_) => Usage::default(),
+        None => machine.usage,
+    };
+    if let Some(reply) = machine.turn.replies.first() {
+        used.add(reply.used_before);
+    }
+    Ok(used)
+}
+
 /// A child of a session, by its place.
 struct Kin {
     pending: PendingId,
@@ -98,8 +113,10 @@ impl Runtime {
     ) -> BoxFuture<'a, Result<(), RuntimeError>> {
         async move {
             let usage = used_by(&session)?;
-            if place.as_ref().is_none_or(|(_, waits)| *waits) {
-                tree.usage.add(usage);
+            match &place {
+                None => tree.usage.add(usage),
+                Some((_, true)) => tree.usage.add(uncounted(&session)?),
+                Some((_, false)) => {}
             }
             let children = self.kin_of(&session, with_ended).await?;
             let (key, outcome) = (session.key.clone(), outcome_of(&session, self.now())?);
@@ -138,7 +155,7 @@ impl Runtime {
 
     /// The session that took over from this one, if one did and it is still there.
     async fn successor(&self, session: &Session) -> Result<Option<Session>, RuntimeError> {
-        let Some(to) = handed_to(session) else { return Ok(None) };
+        let Some(to) = successors(session).pop() else { return Ok(None) };
         let Ok(names) = ChildNames::of(&to, 0) else { return Ok(None) };
         let found = self.session(&SessionKey::new(session.key.tenant.clone(), names.id)).await?;
         Ok(found.filter(|found| found.incarnation == names.incarnation))
