@@ -11,6 +11,7 @@
     reason = "a test may panic"
 )]
 
+mod begun_outside;
 mod bench;
 mod briefing;
 mod check;

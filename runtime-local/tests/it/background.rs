@@ -23,7 +23,7 @@ use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
 /// The newest message that is neither the model's nor a result.
-fn last_said(request: &ModelRequest) -> String {
+pub(crate) fn last_said(request: &ModelRequest) -> String {
     let said = request.messages.iter().rev().find_map(|message| match &**message {
         Message::User(said) => Some(said.text.clone()),
         _ => None,
@@ -31,27 +31,27 @@ fn last_said(request: &ModelRequest) -> String {
     said.unwrap_or_default()
 }
 
-fn is_child(request: &ModelRequest) -> bool {
+pub(crate) fn is_child(request: &ModelRequest) -> bool {
     request.system.contains("You help.")
 }
 
-fn call(tool: &'static str, arguments: String) -> Say {
+pub(crate) fn call(tool: &'static str, arguments: String) -> Say {
     Say::Calls(vec![(tool, Box::leak(arguments.into_boxed_str()))])
 }
 
 /// The ids of the children that a result names.
-fn ids(told: &str) -> Vec<String> {
+pub(crate) fn ids(told: &str) -> Vec<String> {
     let words = told.split(|at: char| !at.is_ascii_alphanumeric() && at != '-');
     words.filter(|word| word.starts_with("child-")).map(str::to_owned).collect()
 }
 
-fn begin(more: &str) -> String {
+pub(crate) fn begin(more: &str) -> String {
     format!(r#"{{"tasks":["dig"],"background":true{more}}}"#)
 }
 
 /// A parent whose model does what `does` says, and helpers that answer with their task, or wait for a person if the task
 /// is to write.
-fn family(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> (Script, Arc<Agent>) {
+pub(crate) fn family(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> (Script, Arc<Agent>) {
     let model = Script::new(move |request| match is_child(request) {
         true if last_said(request) == "write" && results(request).is_empty() => {
             Say::Calls(vec![("write", "{}")])
@@ -91,7 +91,7 @@ fn said(transcript: &[Message]) -> Vec<String> {
     transcript.iter().filter_map(text).collect()
 }
 
-async fn child_of(runtime: &Runtime, parent: &SessionKey) -> SessionKey {
+pub(crate) async fn child_of(runtime: &Runtime, parent: &SessionKey) -> SessionKey {
     let children = runtime.children(parent).await.unwrap();
     assert_eq!(children.len(), 1, "{children:?}");
     key(parent, children[0].session.as_str())
@@ -101,7 +101,7 @@ fn key(parent: &SessionKey, id: &str) -> SessionKey {
     SessionKey::new(parent.tenant.clone(), SessionId::new(id).unwrap())
 }
 
-async fn status(runtime: &Runtime, key: &SessionKey) -> SessionStatus {
+pub(crate) async fn status(runtime: &Runtime, key: &SessionKey) -> SessionStatus {
     runtime.session(key).await.unwrap().unwrap().status
 }
 

@@ -13,6 +13,7 @@ mod tools;
 mod answers;
 mod approvals;
 mod background;
+mod background_tasks;
 mod breaking;
 mod briefing;
 mod children;

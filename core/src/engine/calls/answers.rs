@@ -10,7 +10,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::history::{CallInput, Input};
 use crate::words::ids::CallId;
 use crate::words::message::{ClientAnswer, Message, ResultStatus, ToolResult};
-use crate::words::tool::{EffectClass, RunsOn};
+use crate::words::tool::EffectClass;
 use crate::words::usage::Usage;
 
 impl CallsHandler<'_> {
@@ -21,7 +21,9 @@ impl CallsHandler<'_> {
         };
         let answers = self.cx.mind.inbox.items.iter().enumerate().filter_map(|(at, item)| {
             let ItemKind::Answer { pending, .. } = &item.kind else { return None };
-            let waits = |call: &&Call| call.state.pending() == Some(pending) && call.runs_on != RunsOn::Child;
+            // The answers of children are taken together.
+            let waits =
+                |call: &&Call| call.state.pending() == Some(pending) && call.state.children().is_none();
             let call = batch.calls.iter().find(waits)?;
             Some((at, call, pending, self.cx.mind.decides(call, item)))
         });
@@ -30,11 +32,10 @@ impl CallsHandler<'_> {
         let (call, pending) = (call.clone(), pending.clone());
         let item = self.cx.mind.inbox.items.remove(at);
         self.cx.mind.draft.consumed.push(item.seq);
-        match call.runs_on {
-            RunsOn::Server => self.cx.gate().on_decision(&call, pending, &item),
-            RunsOn::Client => self.on_client_answer(&call, &item),
-            // Its answers are taken together.
-            RunsOn::Child => return false,
+        if matches!(call.state, CallState::BlockedOnUser { .. }) {
+            self.cx.gate().on_decision(&call, pending, &item);
+        } else {
+            self.on_client_answer(&call, &item);
         }
         self.cx.mind.draft.decided = true;
         true
@@ -154,10 +155,10 @@ impl CallsHandler<'_> {
 
 impl Mind {
     fn decides(&self, call: &Call, item: &StoredItem) -> bool {
-        match call.runs_on {
-            RunsOn::Server => self.decision_in(call, item).is_ok(),
-            RunsOn::Client => item.payload.parse::<ClientAnswer>().is_ok(),
-            RunsOn::Child => true,
+        if matches!(call.state, CallState::BlockedOnUser { .. }) {
+            self.decision_in(call, item).is_ok()
+        } else {
+            item.payload.parse::<ClientAnswer>().is_ok()
         }
     }
 
