@@ -6,11 +6,12 @@ mod reader;
 use std::pin::pin;
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use holdover_core::ending::Ending;
 use holdover_core::engine::RunOutcome;
+use holdover_core::event::Event;
 use holdover_core::ids::SessionKey;
-use holdover_core::store::{OutcomeKind, Session};
+use holdover_core::store::{EventCursor, OutcomeKind, Session};
 use holdover_runtime_local::{Follow, RuntimeError, TreeCursor, machine_of};
 use serde_json::{Value, json as object};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -53,6 +54,16 @@ pub(crate) struct Known {
 }
 
 impl Known {
+    /// A fork as it was made: what it has from its source is known, and nothing else.
+    async fn as_made(front: &Front, session: Session) -> Result<Self, Failure> {
+        let events = front.runtime.events(&session.key, EventCursor::START, Follow::Available);
+        let last = events.try_fold(EventCursor::START, |before, entry| async move {
+            Ok(if matches!(entry.event, Event::Forked { .. }) { entry.cursor } else { before })
+        });
+        let after = last.await?.into();
+        Ok(Self { session, after })
+    }
+
     /// Reads the places of the session's children.
     pub(crate) async fn of(front: &Front, session: Session) -> Result<Self, Failure> {
         let after = front.runtime.tree_cursor(&session).await?;
@@ -77,7 +88,7 @@ pub(crate) async fn follow(
         key.id = to.session.clone();
         front.out.passing(front.out.dim(&format!("session {}: {} takes over", key.id, to.agent)));
         front.out.object(&object!({ "session": key.id, "takes_over_as": to.agent }));
-        let known = Known::of(front, front.session(&key.id).await?).await?;
+        let known = Known::as_made(front, front.session(&key.id).await?).await?;
         let following = Following { duplicate: following.duplicate, ..Following::since(&known) };
         ended = read_along(front, &mut live, following, front.runtime.wait(&key)).await;
     }

@@ -7,11 +7,12 @@ use holdover_core::ids::{InboxSeq, SessionKey};
 use holdover_core::machine::AgentState;
 use holdover_core::mailbox;
 use holdover_core::store::{
-    DeleteMode, DeleteOutcome, Deletion, INBOX_PAGE, ItemKind, Page, Session, SessionQuery, SessionStatus,
-    SessionSummary, StoredItem,
+    DeleteMode, DeleteOutcome, Deletion, INBOX_PAGE, ItemKind, Labels, Page, Session, SessionQuery,
+    SessionStatus, SessionSummary, StoredItem,
 };
 
 use super::{Runtime, machine_of};
+use crate::drive::has_ended;
 use crate::error::RuntimeError;
 
 /// The time that a run may take to abort its session before the session is deleted.
@@ -75,6 +76,18 @@ impl Runtime {
         }
     }
 
+    /// Whether this session is a child, and the session that took over from it works. Somebody waits for that, and it is
+    /// found by this session alone.
+    async fn owes_by_successor(&self, session: &Session) -> bool {
+        if !session.labels.0.contains_key(Labels::PARENT) {
+            return false;
+        }
+        match self.successor(session).await {
+            Ok(successor) => successor.is_some_and(|successor| !has_ended(&successor)),
+            Err(_) => false,
+        }
+    }
+
     /// Whether this session waits for another session, or another session waits for it. False if this cannot
     /// be read.
     async fn owes(&self, session: &Session) -> bool {
@@ -85,7 +98,8 @@ impl Runtime {
             let tells = matches!(&machine.state, AgentState::TearingDown { left, .. } if !left.is_told());
             let waits = !machine.children().is_empty() || machine.running_children().next().is_some();
             let owes = machine.turn.open || machine.turn.inherits;
-            if tells || waits || owes && !machine.turn.replies.is_empty() {
+            let hands_over = self.owes_by_successor(session).await;
+            if tells || waits || hands_over || owes && !machine.turn.replies.is_empty() {
                 return true;
             }
         }

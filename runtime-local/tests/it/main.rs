@@ -30,6 +30,7 @@ mod files;
 mod following;
 mod forks;
 mod handoff;
+mod heirs;
 mod holding;
 mod hooks;
 mod images;

@@ -22,11 +22,11 @@ use crate::bench::{agent, asking_for, finish, runtime, say, store, tool_results,
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
-fn asks_for_extract(request: &ModelRequest) -> bool {
+pub(crate) fn asks_for_extract(request: &ModelRequest) -> bool {
     request.system.starts_with("You hand the work of an agent over")
 }
 
-fn heir() -> SubAgent {
+pub(crate) fn heir() -> SubAgent {
     SubAgent::new("heir", "Goes on.")
         .instructions("You inherit.")
         .tools(["write".parse().unwrap()])
@@ -51,7 +51,7 @@ fn script(says: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Script
     })
 }
 
-fn writer() -> Fake {
+pub(crate) fn writer() -> Fake {
     Fake::new("write", |_| async { Ok(ToolOutput::text("written").into()) })
 }
 

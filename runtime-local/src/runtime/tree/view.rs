@@ -154,7 +154,10 @@ impl Runtime {
     }
 
     /// The session that took over from this one, if one did and it is still there.
-    async fn successor(&self, session: &Session) -> Result<Option<Session>, RuntimeError> {
+    pub(in crate::runtime) async fn successor(
+        &self,
+        session: &Session,
+    ) -> Result<Option<Session>, RuntimeError> {
         let Some(to) = successors(session).pop() else { return Ok(None) };
         let Ok(names) = ChildNames::of(&to, 0) else { return Ok(None) };
         let found = self.session(&SessionKey::new(session.key.tenant.clone(), names.id)).await?;
