@@ -196,6 +196,7 @@ impl From<RuntimeError> for Failure {
             }
             RuntimeError::KeyConflict { .. }
             | RuntimeError::NotFirst { .. }
+            | RuntimeError::NoChild { .. }
             | RuntimeError::OtherAgent { .. }
             | RuntimeError::NotServed { .. }
             | RuntimeError::AgentUnknown { .. }

@@ -250,6 +250,8 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::Provisioned { .. }
         | Event::Call { .. }
         | Event::Asked { .. }
+        | Event::Began { .. }
+        | Event::NotBegun { .. }
         | Event::Escalated { .. }
         | Event::StateConflict { .. }
         | Event::Suspended { .. }

@@ -24,11 +24,9 @@ use crate::tools::Fake;
 
 /// The newest message that is neither the model's nor a result.
 pub(crate) fn last_said(request: &ModelRequest) -> String {
-    let said = request.messages.iter().rev().find_map(|message| match &**message {
-        Message::User(said) => Some(said.text.clone()),
-        _ => None,
-    });
-    said.unwrap_or_default()
+    let text =
+        |message: &Message| if let Message::User(said) = message { Some(said.text.clone()) } else { None };
+    request.messages.iter().rev().find_map(|message| text(message)).unwrap_or_default()
 }
 
 pub(crate) fn is_child(request: &ModelRequest) -> bool {
@@ -83,10 +81,12 @@ fn begins(arguments: &'static str) -> (Script, Arc<Agent>) {
 }
 
 fn said(transcript: &[Message]) -> Vec<String> {
-    let text = |message: &Message| match message {
-        Message::User(said) => Some(format!("user: {}", said.text)),
-        Message::Assistant(said) if !said.text().is_empty() => Some(format!("model: {}", said.text())),
-        _ => None,
+    let text = |message: &Message| {
+        if let Message::User(said) = message {
+            return Some(format!("user: {}", said.text));
+        }
+        let Message::Assistant(said) = message else { return None };
+        Some(format!("model: {}", said.text())).filter(|_| !said.text().is_empty())
     };
     transcript.iter().filter_map(text).collect()
 }

@@ -66,7 +66,7 @@ fn waits() -> Script {
 async fn named(runtime: &Runtime, root: &SessionKey, prefix: &str) -> SessionKey {
     let all = holdover_core::store::SessionQuery::all(root.tenant.clone());
     let mut keys = runtime.list(&all).await.unwrap().items.into_iter().map(|session| session.key);
-    keys.find(|key| key.id.as_str().starts_with(prefix)).expect("it is listed")
+    keys.find(|key| key.id.as_str().starts_with(prefix)).unwrap()
 }
 
 async fn status(runtime: &Runtime, key: &SessionKey) -> SessionStatus {
@@ -199,10 +199,10 @@ async fn h26_a_person_decides_on_a_handoff_and_may_give_another_goal() {
     runtime.approve(&source, &asked, edited).await.unwrap();
     runtime.wait(&source).await.unwrap();
     let heir = named(&runtime, &source, "next-").await;
-    let said = transcript(&runtime, &heir).await.into_iter().any(|message| match message {
-        Message::User(said) => said.text == "sweep",
-        _ => false,
-    });
+    let said = transcript(&runtime, &heir)
+        .await
+        .into_iter()
+        .any(|message| matches!(message, Message::User(said) if said.text == "sweep"));
     assert!(said, "it works on the goal that the person gave");
 }
 

@@ -37,10 +37,10 @@ pub(crate) fn heir() -> SubAgent {
 /// write.
 fn script(says: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Script {
     Script::new(move |request| {
-        let wants_to_write = request.messages.iter().any(|message| match &**message {
-            Message::User(said) => said.text == "write",
-            _ => false,
-        });
+        let wants_to_write = request
+            .messages
+            .iter()
+            .any(|message| matches!(&**message, Message::User(said) if said.text == "write"));
         let last = request.messages.last().map(|message| matches!(&**message, Message::Tool(_)));
         match request.system.contains("You inherit.") {
             _ if asks_for_extract(request) => Say::Text("what matters"),
@@ -67,7 +67,7 @@ fn handing(calls: Vec<(&'static str, &'static str)>) -> (Script, Arc<Agent>) {
 fn handed_to(outcome: &RunOutcome) -> Box<HandedTo> {
     let RunOutcome::Ended(ending) = outcome else { panic!("{outcome:?}") };
     assert_eq!(ending.reason, DoneReason::ToolStop);
-    ending.handed_to.clone().expect("it is handed over")
+    ending.handed_to.clone().unwrap()
 }
 
 fn beside(key: &SessionKey, id: &SessionId) -> SessionKey {
@@ -79,10 +79,10 @@ async fn status(runtime: &Runtime, key: &SessionKey) -> SessionStatus {
 }
 
 fn last_words(transcript: &[Message]) -> String {
-    let said = transcript.iter().rev().find_map(|message| match message {
-        Message::Assistant(said) => Some(said.text()),
-        _ => None,
-    });
+    let said = transcript
+        .iter()
+        .rev()
+        .find_map(|message| if let Message::Assistant(said) = message { Some(said.text()) } else { None });
     said.unwrap_or_default()
 }
 
@@ -108,10 +108,9 @@ async fn h26_another_agent_goes_on_in_a_session_of_its_own_with_an_extract_for_t
     let shown: Vec<&str> = asked[2]
         .messages
         .iter()
-        .filter_map(|message| match &**message {
-            Message::User(said) => Some(said.text.as_str()),
-            _ => None,
-        })
+        .filter_map(
+            |message| if let Message::User(said) = &**message { Some(said.text.as_str()) } else { None },
+        )
         .collect();
     assert_eq!(shown.last(), Some(&"end it"), "{shown:?}");
     let labels = runtime.session(&heir).await.unwrap().unwrap().labels.0;
@@ -193,7 +192,7 @@ async fn h26_what_an_heir_of_a_child_asks_is_answered_at_the_root() {
     let (parent, outcome) = finish(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren);
     let pending = runtime.pending(&parent).await.unwrap();
-    let asked = pending.iter().find(|entry| entry.call.kind == PendingKind::Approval).expect("it is listed");
+    let asked = pending.iter().find(|entry| entry.call.kind == PendingKind::Approval).unwrap();
     runtime.approve(&parent, asked.id(), "ann").await.unwrap();
     assert_eq!(runtime.wait(&parent).await.unwrap().kind(), OutcomeKind::Completed);
     assert_eq!(tool_results(&runtime, &parent).await[0].content, "inherited");
@@ -237,12 +236,10 @@ struct NoForks;
 #[async_trait]
 impl Layer for NoForks {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
-        match request {
-            Request::Fork(..) => {
-                Err(StoreError::new(StoreErrorKind::Corrupt, "fork_session", "no forks today"))
-            }
-            other => other.perform(&store).await,
+        if matches!(request, Request::Fork(..)) {
+            return Err(StoreError::new(StoreErrorKind::Corrupt, "fork_session", "no forks today"));
         }
+        request.perform(&store).await
     }
 }
 

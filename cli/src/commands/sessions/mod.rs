@@ -49,10 +49,12 @@ pub(crate) async fn sessions(common: &Common, what: &Sessions) -> Result<Exit, F
         | Sessions::Withdraw(_)
         | Sessions::Replace(_) => IfMissing::Refuse,
     };
-    let drive = match what {
-        Sessions::Handoff(args) => Some(&args.drive),
-        Sessions::Begin(args) => Some(&args.drive),
-        _ => None,
+    let drive = if let Sessions::Handoff(args) = what {
+        Some(&args.drive)
+    } else if let Sessions::Begin(args) = what {
+        Some(&args.drive)
+    } else {
+        None
     };
     let front = Front::open(common, drive, if_missing).await?;
     let mut exit = Exit::Completed;

@@ -77,9 +77,11 @@ impl ChildrenHandler<'_> {
     /// Whether so many more background children may run.
     fn has_room(&self, count: u32) -> Result<(), String> {
         let machine = &self.cx.mind.machine;
-        let begins = |call: &Call| match &call.state {
-            CallState::BlockedOnChild { count, background: Some(_), .. } => usize::try_from(*count).ok(),
-            _ => None,
+        let begins = |call: &Call| {
+            let CallState::BlockedOnChild { count, background: Some(_), .. } = &call.state else {
+                return None;
+            };
+            usize::try_from(*count).ok()
         };
         let beginning: usize =
             machine.state.batch().map_or(0, |batch| batch.calls.iter().filter_map(begins).sum());

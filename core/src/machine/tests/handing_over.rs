@@ -112,9 +112,9 @@ fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_fr
     assert_eq!(fed(&rewound, &begins).turn.replies, [reply_to()], "also if its goal was taken back");
 
     let abort = Input::Interrupted { kind: InterruptKind::Abort, cause: StopCause::Asked };
-    let children = |machine: &Machine| match fed(machine, &abort).state {
-        AgentState::TearingDown { left, .. } => left.children,
-        other => panic!("{other:?}"),
+    let children = |machine: &Machine| {
+        let AgentState::TearingDown { left, .. } = fed(machine, &abort).state else { panic!("an end") };
+        left.children
     };
     assert_eq!(children(&rests), [Children { pending: handed_to().pending, count: 1 }]);
     assert_eq!(children(&fed(&rests, &Input::Forked)), []);

@@ -164,9 +164,11 @@ impl ChildCall {
         family.offspring.tell_open();
         match delivered.map_err(ToolError::failed)? {
             Delivery::Accepted { .. } | Delivery::Duplicate { .. } => Ok(format!("sent to {id}")),
-            Delivery::Aborted { .. } => Err(ToolError::failed(format!("{id} was stopped for ever"))),
+            Delivery::Aborted => Err(ToolError::failed(format!("{id} was stopped for ever"))),
             Delivery::NotFound => Err(ToolError::failed(format!("{id} is gone"))),
-            refused => Err(ToolError::failed(format!("{id} took no message: {refused:?}"))),
+            Delivery::Conflict { .. } | Delivery::AlreadyAnswered | Delivery::NotPending => {
+                Err(ToolError::failed(format!("{id} took no message")))
+            }
         }
     }
 

@@ -172,10 +172,12 @@ impl TreeTail {
     /// Notes calls whose children are to be followed.
     fn note(&mut self, feed: &Feed, entry: &EventEntry) {
         let parent = feed.parent();
-        let (asked, in_background) = match &entry.event {
-            Event::Asked { tool, pending, children, .. } => (Some((tool, pending, children)), false),
-            Event::Began { agent, pending, children, .. } => (Some((agent, pending, children)), true),
-            _ => (None, false),
+        let (asked, in_background) = if let Event::Began { agent, pending, children, .. } = &entry.event {
+            (Some((agent, pending, children)), true)
+        } else if let Event::Asked { tool, pending, children, .. } = &entry.event {
+            (Some((tool, pending, children)), false)
+        } else {
+            (None, false)
         };
         if let Some((tool, pending, children)) = asked
             && let Ok(tool) = tool.parse()

@@ -75,6 +75,17 @@ fn uncounted(session: &Session) -> Result<Usage, RuntimeError> {
     Ok(used)
 }
 
+/// The children that an input begins.
+fn begun_by(input: Input) -> Option<Children> {
+    if let Input::ChildBegan { child } = input {
+        return Some(Children { pending: child.pending, count: 1 });
+    }
+    let Input::Call { input: CallInput::NeedsChildren { pending, count, .. }, .. } = input else {
+        return None;
+    };
+    Some(Children { pending, count })
+}
+
 /// A child of a session, by its place.
 struct Kin {
     pending: PendingId,
@@ -183,13 +194,7 @@ impl Runtime {
         while let Some(entry) = events.try_next().await? {
             let Event::History { rows } = entry.event else { continue };
             for row in rows {
-                let children = match row.input {
-                    Input::Call { input: CallInput::NeedsChildren { pending, count, .. }, .. } => {
-                        Children { pending, count }
-                    }
-                    Input::ChildBegan { child } => Children { pending: child.pending, count: 1 },
-                    _ => continue,
-                };
+                let Some(children) = begun_by(row.input) else { continue };
                 // A fork has the history of its source, and none of its children.
                 if children.pending.parts().is_none_or(|(life, _)| life != session.incarnation) {
                     continue;
