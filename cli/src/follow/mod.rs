@@ -71,8 +71,9 @@ impl Known {
     }
 }
 
-/// Prints the events of the session and of its children until `outcome` is known, then the state of the session and what it waits
-/// for. Where the session is handed over, the one that takes over is followed. Ctrl-C interrupts the session. A second Ctrl-C leaves the session as it is, and so does SIGTERM.
+/// Prints the events of the session and of its children until `outcome` is known, then the state of the session and
+/// what it waits for. Where the session is handed over, the one that takes over is followed. Ctrl-C interrupts the
+/// session. A second Ctrl-C leaves the session as it is, and so does SIGTERM.
 ///
 /// With JSON output the last line always gives the state of the session; null if the session is left.
 pub(crate) async fn follow(

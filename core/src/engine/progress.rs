@@ -83,12 +83,12 @@ impl StepIterator {
     /// Begins a background child that somebody outside asked for. None: there is none. The request stays in the inbox
     /// until the child exists, so a run that dies leaves it to the next.
     fn begin_from_outside(&mut self) -> Option<bool> {
-        if self.cx.out.begun.is_some() {
+        if self.cx.out.outside.begun.is_some() {
             return Some(false);
         }
         let request = self.cx.children().asked_outside()?;
         // A commit that has seen the request is refused if another run has the session.
-        if self.cx.out.noted.insert(request.seq()) {
+        if self.cx.out.outside.noted.insert(request.seq()) {
             self.cx.mind.draft.decided = true;
         }
         if self.writes.writing.is_some() || self.cx.mind.draft.is_due() {

@@ -16,7 +16,7 @@ pub use error::{ModelError, ModelErrorKind};
 use crate::words::ids::SessionKey;
 use crate::words::list::SharedList;
 use crate::words::message::Message;
-use crate::words::payload::is_default;
+pub use crate::words::usage::TokenUsage;
 
 /// A language model: one call, one stream.
 ///
@@ -229,43 +229,6 @@ impl StopReason {
             Self::EndTurn | Self::ToolUse => true,
             Self::MaxTokens | Self::Refusal => false,
         }
-    }
-}
-
-/// The usage of model calls, in tokens. As JSON, zeros are left out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct TokenUsage {
-    /// Tokens read, including cached ones.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub input: u64,
-    /// Tokens written, including reasoning.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub output: u64,
-    /// Tokens read from the provider's cache. Part of `input`.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub cached: u64,
-    /// Tokens written to the provider's cache, for the next call. Part of `input`.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub cache_written: u64,
-    /// Tokens of reasoning. Part of `output`.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub reasoning: u64,
-}
-
-impl TokenUsage {
-    /// Adds another usage. A server may report any number, so sums stop at the largest number.
-    pub fn add(&mut self, other: Self) {
-        let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
-        add(&mut self.input, other.input);
-        add(&mut self.output, other.output);
-        add(&mut self.cached, other.cached);
-        add(&mut self.cache_written, other.cache_written);
-        add(&mut self.reasoning, other.reasoning);
-    }
-
-    /// Tokens read and written.
-    pub fn total(&self) -> u64 {
-        self.input.saturating_add(self.output)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::model::TokenUsage;
 use crate::words::payload::is_default;
 
 /// A usage, by kind. As JSON, zeros are left out.
@@ -54,5 +53,42 @@ impl Usage {
             model_calls: self.model_calls.saturating_sub(before.model_calls),
             tool_calls: self.tool_calls.saturating_sub(before.tool_calls),
         }
+    }
+}
+
+/// The usage of model calls, in tokens. As JSON, zeros are left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TokenUsage {
+    /// Tokens read, including cached ones.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub input: u64,
+    /// Tokens written, including reasoning.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub output: u64,
+    /// Tokens read from the provider's cache. Part of `input`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cached: u64,
+    /// Tokens written to the provider's cache, for the next call. Part of `input`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cache_written: u64,
+    /// Tokens of reasoning. Part of `output`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reasoning: u64,
+}
+
+impl TokenUsage {
+    /// Adds another usage. A server may report any number, so sums stop at the largest number.
+    pub fn add(&mut self, other: Self) {
+        let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.cached, other.cached);
+        add(&mut self.cache_written, other.cache_written);
+        add(&mut self.reasoning, other.reasoning);
+    }
+
+    /// Tokens read and written.
+    pub fn total(&self) -> u64 {
+        self.input.saturating_add(self.output)
     }
 }

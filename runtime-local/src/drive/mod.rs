@@ -36,6 +36,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use calls::Calls;
+pub use children::ChildStanding;
 pub(crate) use children::{has_ended, successors};
 pub(crate) use context::{Offspring, RunContext};
 use deltas::Heard;

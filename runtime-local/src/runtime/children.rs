@@ -3,20 +3,19 @@
 use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::background::{BACKGROUND_MAX, Background, ChildSignal, begun_outside};
 use holdover_core::children::ChildNames;
-use holdover_core::ending::DoneReason;
 use holdover_core::ids::{Incarnation, ItemKey, SessionId, SessionKey, ToolName};
 use holdover_core::machine::Usage;
-use holdover_core::store::{OutcomeKind, Session, SessionStatus};
+use holdover_core::store::Session;
 use holdover_core::time::Timestamp;
 use serde::Serialize;
 
 use super::deliver::What;
 use super::keys::Once;
-use super::standing::{machine_of, outcome_of, used_by};
+use super::standing::{machine_of, used_by};
 use super::tree::members::AT_ONCE;
 use super::{Deliver, Runtime};
 use crate::agent::Definition;
-use crate::drive::{has_ended, successors};
+use crate::drive::{ChildStanding, successors};
 use crate::error::RuntimeError;
 use crate::host::draw_id;
 
@@ -52,59 +51,6 @@ impl BeginChild {
     #[must_use]
     pub fn key(self, key: ItemKey) -> Self {
         Self { key: Some(key), ..self }
-    }
-}
-
-/// The present work of a background child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ChildStanding {
-    /// It works, or is about to.
-    Works,
-    /// It waits for people or clients.
-    Waits,
-    /// Its last turn did what it was asked for.
-    Done,
-    /// Its last turn did not.
-    Failed,
-    /// It was stopped for ever.
-    Stopped,
-    /// It does not exist: it was deleted, or is only about to begin.
-    Gone,
-}
-
-impl ChildStanding {
-    /// The wire name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Works => "works",
-            Self::Waits => "waits",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-            Self::Gone => "gone",
-        }
-    }
-
-    /// The standing of a child as it is stored.
-    pub(crate) fn of(session: Option<&Session>, now: Timestamp) -> Result<Self, RuntimeError> {
-        let Some(session) = session else { return Ok(Self::Gone) };
-        if session.status == SessionStatus::Aborted {
-            return Ok(Self::Stopped);
-        }
-        if has_ended(session) {
-            let machine = machine_of(session)?.unwrap_or_default();
-            let did = machine.state.ending().is_some_and(|ending| {
-                ending.status() == SessionStatus::Idle
-                    && matches!(ending.reason, DoneReason::ModelStop | DoneReason::ToolStop)
-            });
-            return Ok(if did { Self::Done } else { Self::Failed });
-        }
-        let people = [OutcomeKind::SuspendedClientTool, OutcomeKind::SuspendedStepPartial];
-        let waits = session.status == SessionStatus::Suspended
-            && outcome_of(session, now)?.is_some_and(|outcome| people.contains(&outcome.kind()));
-        Ok(if waits { Self::Waits } else { Self::Works })
     }
 }
 

@@ -47,7 +47,7 @@ use holdover_core::tool::{EffectClass, RunsOn};
 
 pub use answered::Answered;
 pub use answering::{Approval, Denial};
-pub use children::{BeginChild, ChildEntry, ChildStanding};
+pub use children::{BeginChild, ChildEntry};
 pub use deciders::{Deciders, Later};
 pub use deliver::{Deliver, Delivered, EDIT_BYTES_MAX};
 pub use events::{DeltaEntry, EventEntry, Follow, Shown};
@@ -75,6 +75,7 @@ pub use upgrade::{Breaking, Breaks};
 
 use crate::agent::Agent;
 use crate::breaker::Breakers;
+pub use crate::drive::ChildStanding;
 use crate::drive::{Offspring, RunContext};
 use crate::error::RuntimeError;
 use crate::host::Host;

@@ -190,14 +190,16 @@ impl ChildrenHandler<'_> {
             allowance: share,
         };
         let id = self.cx.output.next_id();
-        self.cx.out.begun = Some((id, Box::new(child)));
+        self.cx.out.outside.begun = Some((id, Box::new(child)));
         self.cx.output.push(Action::StartChildren { id, plan: Box::new(plan) });
         self.cx.output.irrevocable = true;
     }
 
     /// The child that somebody outside asked for exists. False: the answer is to another action.
     pub(super) fn began_outside(&mut self, id: ActionId) -> bool {
-        let Some((_, child)) = self.cx.out.begun.take_if(|(begun, _)| *begun == id) else { return false };
+        let Some((_, child)) = self.cx.out.outside.begun.take_if(|(begun, _)| *begun == id) else {
+            return false;
+        };
         self.drop_request_of(&child.pending);
         let (agent, pending) = (child.agent.to_string(), child.pending.clone());
         self.cx.mind.emit(Event::Began { agent, pending, children: 1, call: None });

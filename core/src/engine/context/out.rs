@@ -20,10 +20,7 @@ pub(crate) struct Out {
     pub(crate) children: BTreeMap<CallId, ActionId>,
     /// Calls whose children are stopped, as far as they have not answered.
     pub(crate) childless: BTreeSet<CallId>,
-    /// The background child that is being begun because somebody outside asked for it.
-    pub(crate) begun: Option<(ActionId, Box<Background>)>,
-    /// The requests of that kind that this run has seen.
-    pub(crate) noted: BTreeSet<InboxSeq>,
+    pub(crate) outside: OutsideOut,
     /// The children are being looked for.
     pub(crate) looking: Option<ActionId>,
     /// Other sessions are being told of the end of the turn.
@@ -39,7 +36,7 @@ impl Out {
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
             && self.children.is_empty()
-            && self.begun.is_none()
+            && self.outside.begun.is_none()
             && self.looking.is_none()
             && self.others.is_none()
             && self.model == ModelOut::Silent
@@ -47,6 +44,15 @@ impl Out {
             && self.sleep.is_none()
             && !matches!(self.news, News::Reading { .. })
     }
+}
+
+/// What somebody outside asked for.
+#[derive(Debug, Default)]
+pub(crate) struct OutsideOut {
+    /// The background child that is being begun.
+    pub(crate) begun: Option<(ActionId, Box<Background>)>,
+    /// The requests for background children that this run has seen.
+    pub(crate) noted: BTreeSet<InboxSeq>,
 }
 
 /// The present task of a model for the session.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::input::Input;
+
 /// The states of a session's machine, without their data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -198,6 +200,43 @@ impl InputKind {
             Self::TornDown => "torn_down",
             Self::Forked => "forked",
             Self::HandedOff => "handed_off",
+        }
+    }
+}
+
+impl Input {
+    /// The input without its data.
+    pub fn kind(&self) -> InputKind {
+        match self {
+            Self::TurnRequested { .. } => InputKind::TurnRequested,
+            Self::Briefed { .. } => InputKind::Briefed,
+            Self::Rewound { .. } => InputKind::Rewound,
+            Self::Claimed { .. } => InputKind::Claimed,
+            Self::Provisioned => InputKind::Provisioned,
+            Self::ModelCalled { .. } => InputKind::ModelCalled,
+            Self::ModelAnswered { .. } => InputKind::ModelAnswered,
+            Self::ModelFailed { .. } => InputKind::ModelFailed,
+            Self::ModelStopped { .. } => InputKind::ModelStopped,
+            Self::LoopFound { .. } => InputKind::LoopFound,
+            Self::Call { .. } => InputKind::Call,
+            Self::Steered { .. } => InputKind::Steered,
+            Self::CompactionRequested => InputKind::CompactionRequested,
+            Self::Compacted { .. } => InputKind::Compacted,
+            Self::NotCompacted { .. } => InputKind::NotCompacted,
+            Self::TimerRang => InputKind::TimerRang,
+            Self::Parked => InputKind::Parked,
+            Self::Interrupted { .. } => InputKind::Interrupted,
+            Self::CutShort { .. } => InputKind::CutShort,
+            Self::Failed { .. } => InputKind::Failed,
+            Self::Owed { .. } => InputKind::Owed,
+            Self::ChildBegan { .. } => InputKind::ChildBegan,
+            Self::ChildResumed { .. } => InputKind::ChildResumed,
+            Self::ChildEnded { .. } => InputKind::ChildEnded,
+            Self::NotHandedOver { .. } => InputKind::NotHandedOver,
+            Self::Told => InputKind::Told,
+            Self::TornDown => InputKind::TornDown,
+            Self::Forked => InputKind::Forked,
+            Self::HandedOff { .. } => InputKind::HandedOff,
         }
     }
 }

@@ -5,8 +5,8 @@ use holdover_core::children::{ChildNames, ChildOutcome, Children, ReplyBy, Unans
 use holdover_core::ids::{CallId, InterruptId, PendingId, SessionKey};
 use holdover_core::store::{Interrupt, InterruptKind, Session, SessionStatus, StateStore, StoreError};
 
+use super::standing::machine_of;
 use super::{Family, LeaseEnded, all};
-use crate::runtime::machine_of;
 
 impl Family {
     /// Aborts those children that have not ended, and a session that took over from this one.
@@ -132,7 +132,7 @@ impl Family {
 
 /// The ids from which the names of the sessions follow that took over from this one, the newest last.
 pub(crate) fn successors(session: &Session) -> Vec<PendingId> {
-    let machine = machine_of(session).ok().flatten();
+    let machine = machine_of(session).ok();
     machine.map(|machine| machine.successors.into_iter().map(|to| to.pending).collect()).unwrap_or_default()
 }
 

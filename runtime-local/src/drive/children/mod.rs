@@ -5,6 +5,7 @@
 mod begin;
 mod hand_over;
 mod look;
+mod standing;
 mod tell;
 mod tools;
 
@@ -25,6 +26,7 @@ use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, State
 use holdover_core::time::Timestamp;
 
 pub(crate) use look::{has_ended, successors};
+pub use standing::ChildStanding;
 
 use super::Driver;
 use super::context::Offspring;

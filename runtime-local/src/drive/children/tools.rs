@@ -17,9 +17,9 @@ use holdover_core::tool::{ResourceProfile, Tool, ToolCall, ToolError, ToolOutput
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::standing::{ChildStanding, machine_of};
 use super::{Driver, Family, LeaseEnded, has_ended};
 use crate::agent::child_tools::profile;
-use crate::runtime::{ChildStanding, machine_of};
 
 /// The most characters of a child's last words that its parent's model is shown at once.
 const WORDS_CHARS_MAX: usize = 8_000;
@@ -112,7 +112,7 @@ impl ChildCall {
         let (id, session) = self.stored(child).await?;
         let standing = self.standing(session.as_ref());
         let Some(session) = session else { return Ok(format!("{id} {}: {standing}", child.agent)) };
-        let machine = machine_of(&session).map_err(ToolError::failed)?.unwrap_or_default();
+        let machine = machine_of(&session).map_err(ToolError::failed)?;
         let said = MessageRange::new(machine.turn.began.next(), session.last_message);
         let output = machine.state.ending().and_then(|ending| ending.output);
         let words = self.family.last_words(&session.key, said, output).await?;

@@ -66,9 +66,9 @@ impl Runtime {
     ///
     /// The events of each session come in their order. Those of a child come between its parent's
     /// [`Asked`](holdover_core::event::Event::Asked) and the event that ends the call. Only the last events of a
-    /// child that was stopped may come later, if nobody runs it to its end just now. At most 64 children are
-    /// followed at once; the events of others come when an earlier child has ended. A child is followed until
-    /// the end of its turn that answers the call, or of its first turn in the background. One that cannot be read here is left out.
+    /// child that was stopped may come later, if nobody runs it to its end just now. At most 64 children are followed
+    /// at once; the events of others come when an earlier child has ended. A child is followed until the end of its
+    /// turn that answers the call, or of its first turn in the background. One that cannot be read here is left out.
     ///
     /// Unless only what is [available](Follow::Available) is asked for, a read that fails because the store is
     /// away is repeated. With [`Follow::UntilParked`], the stream ends when no run holds the root or any child that

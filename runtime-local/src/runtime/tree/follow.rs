@@ -3,6 +3,8 @@
 //! Each reader runs in a task of its own. A task that waits for its follower holds no read of the store, so it
 //! keeps its turn from nobody.
 
+mod taking_up;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,16 +17,15 @@ use holdover_core::event::Event;
 use holdover_core::ids::{PendingId, SessionKey};
 use holdover_core::store::{EventCursor, EventPlace};
 
-use super::cursor::{FOLLOWED_MAX, OpenCall, OpenChild, TreeCursor};
+pub(super) use taking_up::KEPT;
+
+use super::cursor::{OpenCall, OpenChild, TreeCursor};
 use super::events::{TreeMember, TreeShown};
 use super::feed::{Began, Feed, Read, Reader, Who};
 use super::view::ChildPlace;
 use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::runtime::tail::Until;
-use crate::runtime::{EventEntry, Follow, Runtime, Shown};
-
-/// The number of places that children in the background do not take.
-pub(super) const KEPT: usize = FOLLOWED_MAX / 2;
+use crate::runtime::{Follow, Runtime, Shown};
 
 /// The state of a call whose children have been created, as events name it.
 const WAITS: &str = "blocked_on_child";
@@ -167,71 +168,6 @@ impl TreeTail {
             let who = |child: &OpenChild| Who::Child { pending: pending.clone(), index: child.index };
             call.next < call.count || call.open.iter().any(|child| !loose.contains(&who(child)))
         })
-    }
-
-    /// Notes calls whose children are to be followed.
-    fn note(&mut self, feed: &Feed, entry: &EventEntry) {
-        let parent = feed.parent();
-        let (asked, in_background) = if let Event::Began { agent, pending, children, .. } = &entry.event {
-            (Some((agent, pending, children)), true)
-        } else if let Event::Asked { tool, pending, children, .. } = &entry.event {
-            (Some((tool, pending, children)), false)
-        } else {
-            (None, false)
-        };
-        if let Some((tool, pending, children)) = asked
-            && let Ok(tool) = tool.parse()
-            && let (Some((life, _)), (own, _)) = (pending.parts(), entry.cursor.parts())
-            // The events of a fork's source tell of children that the fork does not have.
-            && own == Some(life)
-            && *children > 0
-        {
-            self.cursor.calls.push(OpenCall {
-                parent: parent.cloned(),
-                depth: feed.member.depth + 1,
-                tool,
-                pending: pending.clone(),
-                count: *children,
-                is_created: in_background,
-                in_background,
-                next: 0,
-                open: Vec::new(),
-            });
-        }
-        if let Event::Call { call: of, is, .. } = &entry.event
-            && is == WAITS
-            && let Some(call) = self.cursor.calls.iter_mut().find(|call| call.is_of(parent, of))
-        {
-            call.is_created = true;
-            let pending = call.pending.clone();
-            self.read_resting(&pending);
-        }
-    }
-
-    /// Follows children that wait to be followed, as far as there is room: the deepest first.
-    fn take_up(&mut self) {
-        loop {
-            let cursor = &self.cursor;
-            let room = |call: &OpenCall| {
-                // Children in the background may run for ever. They leave places for those that hold something back.
-                let kept = if call.in_background { KEPT } else { 0 };
-                cursor.room(call.depth) > kept
-            };
-            let waits = |call: &&OpenCall| call.next < call.count && room(call);
-            let deepest =
-                cursor.calls.iter().filter(waits).max_by_key(|call| (!call.in_background, call.depth));
-            let Some(pending) = deepest.map(|call| call.pending.clone()) else { return };
-            let Some(call) = self.cursor.call(&pending) else { return };
-            let index = call.next;
-            call.next += 1;
-            call.open.push(OpenChild::new(index));
-            let in_background = call.in_background;
-            let who = Who::Child { pending, index };
-            if in_background {
-                self.loose.insert(who.clone());
-            }
-            self.read(who);
-        }
     }
 
     /// The call has ended, and so its children end. `is_last`: no child of it is created any more.

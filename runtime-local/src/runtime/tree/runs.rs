@@ -169,8 +169,8 @@ impl<'a> TreeRuns<'a> {
         }
     }
 
-    /// Waits until nothing runs here any more; what runs in the background is left to others. Runs to their ends the children that were asked to stop, if
-    /// nobody else has them.
+    /// Waits until nothing runs here any more; what runs in the background is left to others. Runs to their ends the
+    /// children that were asked to stop, if nobody else has them.
     pub(in crate::runtime) async fn finish(&mut self) {
         self.over.cancel();
         loop {

@@ -39,8 +39,8 @@ pub struct TreeEntry {
     pub depth: u32,
     /// The call that it answers, or that began it; none for the root.
     pub place: Option<ChildPlace>,
-    /// Whether that call still waits, or the child runs in the background. If not, the parent's usage holds that of the child, unless the child was
-    /// stopped before it had answered. False for the root.
+    /// Whether that call still waits, or the child runs in the background. If not, the parent's usage holds that of
+    /// the child, unless the child was stopped before it had answered. False for the root.
     pub waits: bool,
     /// Its usage up to its newest commit, including that of the children whose outcomes it has.
     pub usage: Usage,
@@ -102,8 +102,9 @@ impl Kin {
 
 impl Runtime {
     /// Returns a session with the children that its calls wait for and those that run in the background, and their
-    /// children. A child that handed itself over is followed by the session that took over. With `with_ended`, the children of earlier calls are included, unless they were deleted; then the whole history of each
-    /// session is read.
+    /// children. A child that handed itself over is followed by the session that took over. With `with_ended`, the
+    /// children of earlier calls are included, unless they were deleted; then the whole history of each session is
+    /// read.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
     /// [read](RuntimeError::Unreadable).

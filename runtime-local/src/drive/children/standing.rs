@@ -1,0 +1,69 @@
+//! How a background child stands.
+
+use holdover_core::ending::DoneReason;
+use holdover_core::machine::{Machine, classify_suspension};
+use holdover_core::store::{OutcomeKind, Session, SessionStatus};
+use holdover_core::time::Timestamp;
+use serde::Serialize;
+
+use super::has_ended;
+use crate::error::RuntimeError;
+
+/// The machine of a session as it is stored.
+pub(super) fn machine_of(session: &Session) -> Result<Machine, RuntimeError> {
+    let Some(state) = &session.state else { return Ok(Machine::default()) };
+    state.parse().map_err(|error| RuntimeError::unreadable(&session.key, "state", error))
+}
+
+/// The present work of a background child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ChildStanding {
+    /// It works, or is about to.
+    Works,
+    /// It waits for people or clients.
+    Waits,
+    /// Its last turn did what it was asked for.
+    Done,
+    /// Its last turn did not.
+    Failed,
+    /// It was stopped for ever.
+    Stopped,
+    /// It does not exist: it was deleted, or is only about to begin.
+    Gone,
+}
+
+impl ChildStanding {
+    /// The wire name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Works => "works",
+            Self::Waits => "waits",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Stopped => "stopped",
+            Self::Gone => "gone",
+        }
+    }
+
+    /// The standing of a child as it is stored.
+    pub(crate) fn of(session: Option<&Session>, now: Timestamp) -> Result<Self, RuntimeError> {
+        let Some(session) = session else { return Ok(Self::Gone) };
+        if session.status == SessionStatus::Aborted {
+            return Ok(Self::Stopped);
+        }
+        let machine = machine_of(session)?;
+        if has_ended(session) {
+            let did = machine.state.ending().is_some_and(|ending| {
+                ending.status() == SessionStatus::Idle
+                    && matches!(ending.reason, DoneReason::ModelStop | DoneReason::ToolStop)
+            });
+            return Ok(if did { Self::Done } else { Self::Failed });
+        }
+        let people = [OutcomeKind::SuspendedClientTool, OutcomeKind::SuspendedStepPartial];
+        let parked = machine.state.batch().and_then(|batch| classify_suspension(batch, now));
+        let waits = parked.is_some_and(|parked| people.contains(&parked.kind));
+        Ok(if waits { Self::Waits } else { Self::Works })
+    }
+}
