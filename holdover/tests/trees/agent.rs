@@ -13,7 +13,7 @@ use holdover::session::Message;
 use holdover::tools::Tool;
 
 /// How often each call reached the world, by its session and its call.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct World(Arc<Mutex<BTreeMap<(String, String), usize>>>);
 
 impl World {

@@ -9,10 +9,12 @@ use holdover::store::{StateStore, StoreError};
 use holdover_core::store::{Answer, Layer, Request};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::World;
+
 /// A fault at one write of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault {
-    /// The write, from 1.
+    /// The write, from 1. Without a meaning if the kind says itself when.
     pub(crate) at: usize,
     pub(crate) what: What,
 }
@@ -24,6 +26,8 @@ pub(crate) enum What {
     DiesBefore,
     /// The process dies, and only the answer is lost.
     DiesAfter,
+    /// The process dies at its first write after the page has written, and that write is lost.
+    DiesOnceItHasActed,
     /// Somebody aborts the root before the write, and the process goes on.
     IsStopped,
     /// Somebody aborts the root, the process dies, and the write is lost.
@@ -42,6 +46,7 @@ impl What {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Dying {
     fault: Option<Fault>,
+    world: World,
     writes: Arc<AtomicUsize>,
     /// The process is at the write of its fault.
     pub(crate) reached: CancellationToken,
@@ -56,8 +61,20 @@ pub(crate) struct Dying {
 }
 
 impl Dying {
-    pub(crate) fn of(fault: Option<Fault>) -> Self {
-        Self { fault, ..Self::default() }
+    pub(crate) fn of(fault: Option<Fault>, world: World) -> Self {
+        Self { fault, world, ..Self::default() }
+    }
+
+    /// The fault of this write, if it is the one.
+    fn fault_at(&self, at: usize) -> Option<Fault> {
+        self.fault.filter(|fault| match fault.what {
+            What::DiesOnceItHasActed => at > 0 && !self.world.times("write").is_empty(),
+            What::DiesBefore
+            | What::DiesAfter
+            | What::IsStopped
+            | What::IsStoppedAndDies
+            | What::IsStoppedAndComesLate => fault.at == at,
+        })
     }
 
     /// The number of writes so far.
@@ -77,7 +94,7 @@ impl Dying {
         }
         match what {
             What::IsStopped => return request.perform(store).await,
-            What::DiesBefore | What::IsStoppedAndDies => {}
+            What::DiesBefore | What::DiesOnceItHasActed | What::IsStoppedAndDies => {}
             What::DiesAfter => drop(request.perform(store).await),
             What::IsStoppedAndComesLate => {
                 let (dying, store) = (self.clone(), Arc::clone(store));
@@ -107,7 +124,7 @@ impl Layer for Dying {
         if self.died.is_cancelled() {
             return pending().await;
         }
-        if let Some(fault) = self.fault.filter(|fault| fault.at == at) {
+        if let Some(fault) = self.fault_at(at) {
             return self.fault(fault.what, request, &store).await;
         }
         let answer = request.perform(&store).await;

@@ -54,7 +54,9 @@ impl Story {
     pub(crate) fn new(store: &Arc<dyn StateStore>, fault: Option<Fault>) -> Self {
         let name = fault.map_or("calm".to_owned(), |Fault { at, what }| format!("{at}-{what:?}"));
         let root = SessionKey::new(TenantId::new(name).unwrap(), SessionId::new("root").unwrap());
-        Self { store: Arc::clone(store), root, fault, world: World::default(), dying: Dying::of(fault) }
+        let world = World::default();
+        let dying = Dying::of(fault, world.clone());
+        Self { store: Arc::clone(store), root, fault, world, dying }
     }
 
     fn process(&self, store: Arc<dyn StateStore>) -> Runtime {

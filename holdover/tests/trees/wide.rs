@@ -19,6 +19,7 @@ use holdover_core::store::Layered;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::agent::World;
 use crate::dying::{Dying, Fault, What};
 use crate::story::{PATIENCE, patiently, results};
 
@@ -129,7 +130,7 @@ async fn killed_at(store: Arc<dyn StateStore>, at: usize) {
     let tenant = TenantId::new(format!("killed-{at}")).unwrap();
     let key = person.start(Execute::new(tenant.clone(), Arc::clone(&agent), "go")).await.unwrap().key;
     let options = WorkerOptions::default().tenant(Some(tenant));
-    let dying = Dying::of(Some(Fault { at, what: What::DiesBefore }));
+    let dying = Dying::of(Some(Fault { at, what: What::DiesBefore }), World::default());
     let mortal: Layered<Arc<dyn StateStore>, Dying> = Layered::new(Arc::clone(&store), dying.clone());
     let first = Worker::new(process(Arc::new(mortal), &agent, MORTAL), options.clone());
     let first = first.spawn(CancellationToken::new());
