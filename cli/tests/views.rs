@@ -22,7 +22,18 @@ fn a13_d06_show_tells_the_state_of_a_session_that_another_process_runs() {
     assert_eq!((&state["inference"], &state["interaction"]), (&json!("idle"), &json!("tool-running")));
     assert_eq!(
         state["takes"],
-        json!(["call", "claimed", "parked", "interrupted", "cut_short", "forked", "failed"])
+        json!([
+            "call",
+            "claimed",
+            "parked",
+            "interrupted",
+            "cut_short",
+            "forked",
+            "failed",
+            "child_began",
+            "child_resumed",
+            "child_ended"
+        ])
     );
     assert_eq!(shown["machine"]["state"]["state"], "executing", "the context, whole");
     let ran = fixture.run(&["sessions", "show", "s"]).ends(0);

@@ -212,7 +212,7 @@ fn an_agent_without_sub_agents_stores_nothing_of_them() {
     let stored = serde_json::to_value(&alone.recipe).unwrap();
     assert!(stored.get("sub_agents").is_none(), "{stored}");
     let with = serde_json::to_value(&blueprint(folder.path(), FILE).recipe).unwrap();
-    let rhymer = json!({ "name": "rhymer", "description": "Finds rhymes." });
+    let rhymer = json!({ "name": "rhymer", "description": "Finds rhymes.", "takes_over": true });
     assert_eq!(with["sub_agents"][1]["sub_agents"], json!([rhymer]));
 }
 
