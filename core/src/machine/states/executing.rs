@@ -166,13 +166,12 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
 
 /// The background children that a call has begun with this input.
 fn begun_by(call: &Call, input: &CallInput) -> Vec<Background> {
-    match (&call.state, input, call.tool.parse()) {
-        (
-            CallState::BlockedOnChild { pending, count, background: Some(terms), .. },
-            CallInput::Started,
-            Ok(agent),
-        ) => Background::begun(&agent, pending, *count, *terms),
-        (_, _, _) => Vec::new(),
+    match (&call.state, input) {
+        (CallState::BlockedOnChild { pending, count, background: Some(terms), .. }, CallInput::Started) => {
+            let agent = call.tool.parse();
+            agent.map_or_else(|_| Vec::new(), |agent| Background::begun(&agent, pending, *count, *terms))
+        }
+        (_, _) => Vec::new(),
     }
 }
 
