@@ -82,6 +82,7 @@ impl Dying {
         self.writes.load(Ordering::SeqCst)
     }
 
+    /// The fault happens also where the run gives its write up meanwhile: a request may be on its way by then.
     async fn fault(
         &self,
         what: What,
@@ -89,15 +90,27 @@ impl Dying {
         store: &Arc<dyn StateStore>,
     ) -> Result<Answer, StoreError> {
         self.reached.cancel();
+        let (dying, store) = (self.clone(), Arc::clone(store));
+        let struck = tokio::spawn(async move { dying.strike(what, request, store).await });
+        if let Some(answer) = struck.await.unwrap() { answer } else { pending().await }
+    }
+
+    /// None: the process is dead.
+    async fn strike(
+        &self,
+        what: What,
+        request: Request,
+        store: Arc<dyn StateStore>,
+    ) -> Option<Result<Answer, StoreError>> {
         if what.stops() {
             self.stopped.cancelled().await;
         }
         match what {
-            What::IsStopped => return request.perform(store).await,
+            What::IsStopped => return Some(request.perform(&store).await),
             What::DiesBefore | What::DiesOnceItHasActed | What::IsStoppedAndDies => {}
-            What::DiesAfter => drop(request.perform(store).await),
+            What::DiesAfter => drop(request.perform(&store).await),
             What::IsStoppedAndComesLate => {
-                let (dying, store) = (self.clone(), Arc::clone(store));
+                let dying = self.clone();
                 tokio::spawn(async move {
                     dying.over.cancelled().await;
                     drop(request.perform(&store).await);
@@ -106,7 +119,7 @@ impl Dying {
             }
         }
         self.died.cancel();
-        pending().await
+        None
     }
 }
 
