@@ -91,3 +91,9 @@ async fn deaths_and_stops_at_every_write_of_a_tree_on_redis() {
     let options = RedisOptions::from_url(shared::redis_url()).unwrap();
     both(Arc::new(RedisStore::open(options).await.unwrap())).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deaths_and_stops_at_every_write_of_a_tree_on_a_redis_cluster() {
+    let options = RedisOptions::from_url(shared::redis_cluster_url()).unwrap();
+    both(Arc::new(RedisStore::open(options).await.unwrap())).await;
+}
