@@ -16,9 +16,9 @@ const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 /// The data to remove, and the sessions to remove it from. A session is never touched if it is active,
 /// suspended or due, or if it has an unread item or a waiting interrupt.
 ///
-/// Children in the background do not keep a parent that is at rest: they go on, and nobody hears of their ends. If they
-/// matter, keep sessions for longer than such a child may take. The same holds of a session that went on under another
-/// agent, for whoever waits for its outcome.
+/// A session at rest is removed although its children in the background still run. They go on, and nobody hears of
+/// their ends. A session that was handed over to another is removed too, although that one works. Whoever waits for the
+/// outcome then finds the session gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {
