@@ -20,5 +20,5 @@ pub use machine::breaker;
 pub use words::{
     agent, background, children, custom, delta, ending, error, event, gate, handoff, history, hook, ids,
     image, list, mailbox, message, mode, model, output, panel, parameters, payload, phrases, prompt,
-    provision, run, skill, suspension, tool, usage,
+    provision, remote, run, skill, suspension, tool, usage,
 };

@@ -15,6 +15,7 @@ mod arguments;
 mod breaker;
 mod clock;
 mod drive;
+mod elsewhere;
 mod error;
 mod gate;
 mod guard;
@@ -30,6 +31,7 @@ mod worker;
 pub use agent::{Agent, AgentBuilder, ClientTool, Definition, SUB_AGENT_DEPTH_MAX, SubAgent};
 pub use arguments::{JSON_DEPTH_MAX, check_arguments};
 pub use breaker::{BREAKER_QUEUE, BREAKER_TENANT};
+pub use elsewhere::{Elsewhere, ElsewhereError};
 pub use error::{AgentError, RuntimeError, RuntimeErrorKind};
 pub use observer::{Provisional, RunObserver, StoreOutage};
 pub use runtime::{

@@ -10,7 +10,7 @@ use super::*;
 use crate::store::InterruptKind;
 use crate::words::agent::OnDenial;
 use crate::words::background::{Background, Terms};
-use crate::words::children::{Allowance, ReplyBy, ReplyTo};
+use crate::words::children::{Allowance, Parent, ReplyBy, ReplyTo};
 use crate::words::error::ErrorInfo;
 use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{CallId, Incarnation, MessageSeq, PendingId, SessionKey, StepNumber};
@@ -184,20 +184,20 @@ fn children(started: bool) -> CallState {
         needed: 2,
         started,
         background: None,
+        remote: None,
     }
 }
 
 fn reply_to() -> ReplyTo {
-    ReplyTo {
+    let parent = Parent {
         session: SessionKey::new("acme".parse().unwrap(), "parent".parse().unwrap()),
         incarnation: Incarnation::derived([7; 16]),
         pending: pending(),
         index: 0,
         fail_fast: false,
         by: ReplyBy::Answer,
-        allowance: Allowance::default(),
-        used_before: Usage::default(),
-    }
+    };
+    ReplyTo::parent(parent, Allowance::default())
 }
 
 /// Samples of every state: enough for every move of the table.

@@ -227,13 +227,13 @@ impl Machine {
         if ending.status() == SessionStatus::Aborted {
             // An abort follows a handoff.
             let gone_on = self.successors.iter();
-            left.extend(gone_on.map(|to| Children { pending: to.pending.clone(), count: 1 }));
+            left.extend(gone_on.map(|to| Children::here(to.pending.clone(), 1)));
         }
         if ending.status() == SessionStatus::Aborted || !self.turn.replies.is_empty() {
             for child in self.running_children().filter(|child| !child.terms.detached) {
                 match left.iter_mut().find(|children| children.pending == child.pending) {
                     Some(children) => children.count = children.count.max(child.index + 1),
-                    None => left.push(Children { pending: child.pending.clone(), count: child.index + 1 }),
+                    None => left.push(Children::here(child.pending.clone(), child.index + 1)),
                 }
             }
         }

@@ -14,7 +14,8 @@ use crate::words::ids::{
     CallId, Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, ToolName,
 };
 use crate::words::payload::{Digest, is_default};
-pub use crate::words::reply::{Allowance, ReplyBy, ReplyTo, Terms};
+use crate::words::remote::Remote;
+pub use crate::words::reply::{Address, Allowance, Parent, ReplyBy, ReplyTo, Terms};
 use crate::words::usage::Usage;
 
 /// The most characters of outcomes that the parent's model is shown for one call.
@@ -94,9 +95,17 @@ pub struct Children {
     pub pending: PendingId,
     /// The number of children.
     pub count: u32,
+    /// The place where they work, if that is elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<Box<Remote>>,
 }
 
 impl Children {
+    /// So many children of this store.
+    pub fn here(pending: PendingId, count: u32) -> Self {
+        Self { pending, count, remote: None }
+    }
+
     /// Whether this is the session that took over from the one that stops it. An abort reaches that also at rest.
     pub fn is_successor(&self) -> bool {
         self.pending.round() == Some(SUCCESSOR_ROUND)
@@ -116,6 +125,8 @@ pub struct Unanswered {
     pub by: ReplyBy,
     /// The tasks whose ends the parent was not told of, if it is told by messages.
     pub tasks: Vec<CallId>,
+    /// The place where they work, if that is elsewhere.
+    pub remote: Option<Box<Remote>>,
 }
 
 /// The outcome of a child's turn: the content of its answer to the parent.
@@ -221,6 +232,8 @@ pub struct ChildPlan {
     pub background: Option<Terms>,
     /// The share of the parent's limits that each child may use.
     pub allowance: Allowance,
+    /// The place where they work, if that is elsewhere.
+    pub remote: Option<Box<Remote>>,
 }
 
 impl ChildPlan {

@@ -32,6 +32,7 @@ pub mod payload;
 pub mod phrases;
 pub mod prompt;
 pub mod provision;
+pub mod remote;
 pub(crate) mod reply;
 pub mod run;
 pub mod skill;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
-use crate::words::ids::{CallId, Incarnation, PendingId, SessionKey, ToolName};
+use crate::words::ids::{CallId, Incarnation, PendingId, SessionId, SessionKey, ToolName};
 use crate::words::payload::is_default;
 use crate::words::usage::Usage;
 
@@ -60,9 +60,9 @@ pub enum ReplyBy {
     },
 }
 
-/// The address to which the outcome of a child's turn is sent. It comes with the message that begins the turn.
+/// A session of the same store that is told the outcome of a child's turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReplyTo {
+pub struct Parent {
     /// The parent.
     pub session: SessionKey,
     /// The life of the parent.
@@ -77,6 +77,39 @@ pub struct ReplyTo {
     /// The way in which the outcome is told.
     #[serde(default, skip_serializing_if = "is_default")]
     pub by: ReplyBy,
+}
+
+/// Who is told the outcome of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Address {
+    /// The parent of the session.
+    Parent(Parent),
+    /// A program elsewhere, which gave the [task](crate::words::remote).
+    Elsewhere {
+        /// The task.
+        task: SessionId,
+        /// The URL to which the outcome is sent. None: the program asks for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        url: Option<String>,
+    },
+}
+
+impl Address {
+    /// The parent, if it is one of the same store.
+    pub fn parent(&self) -> Option<&Parent> {
+        match self {
+            Self::Parent(parent) => Some(parent),
+            Self::Elsewhere { .. } => None,
+        }
+    }
+}
+
+/// The address to which the outcome of a child's turn is sent. It comes with the message that begins the turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyTo {
+    /// Who is told.
+    pub to: Address,
     /// The share of the parent's limits that the turn may use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub allowance: Allowance,
@@ -86,6 +119,11 @@ pub struct ReplyTo {
 }
 
 impl ReplyTo {
+    /// The address of a parent, with a share of its limits.
+    pub fn parent(parent: Parent, allowance: Allowance) -> Self {
+        Self { to: Address::Parent(parent), allowance, used_before: Usage::default() }
+    }
+
     /// The address as the successor of a turn has it that has used this much: what is left of the share, and what is
     /// to be counted.
     #[must_use]

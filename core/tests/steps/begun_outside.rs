@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use holdover_core::agent::ChildRules;
 use holdover_core::background::{ChildSignal, begun_outside};
-use holdover_core::children::{Allowance, ReplyBy, ReplyTo};
+use holdover_core::children::{Allowance, Parent, ReplyBy, ReplyTo};
 use holdover_core::engine::{Action, Drain};
 use holdover_core::ids::{
     CallId, Incarnation, ItemKey, PendingId, SessionId, SessionKey, TenantId, ToolName,
@@ -42,16 +42,15 @@ fn ask(bench: &Bench, agent: &str) {
 /// A task whose outcome a parent with this life waits for.
 fn task(life: u128) -> Said {
     let life = Incarnation(uuid::Uuid::from_u128(life));
-    let reply = ReplyTo {
+    let parent = Parent {
         session: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("parent").unwrap()),
         incarnation: life,
         pending: PendingId::of(life, &CallId::new("c1-0").unwrap(), 1).unwrap(),
         index: 0,
         fail_fast: false,
         by: ReplyBy::Answer,
-        allowance: Allowance::default(),
-        used_before: Usage::default(),
     };
+    let reply = ReplyTo::parent(parent, Allowance::default());
     Said { reply: Some(Box::new(reply)), ..Said::new("go") }
 }
 
@@ -62,7 +61,7 @@ fn tells(run: &mut Run<'_>) -> (Vec<Incarnation>, usize) {
     while run.is_out("tell_others") {
         let action = run.take("tell_others");
         if let Action::TellOthers { replies, children, .. } = &action {
-            told.extend(replies.iter().map(|reply| reply.incarnation));
+            told.extend(replies.iter().filter_map(|reply| Some(reply.to.parent()?.incarnation)));
             stopped += children.len();
         }
         let reply = run.reply_to(action);

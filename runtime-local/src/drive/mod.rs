@@ -37,7 +37,7 @@ use tokio::time::{Instant, sleep_until};
 
 use calls::Calls;
 pub use children::ChildStanding;
-pub(crate) use children::{has_ended, successors};
+pub(crate) use children::{has_ended, outcome_elsewhere, successors};
 pub(crate) use context::{Offspring, RunContext};
 use deltas::Heard;
 use done::Done;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use holdover_core::ids::WorkerId;
 
+use crate::elsewhere::Elsewhere;
 use crate::observer::RunObserver;
 
 /// The minimum lease. A shorter one could end before it is granted.
@@ -47,6 +48,9 @@ pub struct RuntimeOptions {
     /// agent. None: the name of the executable. Longer names are cut to
     /// [`TEXT_BYTES_MAX`](holdover_core::store::Labels::TEXT_BYTES_MAX) bytes.
     pub program: Option<String>,
+    /// The wire to agents and callers in other programs. None: tasks for agents elsewhere are answered with that, and
+    /// outcomes are not sent.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
     /// An observer of runs in this process.
     pub observer: Option<Arc<dyn RunObserver>>,
 }
@@ -57,6 +61,7 @@ holdover_core::setters! { RuntimeOptions {
     model_timeout: Duration,
     provision_timeout: Duration,
     operation_timeout: Duration,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
     observer: Option<Arc<dyn RunObserver>>,
 } into {
     worker: Option<WorkerId>,
@@ -77,6 +82,7 @@ impl Default for RuntimeOptions {
             operation_timeout: Duration::from_secs(5),
             effects_override: None,
             program: None,
+            elsewhere: None,
             observer: None,
         }
     }

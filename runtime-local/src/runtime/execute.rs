@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use holdover_core::children::ReplyTo;
 use holdover_core::engine::STATE_FORMAT_ALONE;
 use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, TenantId};
 use holdover_core::image::Images;
@@ -47,6 +48,8 @@ pub struct Execute {
     pub images: Images,
     /// Whether another program serves the agent if it is not found here.
     pub served_elsewhere: bool,
+    /// Who else is told the outcome of the turn.
+    reply: Option<Box<ReplyTo>>,
 }
 
 impl Execute {
@@ -64,6 +67,7 @@ impl Execute {
             briefing: Briefing::default(),
             images: Images::none(),
             served_elsewhere: false,
+            reply: None,
         }
     }
 
@@ -139,14 +143,19 @@ impl Execute {
         Ok(Some(SessionKey::new(self.tenant.clone(), id)))
     }
 
+    /// Tells an address the outcome of the turn.
+    pub(super) fn replying(self, reply: ReplyTo) -> Self {
+        Self { reply: Some(Box::new(reply)), ..self }
+    }
+
     pub(super) fn prepare(self) -> Result<Prepared, RuntimeError> {
         let derived = self.session.is_none() && self.idempotency_key.is_some();
         let key = match self.session_key()? {
             Some(key) => key,
             None => SessionKey::new(self.tenant.clone(), SessionId::new(Uuid::now_v7().to_string())?),
         };
-        let Self { policy, briefing, images, .. } = self;
-        let said = Said { policy, briefing, images, ..Said::new(self.message) };
+        let Self { policy, briefing, images, reply, .. } = self;
+        let said = Said { policy, briefing, images, reply, ..Said::new(self.message) };
         let payload = Payload::json(&said);
         let once = match self.idempotency_key {
             _ if self.first => Once::First,

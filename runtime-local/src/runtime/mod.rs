@@ -33,6 +33,7 @@ mod standing;
 mod start;
 mod stop;
 mod tail;
+mod tasks;
 mod tree;
 mod upgrade;
 mod wait;

@@ -65,7 +65,7 @@ impl Runtime {
     }
 
     /// Returns the agent's newest text in this turn.
-    async fn last_text_of(
+    pub(super) async fn last_text_of(
         &self,
         key: &SessionKey,
         last: MessageSeq,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use holdover_core::children::{Allowance, ReplyBy, ReplyTo};
+use holdover_core::children::{Allowance, Parent, ReplyBy, ReplyTo};
 use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, OperationId, PendingId, SessionId, SessionKey,
@@ -44,16 +44,15 @@ impl Layer for Dies {
 
 fn task(parent: SessionKey) -> InboxItem {
     let life = Incarnation::derived([1; 16]);
-    let reply = ReplyTo {
+    let parent = Parent {
         session: parent,
         incarnation: life,
         pending: PendingId::of(life, &CallId::new("c1-0").unwrap(), 1).unwrap(),
         index: 0,
         fail_fast: false,
         by: ReplyBy::Answer,
-        allowance: Allowance::default(),
-        used_before: Usage::default(),
     };
+    let reply = ReplyTo::parent(parent, Allowance::default());
     let said = Said { reply: Some(Box::new(reply)), ..Said::new("do it") };
     InboxItem {
         key: ItemKey::new("task").unwrap(),

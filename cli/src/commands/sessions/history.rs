@@ -1,7 +1,7 @@
 //! `sessions history`.
 
 use holdover_core::agent::OnDenial;
-use holdover_core::children::ChildNames;
+use holdover_core::children::{Address, ChildNames};
 use holdover_core::history::Shorter;
 use holdover_core::ids::PendingId;
 use holdover_core::machine::{CallInput, Input, StopCause, Withheld};
@@ -116,7 +116,10 @@ fn references(input: &Input) -> String {
             format!("{by}works on the goal behind message {after}{word}")
         }
         Input::Rewound { to, at, .. } => format!("to message {to}, as message {at} says"),
-        Input::Owed { reply } => format!("owes {} its outcome", reply.session),
+        Input::Owed { reply } => match &reply.to {
+            Address::Parent(parent) => format!("owes {} its outcome", parent.session),
+            Address::Elsewhere { task, .. } => format!("owes the outcome of task {task}"),
+        },
         Input::ChildBegan { child } => {
             format!("{} {} began in the background", child.agent, id_of(&child.pending, child.index))
         }

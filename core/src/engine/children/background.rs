@@ -71,7 +71,15 @@ impl ChildrenHandler<'_> {
         let terms = Terms { quiet: tasks.quiet, detached: tasks.detached, share: allowance };
         let pending = self.cx.gate().next_pending(call)?;
         let background = Some(terms);
-        Some(CallInput::NeedsChildren { pending, deadline: None, profile, count, needed: 0, background })
+        Some(CallInput::NeedsChildren {
+            pending,
+            deadline: None,
+            profile,
+            count,
+            needed: 0,
+            background,
+            remote: None,
+        })
     }
 
     /// Whether so many more background children may run.
@@ -188,6 +196,7 @@ impl ChildrenHandler<'_> {
             fail_fast: false,
             background: Some(terms),
             allowance: share,
+            remote: None,
         };
         let id = self.cx.output.next_id();
         self.cx.out.outside.begun = Some((id, Box::new(child)));

@@ -1,15 +1,17 @@
-//! Looks for children that have vanished: they would never answer.
+//! Looks for children that have vanished: they would never answer. Of those elsewhere it asks for the outcome, which may
+//! have been lost on its way.
 //!
 //! Time is divided into hours, which begin at another minute for each session. A session that waits for children wants a
 //! worker at the beginning of each, and the first run in an hour looks for them, whatever woke it. So does a run
-//! that takes over from a dead one, which may have died while it looked.
+//! that takes over from a dead one, which may have died while it looked. For children elsewhere the parts of time are as
+//! long as their agent's place says.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::children::ChildrenHandler;
-use crate::machine::{Call, CallState};
+use crate::machine::{Batch, Call, CallState};
 use crate::store::StoredItem;
 use crate::time::Timestamp;
 use crate::words::children::{ChildOutcome, ReplyBy, Tasks, Unanswered};
@@ -18,18 +20,31 @@ use crate::words::ids::Fence;
 /// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_hours(1);
 
+/// The least time between two looks at children elsewhere.
+const LOOK_EVERY_MIN: Duration = Duration::from_secs(1);
+
 /// Whether a run that begins at `now` looks for the children, if the run before it began at `before`.
-pub(crate) fn looks_again(fence: &Fence, before: Timestamp, now: Timestamp) -> bool {
-    next_look(fence, before) <= now
+pub(crate) fn looks_again(fence: &Fence, batch: Option<&Batch>, before: Timestamp, now: Timestamp) -> bool {
+    next_look(fence, look_every(batch), before) <= now
 }
 
-/// The first instant after `at` at which an hour of this session begins.
-fn next_look(fence: &Fence, at: Timestamp) -> Timestamp {
-    let every = i64::try_from(LOOK_EVERY.as_millis()).unwrap_or(i64::MAX);
+/// The time between two looks at the children of a step.
+fn look_every(batch: Option<&Batch>) -> Duration {
+    let every = |call: &Call| {
+        let CallState::BlockedOnChild { remote: Some(remote), .. } = &call.state else { return None };
+        Some(Duration::from_millis(remote.look_every_ms).max(LOOK_EVERY_MIN))
+    };
+    let each = batch.into_iter().flat_map(|batch| batch.calls.iter().filter_map(every));
+    each.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
+}
+
+/// The first instant after `at` at which a part of time of this session begins that is so long.
+fn next_look(fence: &Fence, every: Duration, at: Timestamp) -> Timestamp {
+    let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
     let (_, bits) = fence.incarnation.0.as_u64_pair();
-    let phase = i64::try_from(bits % LOOK_EVERY.as_millis() as u64).unwrap_or_default();
-    let into_the_hour = (at.as_ms().saturating_add(phase)).rem_euclid(every);
-    Timestamp::from_ms(at.as_ms().saturating_add(every - into_the_hour))
+    let phase = i64::try_from(bits % every.unsigned_abs()).unwrap_or_default();
+    let into_it = (at.as_ms().saturating_add(phase)).rem_euclid(every);
+    Timestamp::from_ms(at.as_ms().saturating_add(every - into_it))
 }
 
 impl ChildrenHandler<'_> {
@@ -66,12 +81,13 @@ impl ChildrenHandler<'_> {
                     task: child.owes.last()?.clone(),
                 },
                 tasks: child.owes.clone(),
+                remote: None,
             })
         })
     }
 
     fn unanswered(&self, call: &Call) -> Option<Unanswered> {
-        let CallState::BlockedOnChild { pending, count, started: true, .. } = &call.state else {
+        let CallState::BlockedOnChild { pending, count, started: true, remote, .. } = &call.state else {
             return None;
         };
         let answers = self.answers(call);
@@ -86,6 +102,7 @@ impl ChildrenHandler<'_> {
             fail_fast: tasks.is_some_and(|tasks| tasks.fail_fast),
             by: ReplyBy::Answer,
             tasks: Vec::new(),
+            remote: remote.clone(),
         })
     }
 
@@ -106,10 +123,11 @@ impl ChildrenHandler<'_> {
         let waits = |call: &Call| {
             matches!(call.state, CallState::BlockedOnChild { .. } | CallState::AwaitingEnds { .. })
         };
-        if !self.cx.mind.machine.state.batch().is_some_and(|batch| batch.calls.iter().any(waits)) {
+        let batch = self.cx.mind.machine.state.batch();
+        if !batch.is_some_and(|batch| batch.calls.iter().any(waits)) {
             return own;
         }
-        let look = next_look(&self.cx.run.fence, self.cx.run.now);
+        let look = next_look(&self.cx.run.fence, look_every(batch), self.cx.run.now);
         Some(own.map_or(look, |own| own.min(look)))
     }
 }
@@ -129,13 +147,14 @@ mod tests {
         let hour = LOOK_EVERY.as_millis() as i64;
         for bits in [0, 1, 77_777_777] {
             let fence = fence(bits);
-            let begins = next_look(&fence, Timestamp::from_ms(5 * hour));
+            let begins = next_look(&fence, LOOK_EVERY, Timestamp::from_ms(5 * hour));
             assert!((1..=hour).contains(&(begins.as_ms() - 5 * hour)), "{begins}");
             let at = |ms: i64| Timestamp::from_ms(begins.as_ms() + ms);
-            assert_eq!(next_look(&fence, begins), at(hour), "an hour after the last");
-            assert!(looks_again(&fence, at(-1), begins), "the first of an hour looks");
-            assert!(!looks_again(&fence, begins, at(hour - 1)), "the others do not");
+            assert_eq!(next_look(&fence, LOOK_EVERY, begins), at(hour), "an hour after the last");
+            assert!(looks_again(&fence, None, at(-1), begins), "the first of an hour looks");
+            assert!(!looks_again(&fence, None, begins, at(hour - 1)), "the others do not");
         }
-        assert_ne!(next_look(&fence(1), Timestamp::from_ms(0)), next_look(&fence(2), Timestamp::from_ms(0)));
+        let first = |bits| next_look(&fence(bits), LOOK_EVERY, Timestamp::from_ms(0));
+        assert_ne!(first(1), first(2));
     }
 }

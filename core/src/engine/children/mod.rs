@@ -74,7 +74,15 @@ impl ChildrenHandler<'_> {
         let asking =
             Asking { pending: pending.clone(), deadline, why: None, panel: None, needed, children: count };
         self.cx.gate().open_pending(call, asking);
-        Some(CallInput::NeedsChildren { pending, deadline, profile, count, needed, background: None })
+        Some(CallInput::NeedsChildren {
+            pending,
+            deadline,
+            profile,
+            count,
+            needed,
+            background: None,
+            remote: rules.remote.clone(),
+        })
     }
 
     /// The share of what is left to this session that each of `count` children of a call may use. Calls of the
@@ -148,7 +156,7 @@ impl ChildrenHandler<'_> {
     }
 
     fn plan(&self, call: &Call) -> Option<ChildPlan> {
-        let CallState::BlockedOnChild { pending, deadline, background, .. } = &call.state else {
+        let CallState::BlockedOnChild { pending, deadline, background, remote, .. } = &call.state else {
             return None;
         };
         let rules = self.cx.run.agent.as_ref()?.sub_agent(&call.tool)?;
@@ -165,6 +173,7 @@ impl ChildrenHandler<'_> {
             background: *background,
             tasks: tasks.tasks,
             allowance,
+            remote: remote.clone(),
         })
     }
 

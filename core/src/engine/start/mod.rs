@@ -99,8 +99,8 @@ impl StepIterator {
         let more_inbox = claim.more_inbox_after();
         let inbox_seen = claim.inbox.last().map_or(claim.session.inbox_seen, |item| item.seq);
         let now = facts.now.max(claim.now);
-        let looks =
-            claim.found == SessionStatus::Active || looks_again(&claim.fence, machine.turn.claimed_at, now);
+        let looks = claim.found == SessionStatus::Active
+            || looks_again(&claim.fence, machine.state.batch(), machine.turn.claimed_at, now);
         let mind = Mind {
             draft: Draft::default(),
             inbox: Inbox {

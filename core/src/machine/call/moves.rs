@@ -33,22 +33,32 @@ impl CallState {
             (S::Gating, I::NeedsClient { pending, deadline, .. }) => {
                 to(S::BlockedOnClient { pending: pending.clone(), deadline: *deadline })
             }
-            (S::Gating, I::NeedsChildren { pending, deadline, count, needed, background, profile: _ }) => {
-                to(S::BlockedOnChild {
-                    pending: pending.clone(),
-                    deadline: *deadline,
-                    count: *count,
-                    needed: *needed,
-                    started: false,
-                    background: *background,
-                })
-            }
+            (
+                S::Gating,
+                I::NeedsChildren { pending, deadline, count, needed, background, remote, profile: _ },
+            ) => to(S::BlockedOnChild {
+                pending: pending.clone(),
+                deadline: *deadline,
+                count: *count,
+                needed: *needed,
+                started: false,
+                background: *background,
+                remote: remote.clone(),
+            }),
             (S::Gating, I::HandsOver { .. }) => to(S::Done),
             (S::Gating, I::NeedsEnds { deadline, profile: _ }) => to(S::AwaitingEnds { deadline: *deadline }),
             (S::BlockedOnChild { started: true, .. }, I::Started) => CallMove::AlreadyThere,
             (S::BlockedOnChild { background: Some(_), .. }, I::Started) => to(S::Done),
             (
-                S::BlockedOnChild { pending, deadline, count, needed, background: None, started: false },
+                S::BlockedOnChild {
+                    pending,
+                    deadline,
+                    count,
+                    needed,
+                    background: None,
+                    remote,
+                    started: false,
+                },
                 I::Started,
             ) => to(S::BlockedOnChild {
                 pending: pending.clone(),
@@ -57,6 +67,7 @@ impl CallState {
                 needed: *needed,
                 started: true,
                 background: None,
+                remote: remote.clone(),
             }),
             (S::Queued | S::Gating, I::Refused) => to(S::Error),
             (S::Gating, I::Output { fits }) => to(ended(*fits)),

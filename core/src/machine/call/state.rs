@@ -7,6 +7,7 @@ use crate::words::background::Terms;
 use crate::words::children::Children;
 use crate::words::ending::CancelReason;
 use crate::words::ids::PendingId;
+use crate::words::remote::Remote;
 
 /// The state of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +51,9 @@ pub enum CallState {
         /// have begun.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         background: Option<Terms>,
+        /// The place where they work, if that is elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remote: Option<Box<Remote>>,
     },
     /// Parked: background children run, and the call waits for their ends.
     AwaitingEnds {
@@ -183,8 +187,8 @@ impl CallState {
 
     /// The children whose outcomes the call waits for, or that it begins in the background.
     pub fn children(&self) -> Option<Children> {
-        let Self::BlockedOnChild { pending, count, .. } = self else { return None };
-        Some(Children { pending: pending.clone(), count: *count })
+        let Self::BlockedOnChild { pending, count, remote, .. } = self else { return None };
+        Some(Children { pending: pending.clone(), count: *count, remote: remote.clone() })
     }
 
     /// Whether the start mark is written or on its way: the call is out, or about to be.

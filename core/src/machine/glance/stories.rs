@@ -84,6 +84,7 @@ fn joined() -> Vec<Input> {
         count: 2,
         needed: 2,
         background: None,
+        remote: None,
     };
     let begun = [CallInput::Asked, needs_children, CallInput::Started].map(call);
     let answered = call(CallInput::Answered { ok: true, usage: Usage::default() });

@@ -8,7 +8,15 @@ use crate::words::model::TokenUsage;
 
 pub(super) fn needs_children(background: Option<Terms>) -> CallInput {
     let profile = ResourceProfile::Serial;
-    CallInput::NeedsChildren { pending: pending(), deadline: None, profile, count: 2, needed: 1, background }
+    CallInput::NeedsChildren {
+        pending: pending(),
+        deadline: None,
+        profile,
+        count: 2,
+        needed: 1,
+        background,
+        remote: None,
+    }
 }
 
 /// Children that begin in the background.
@@ -20,6 +28,7 @@ pub(super) fn beginning() -> CallState {
         needed: 0,
         started: false,
         background: Some(Terms::default()),
+        remote: None,
     }
 }
 
@@ -109,7 +118,7 @@ fn an_abort_and_the_end_of_a_turn_that_answers_leave_none_behind_but_the_detache
         };
         left.children
     };
-    let ended = vec![Children { pending: PendingId::new("p.1").unwrap(), count: 1 }];
+    let ended = vec![Children::here(PendingId::new("p.1").unwrap(), 1)];
     assert_eq!(left(&thinks, InterruptKind::Abort), ended);
     assert_eq!(left(&thinks, InterruptKind::Soft), []);
     let mut child = thinks.clone();
@@ -130,7 +139,7 @@ fn a_child_that_begins_while_its_parent_ends_for_ever_is_stopped_too() {
     let child = Input::ChildBegan { child: Box::new(background()) };
     let moved = fed(&ends, &child);
     let AgentState::TearingDown { left, .. } = moved.next.state else { panic!("an end") };
-    assert_eq!(left.children, [Children { pending: pending(), count: 2 }]);
+    assert_eq!(left.children, [Children::here(pending(), 2)]);
     assert_eq!(moved.effects, [Effect::TearDown]);
 }
 

@@ -116,14 +116,10 @@ fn a_successor_owes_the_outcome_and_an_abort_of_its_source_reaches_it_but_not_fr
         let AgentState::TearingDown { left, .. } = fed(machine, &abort).state else { panic!("an end") };
         left.children
     };
-    assert_eq!(children(&rests), [Children { pending: handed_to().pending, count: 1 }]);
+    assert_eq!(children(&rests), [Children::here(handed_to().pending, 1)]);
     assert_eq!(children(&fed(&rests, &Input::Forked)), []);
     let mut again = fed(&rests, &begins);
-    assert_eq!(
-        children(&again),
-        [Children { pending: handed_to().pending, count: 1 }],
-        "also in a later turn"
-    );
+    assert_eq!(children(&again), [Children::here(handed_to().pending, 1)], "also in a later turn");
     again.successors.clear();
     assert_eq!(again.format(), turn::STATE_FORMAT_ALONE);
 }

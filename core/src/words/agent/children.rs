@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::remote::Remote;
+
 /// The most children of one call that a model may ask for.
 pub const FAN_OUT_MAX: u32 = 5;
 
@@ -18,11 +20,14 @@ pub struct ChildRules {
     pub background: bool,
     /// Whether the session is handed over to this agent, instead of tasks being given to it.
     pub takes_over: bool,
+    /// The place of the sub-agent, if it is another program that takes its tasks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote: Option<Box<Remote>>,
 }
 
 impl Default for ChildRules {
     fn default() -> Self {
-        Self { fan_out_max: FAN_OUT_MAX, background: false, takes_over: false }
+        Self { fan_out_max: FAN_OUT_MAX, background: false, takes_over: false, remote: None }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::words::gate::ArgumentPatterns;
 use crate::words::ids::{MessageSeq, PendingId};
 use crate::words::panel::{Panel, Vote};
 use crate::words::payload::{Digest, is_default};
+use crate::words::remote::Remote;
 use crate::words::reply::Terms;
 use crate::words::tool::ResourceProfile;
 use crate::words::usage::Usage;
@@ -87,6 +88,9 @@ pub enum CallInput {
         /// The terms, if they are background children. Then the call waits for none of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         background: Option<Terms>,
+        /// The place where they work, if that is elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remote: Option<Box<Remote>>,
     },
     /// The session is handed over once its step is over.
     HandsOver {

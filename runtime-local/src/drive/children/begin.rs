@@ -1,9 +1,8 @@
 //! Creates the children of a call.
 
 use futures::FutureExt;
-use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, ReplyTo};
+use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Parent, ReplyTo};
 use holdover_core::ids::ItemKey;
-use holdover_core::machine::Usage;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, NewSession, StateStore, Wake};
@@ -28,7 +27,11 @@ impl Family {
         task: &str,
         index: u32,
     ) -> Result<(), LeaseEnded> {
-        let why = match self.create(agent, plan, task, index).await? {
+        let created = match &plan.remote {
+            Some(remote) => self.begin_elsewhere(remote, plan, task, index).await?,
+            None => self.create(agent, plan, task, index).await?,
+        };
+        let why = match created {
             Created::There => {
                 self.offspring.tell_open();
                 return Ok(());
@@ -79,16 +82,15 @@ impl Family {
         index: u32,
     ) -> Result<NewSession, String> {
         let names = ChildNames::of(&plan.pending, index).map_err(|error| error.to_string())?;
-        let reply = ReplyTo {
+        let parent = Parent {
             session: self.fence.key.clone(),
             incarnation: self.fence.incarnation,
             pending: plan.pending.clone(),
             index,
             fail_fast: plan.fail_fast,
             by: plan.told_by(),
-            allowance: plan.allowance,
-            used_before: Usage::default(),
         };
+        let reply = ReplyTo::parent(parent, plan.allowance);
         let said = Said { reply: Some(Box::new(reply)), ..Said::new(task) };
         let item = InboxItem {
             key: ItemKey::new("task").map_err(|error| error.to_string())?,
@@ -103,7 +105,7 @@ impl Family {
 }
 
 /// The result of creating a child.
-enum Created {
+pub(super) enum Created {
     There,
     Not(String),
 }

@@ -1,8 +1,8 @@
 //! Stops the children of a call, and looks for them.
 
 use futures::FutureExt;
-use holdover_core::children::{ChildNames, ChildOutcome, Children, ReplyBy, Unanswered};
-use holdover_core::ids::{CallId, InterruptId, PendingId, SessionKey};
+use holdover_core::children::{ChildNames, ChildOutcome, Children, Unanswered};
+use holdover_core::ids::{InterruptId, PendingId, SessionKey};
 use holdover_core::store::{Interrupt, InterruptKind, Session, SessionStatus, StateStore, StoreError};
 
 use super::standing::machine_of;
@@ -13,9 +13,19 @@ impl Family {
     pub(super) async fn stop(&self, children: &[Children]) -> Result<(), LeaseEnded> {
         let mut each = Vec::new();
         for named in children {
-            let Children { pending, count } = named;
+            let Children { pending, count, remote } = named;
             // Names that cannot be made were never given to a session.
             let names = (0..*count).filter_map(|index| ChildNames::of(pending, index).ok());
+            if let Some(remote) = remote.as_deref() {
+                each.extend(names.map(|names| {
+                    async move {
+                        self.stop_elsewhere(remote, &names.id).await;
+                        Ok(())
+                    }
+                    .boxed()
+                }));
+                continue;
+            }
             let also_at_rest = named.is_successor();
             each.extend(names.map(|names| self.stop_one(names, also_at_rest).boxed()));
         }
@@ -74,10 +84,11 @@ impl Family {
     /// Answers for the children that are not there any more.
     pub(super) async fn find(&self, children: &[Unanswered]) -> Result<(), LeaseEnded> {
         let mut each = Vec::new();
-        for Unanswered { pending, indexes, fail_fast, by, tasks } in children {
-            each.extend(
-                indexes.iter().map(|index| self.find_one(pending, *index, *fail_fast, by, tasks).boxed()),
-            );
+        for unanswered in children {
+            each.extend(unanswered.indexes.iter().map(|index| match unanswered.remote.as_deref() {
+                Some(remote) => self.find_elsewhere(remote, unanswered, *index).boxed(),
+                None => self.find_one(unanswered, *index).boxed(),
+            }));
         }
         all(each).await
     }
@@ -102,14 +113,9 @@ impl Family {
         }
     }
 
-    async fn find_one(
-        &self,
-        pending: &PendingId,
-        index: u32,
-        fail_fast: bool,
-        by: &ReplyBy,
-        tasks: &[CallId],
-    ) -> Result<(), LeaseEnded> {
+    async fn find_one(&self, children: &Unanswered, index: u32) -> Result<(), LeaseEnded> {
+        let Unanswered { pending, fail_fast, by, tasks, .. } = children;
+        let fail_fast = *fail_fast;
         let Ok(names) = ChildNames::of(pending, index) else { return Ok(()) };
         match self.newest(names).await? {
             Ok(Some(child)) => {

@@ -3,6 +3,7 @@
 //! Every request here may be made again, by this run or the next, and changes nothing then.
 
 mod begin;
+mod elsewhere;
 mod hand_over;
 mod look;
 mod standing;
@@ -15,22 +16,24 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use holdover_core::background::{ChildEnd, end_key, told_of_end};
 use holdover_core::children::{
-    Allowance, ChildNames, ChildOutcome, ChildPlan, Children, ReplyBy, ReplyTo, Unanswered,
+    ChildNames, ChildOutcome, ChildPlan, Children, Parent, ReplyBy, ReplyTo, Unanswered,
 };
 use holdover_core::engine::{ActionId, Outcome, Reply, STATE_FORMAT};
 use holdover_core::ids::{CallId, Fence, PendingId, QueueLabel, SessionKey};
-use holdover_core::machine::{Successor, Usage};
+use holdover_core::machine::Successor;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{InboxItem, ItemKind, Labels, NewSession, Start, StateStore, StoreError, Wake};
 use holdover_core::time::Timestamp;
 
+pub(crate) use elsewhere::outcome_of as outcome_elsewhere;
 pub(crate) use look::{has_ended, successors};
 pub use standing::ChildStanding;
 
 use super::Driver;
 use super::context::Offspring;
 use super::done::Done;
+use crate::elsewhere::Elsewhere;
 use crate::host::{GivenUp, until_answered};
 use crate::outage::Patience;
 
@@ -117,6 +120,7 @@ impl Driver {
             definition: self.definition.1.clone(),
             labels: self.labels.clone(),
             offspring: Arc::clone(&self.cx.offspring),
+            elsewhere: self.cx.host.options().elsewhere.clone(),
         }
     }
 }
@@ -135,6 +139,7 @@ struct Family {
     definition: Payload,
     labels: Labels,
     offspring: Arc<Offspring>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl Family {
@@ -147,17 +152,15 @@ impl Family {
         tasks: &[CallId],
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
-        let reply = ReplyTo {
+        let parent = Parent {
             session: self.fence.key.clone(),
             incarnation: self.fence.incarnation,
             pending: pending.clone(),
             index: outcome.index,
             fail_fast,
             by: by.clone(),
-            allowance: Allowance::default(),
-            used_before: Usage::default(),
         };
-        self.answer(&reply, tasks, outcome).await
+        self.answer(&parent, tasks, outcome).await
     }
 
     pub(super) fn session(
@@ -189,16 +192,16 @@ impl Family {
         [(Labels::PARENT, own), (Labels::ROOT, root)].into_iter().chain(program).collect()
     }
 
-    /// Tells an address the outcome of a turn of a child: answers its pending call, at most once for each child, or sends
+    /// Tells a parent the outcome of a turn of a child: answers its pending call, at most once for each child, or sends
     /// it a message about these tasks, once. Whoever does not wait any more counts as told.
     pub(super) async fn answer(
         &self,
-        reply: &ReplyTo,
+        parent: &Parent,
         tasks: &[CallId],
         outcome: &ChildOutcome,
     ) -> Result<(), LeaseEnded> {
-        let ReplyTo { session, pending, .. } = reply;
-        let Some(item) = told(reply, tasks, outcome) else {
+        let Parent { session, pending, .. } = parent;
+        let Some(item) = told(parent, tasks, outcome) else {
             tracing::warn!(%session, %pending, "an outcome cannot be written");
             return Ok(());
         };
@@ -221,20 +224,20 @@ impl Family {
     }
 }
 
-/// The item that tells an address the outcome of a turn. None: it cannot be written.
-fn told(reply: &ReplyTo, tasks: &[CallId], outcome: &ChildOutcome) -> Option<InboxItem> {
-    let names = ChildNames::of(&reply.pending, outcome.index).ok()?;
-    let (key, kind, payload) = match &reply.by {
+/// The item that tells a parent the outcome of a turn. None: it cannot be written.
+fn told(parent: &Parent, tasks: &[CallId], outcome: &ChildOutcome) -> Option<InboxItem> {
+    let names = ChildNames::of(&parent.pending, outcome.index).ok()?;
+    let (key, kind, payload) = match &parent.by {
         ReplyBy::Answer => {
-            let settles = reply.fail_fast && !outcome.ok;
-            let kind = ItemKind::Answer { pending: reply.pending.clone(), settles };
+            let settles = parent.fail_fast && !outcome.ok;
+            let kind = ItemKind::Answer { pending: parent.pending.clone(), settles };
             (names.answer, kind, Payload::json(outcome).ok()?)
         }
         ReplyBy::Message { agent, quiet, task: _ } => {
             let key = end_key(&names, tasks.last()?).ok()?;
             let text = told_of_end(agent.as_str(), &names.id, outcome.ok, &outcome.text);
             let end = ChildEnd {
-                pending: reply.pending.clone(),
+                pending: parent.pending.clone(),
                 index: outcome.index,
                 tasks: tasks.to_vec(),
                 ok: outcome.ok,
@@ -246,7 +249,7 @@ fn told(reply: &ReplyTo, tasks: &[CallId], outcome: &ChildOutcome) -> Option<Inb
             (key, ItemKind::Message { wake: Wake::Now }, Payload::json(&said).ok()?)
         }
     };
-    Some(InboxItem { key, kind, incarnation: Some(reply.incarnation), payload })
+    Some(InboxItem { key, kind, incarnation: Some(parent.incarnation), payload })
 }
 
 /// Performs all requests, up to 32 at once.

@@ -1,7 +1,7 @@
 //! Tells those who wait for the outcome of a turn how it ended.
 
 use futures::FutureExt;
-use holdover_core::children::{ChildOutcome, ReplyBy, ReplyTo};
+use holdover_core::children::{Address, ChildOutcome, ReplyBy, ReplyTo};
 use holdover_core::engine::Outcome;
 use holdover_core::ids::{CallId, MessageSeq, SessionKey};
 use holdover_core::message::Message;
@@ -42,8 +42,15 @@ impl Family {
         let own = self.fence.key.id.clone();
         let mut usage = outcome.usage;
         usage.add(reply.used_before);
-        let said = ChildOutcome::of(reply.index, own, &outcome.ending, words, usage);
-        self.answer(reply, &tasks, &said).await
+        let index = reply.to.parent().map_or(0, |parent| parent.index);
+        let said = ChildOutcome::of(index, own, &outcome.ending, words, usage);
+        match &reply.to {
+            Address::Parent(parent) => self.answer(parent, &tasks, &said).await?,
+            Address::Elsewhere { task, url: Some(url) } => self.tell_elsewhere(url, task, said).await,
+            // Its caller asks for it.
+            Address::Elsewhere { url: None, .. } => {}
+        }
+        Ok(())
     }
 
     /// The value that a turn of a session returned, or the last text of its model.
@@ -81,15 +88,16 @@ impl Family {
 
 /// Whether two addresses are one parent that is told by messages.
 fn is_same(one: &ReplyTo, other: &ReplyTo) -> bool {
-    let by_message = |reply: &ReplyTo| matches!(reply.by, ReplyBy::Message { .. });
-    by_message(one)
-        && by_message(other)
-        && (one.incarnation, &one.pending, one.index) == (other.incarnation, &other.pending, other.index)
+    let by_message = |reply: &ReplyTo| {
+        reply.to.parent().filter(|parent| matches!(parent.by, ReplyBy::Message { .. })).cloned()
+    };
+    let (Some(one), Some(other)) = (by_message(one), by_message(other)) else { return false };
+    (one.incarnation, &one.pending, one.index) == (other.incarnation, &other.pending, other.index)
 }
 
 /// The tasks that the parent at an address gave, in order. None if it waits for an answer.
 fn tasks_of(replies: &[ReplyTo], of: &ReplyTo) -> Vec<CallId> {
-    let task = |reply: &ReplyTo| match &reply.by {
+    let task = |reply: &ReplyTo| match &reply.to.parent()?.by {
         ReplyBy::Message { task, .. } => Some(task.clone()),
         ReplyBy::Answer => None,
     };

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use holdover_core::background::{Background, ChildTool, OfChild, ToChild, find};
-use holdover_core::children::{ChildNames, ReplyBy, ReplyTo, in_part};
+use holdover_core::children::{ChildNames, Parent, ReplyBy, ReplyTo, in_part};
 use holdover_core::ids::{InterruptId, ItemKey, SessionId};
-use holdover_core::machine::Usage;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{
@@ -138,7 +137,7 @@ impl ChildCall {
         let (id, session) = self.stored(child).await?;
         let Some(session) = session else { return Err(ToolError::failed(format!("{id} is gone"))) };
         let (family, fence) = (&self.family, &self.family.fence);
-        let reply = ReplyTo {
+        let parent = Parent {
             session: fence.key.clone(),
             incarnation: fence.incarnation,
             pending: child.pending.clone(),
@@ -149,9 +148,8 @@ impl ChildCall {
                 quiet: child.terms.quiet,
                 task: call.id.clone(),
             },
-            allowance: child.terms.share,
-            used_before: Usage::default(),
         };
+        let reply = ReplyTo::parent(parent, child.terms.share);
         let said = Said { reply: Some(Box::new(reply)), ..Said::new(text) };
         let item = InboxItem {
             key: ItemKey::new(format!("parent.{}.{}", fence.incarnation, call.id))

@@ -142,7 +142,9 @@ fn children_of(session: &Session) -> Vec<Child> {
     let each = batch
         .into_iter()
         .flat_map(|batch| &batch.calls)
-        .filter_map(|call| Some((call.state.children()?, &call.state)));
+        .filter_map(|call| Some((call.state.children()?, &call.state)))
+        // Those elsewhere are no sessions of this store.
+        .filter(|(children, _)| children.remote.is_none());
     let named = each.flat_map(|(children, state)| {
         let begins = matches!(state, CallState::BlockedOnChild { background: Some(_), .. });
         let is_created = state.is_parked();

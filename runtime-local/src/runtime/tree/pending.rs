@@ -97,7 +97,9 @@ impl Runtime {
                 return Ok(false);
             };
             let replies = machine_of(&session)?.map(|machine| machine.turn.replies).unwrap_or_default();
-            if !session.status.at_rest() && replies.iter().all(|reply| reply.session != parent) {
+            if !session.status.at_rest()
+                && replies.iter().all(|reply| reply.to.parent().is_none_or(|named| named.session != parent))
+            {
                 return Ok(false);
             }
             if parent == *root {

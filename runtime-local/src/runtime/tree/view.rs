@@ -78,12 +78,12 @@ fn uncounted(session: &Session) -> Result<Usage, RuntimeError> {
 /// The children that an input begins.
 fn begun_by(input: Input) -> Option<Children> {
     if let Input::ChildBegan { child } = input {
-        return Some(Children { pending: child.pending, count: 1 });
+        return Some(Children::here(child.pending, 1));
     }
-    let Input::Call { input: CallInput::NeedsChildren { pending, count, .. }, .. } = input else {
+    let Input::Call { input: CallInput::NeedsChildren { pending, count, remote, .. }, .. } = input else {
         return None;
     };
-    Some(Children { pending, count })
+    Some(Children { pending, count, remote })
 }
 
 /// A child of a session, by its place.
@@ -95,7 +95,7 @@ struct Kin {
 }
 
 impl Kin {
-    fn of(Children { pending, count }: Children, waits: bool) -> impl Iterator<Item = Self> {
+    fn of(Children { pending, count, remote: _ }: Children, waits: bool) -> impl Iterator<Item = Self> {
         (0..count).map(move |index| Self { pending: pending.clone(), index, waits })
     }
 }

@@ -1,0 +1,122 @@
+//! Agents elsewhere: another program takes a task over a wire, works on it under the id of a child, and its outcome comes
+//! to an address or is asked for.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+use crate::words::ids::SessionId;
+use crate::words::payload::is_default;
+use crate::words::reply::Allowance;
+use crate::words::usage::Usage;
+
+/// The default time between two looks at the tasks of an agent elsewhere, in milliseconds.
+pub const LOOK_EVERY_MS: u64 = 60_000;
+
+/// The place of an agent elsewhere. It is stored with the call that waits for it, so it holds no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Remote {
+    /// The address at which it takes tasks.
+    pub url: String,
+    /// The environment variable with the token that it asks for. None: it asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_env: Option<String>,
+    /// The time between two looks at a task that has not ended, in milliseconds.
+    #[serde(default = "look_every", skip_serializing_if = "is_default_look")]
+    pub look_every_ms: u64,
+}
+
+fn look_every() -> u64 {
+    LOOK_EVERY_MS
+}
+
+fn is_default_look(every: &u64) -> bool {
+    *every == LOOK_EVERY_MS
+}
+
+impl Remote {
+    /// An agent that takes tasks at `url`, without a token.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), token_env: None, look_every_ms: LOOK_EVERY_MS }
+    }
+}
+
+/// A task for an agent elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteTask {
+    /// The id of the task. Giving it twice is giving it once.
+    pub id: SessionId,
+    /// The task.
+    pub task: String,
+    /// The share of the caller's limits that it may use.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub limits: TaskLimits,
+    /// The address to which the outcome is to be sent. None: the caller asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<String>,
+}
+
+/// The share of the caller's limits that a task may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLimits {
+    /// The most steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u32>,
+    /// The most tokens, read and written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// The most money, in millionths of a dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_microusd: Option<u64>,
+    /// The time that is left, in milliseconds. Two programs share no clock, so it is no instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+}
+
+impl TaskLimits {
+    /// The limits of a share, as they are at `now`.
+    pub fn of(share: &Allowance, now: Timestamp) -> Self {
+        let left = |until: Timestamp| u64::try_from(now.until(until).as_millis()).unwrap_or(u64::MAX);
+        Self {
+            steps: share.steps,
+            tokens: share.tokens,
+            cost_microusd: share.cost_microusd,
+            time_ms: share.until.map(left),
+        }
+    }
+
+    /// The share that these limits are at `now`.
+    pub fn share(&self, now: Timestamp) -> Allowance {
+        let until = |ms: u64| now.after(Duration::from_millis(ms));
+        Allowance {
+            steps: self.steps,
+            tokens: self.tokens,
+            cost_microusd: self.cost_microusd,
+            until: self.time_ms.map(until),
+        }
+    }
+}
+
+/// How a task stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
+pub enum TaskStanding {
+    /// It is being worked on, or waits for somebody.
+    Open,
+    /// It has ended.
+    Ended(TaskOutcome),
+}
+
+/// The outcome of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOutcome {
+    /// Whether the agent did what it was asked for.
+    pub ok: bool,
+    /// The last words of the agent, or the reason why it failed.
+    pub text: String,
+    /// The usage of the task. It counts against the caller's limits.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub usage: Usage,
+}

@@ -1,0 +1,59 @@
+//! The wire to agents and callers in other programs. The runtime decides when something is sent, the wire sends it.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use holdover_core::children::Parent;
+use holdover_core::ids::SessionId;
+use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
+
+/// The wire to agents elsewhere, and to the programs elsewhere that gave tasks to agents here. Every request may be made
+/// again, and changes nothing then. A request that is not answered in time is an error; the runtime tries again a few
+/// times.
+#[async_trait]
+pub trait Elsewhere: Send + Sync + 'static {
+    /// The address to which the outcome of a task is to be sent, for a child of this parent. None: outcomes cannot be
+    /// sent here, so the parent asks for them.
+    fn address(&self, remote: &Remote, parent: &Parent) -> Option<String>;
+
+    /// Gives a task to an agent elsewhere. A task that was given before stays as it is.
+    async fn begin(&self, remote: &Remote, task: &RemoteTask) -> Result<TaskStanding, ElsewhereError>;
+
+    /// How a task stands. None: the agent knows no such task.
+    async fn look(&self, remote: &Remote, task: &SessionId) -> Result<Option<TaskStanding>, ElsewhereError>;
+
+    /// Stops a task for ever, also one that only comes later.
+    async fn stop(&self, remote: &Remote, task: &SessionId) -> Result<(), ElsewhereError>;
+
+    /// Sends the outcome of a task that an agent here was given to the address that came with it.
+    async fn tell(&self, url: &str, task: &SessionId, outcome: &TaskOutcome) -> Result<(), ElsewhereError>;
+}
+
+/// Why a request to another program failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElsewhereError {
+    /// Whether the same request may succeed later.
+    pub again: bool,
+    /// The reason, in one line.
+    pub detail: String,
+}
+
+impl ElsewhereError {
+    /// A request that fails again each time.
+    pub fn never(detail: impl Into<String>) -> Self {
+        Self { again: false, detail: detail.into() }
+    }
+
+    /// A request that may succeed later.
+    pub fn later(detail: impl Into<String>) -> Self {
+        Self { again: true, detail: detail.into() }
+    }
+}
+
+impl fmt::Display for ElsewhereError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for ElsewhereError {}

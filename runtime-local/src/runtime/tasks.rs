@@ -1,0 +1,177 @@
+//! Tasks between programs: agents here take tasks from elsewhere, and children elsewhere answer a session here.
+
+use std::sync::Arc;
+
+use holdover_core::children::{Address, ChildNames, ChildOutcome, Parent, ReplyTo};
+use holdover_core::engine::RunOutcome;
+use holdover_core::ids::{InvalidId, ItemKey, PendingId, SessionId, SessionKey, TenantId};
+use holdover_core::machine::{CallState, Ending, Usage};
+use holdover_core::message::Message;
+use holdover_core::payload::{Digest, Payload};
+use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
+use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, Session, SessionStatus, Start};
+
+use super::standing::machine_of;
+use super::{Execute, Runtime, outcome_of};
+use crate::agent::Agent;
+use crate::drive::{has_ended, outcome_elsewhere};
+use crate::error::RuntimeError;
+
+impl Runtime {
+    /// Takes a task for an agent from a program elsewhere: begins a session of the tenant, which workers run. The end of
+    /// its turn is sent to the task's address, if it has one, and stays to be [asked for](Self::task). The caller's share
+    /// limits the turn. A task that was given before under this id stays as it is.
+    ///
+    /// Errors: those of [`start`](Self::start).
+    pub async fn take_task(
+        &self,
+        tenant: &TenantId,
+        agent: &Arc<Agent>,
+        task: RemoteTask,
+    ) -> Result<TaskStanding, RuntimeError> {
+        let key = task_key(tenant, agent, &task.id)?;
+        if let Some(standing) = self.standing_of_task(&key).await? {
+            return Ok(standing);
+        }
+        let RemoteTask { id, task, limits, reply_to } = task;
+        let to = Address::Elsewhere { task: id, url: reply_to };
+        let allowance = limits.share(self.now());
+        let reply = ReplyTo { to, allowance, used_before: Usage::default() };
+        let request = Execute::new(tenant.clone(), Arc::clone(agent), task)
+            .in_session(key.id.clone())
+            .once(ItemKey::new("task")?)
+            .replying(reply);
+        match self.start(request).await {
+            // Another request of the same task came first, or one to stop it.
+            Ok(_) | Err(RuntimeError::KeyConflict { .. } | RuntimeError::Aborted { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(self.standing_of_task(&key).await?.unwrap_or(TaskStanding::Open))
+    }
+
+    /// How a task stands that an agent took from elsewhere. None: there is no such task.
+    ///
+    /// Errors: its session cannot be [read](RuntimeError::Unreadable).
+    pub async fn task(
+        &self,
+        tenant: &TenantId,
+        agent: &Arc<Agent>,
+        task: &SessionId,
+    ) -> Result<Option<TaskStanding>, RuntimeError> {
+        self.standing_of_task(&task_key(tenant, agent, task)?).await
+    }
+
+    /// Stops a task for ever, also one that only comes later: its session is begun as one that was aborted.
+    pub async fn stop_task(
+        &self,
+        tenant: &TenantId,
+        agent: &Arc<Agent>,
+        task: &SessionId,
+    ) -> Result<(), RuntimeError> {
+        let key = task_key(tenant, agent, task)?;
+        let prepared =
+            Execute::new(tenant.clone(), Arc::clone(agent), "").in_session(key.id.clone()).prepare()?;
+        let new = prepared.new_session(self.program(), Start::WithItems, Vec::new());
+        match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
+            CreateOutcome::Deleted => return Ok(()),
+            CreateOutcome::Created { .. }
+            | CreateOutcome::AlreadyExists { .. }
+            | CreateOutcome::ItemConflict { .. } => {}
+        }
+        match self.session(&key).await? {
+            Some(session) if session.epoch.0 > 0 && has_ended(&session) => Ok(()),
+            Some(_) => match self.abort(&key, "whoever gave the task does not wait for it any more").await {
+                Ok(_) | Err(RuntimeError::NotFound { .. }) => Ok(()),
+                Err(error) => Err(error),
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// The place of the agent elsewhere that a call of this session waits for. None: no call waits for it any more.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
+    /// [read](RuntimeError::Unreadable).
+    pub async fn waits_elsewhere(
+        &self,
+        session: &SessionKey,
+        pending: &PendingId,
+    ) -> Result<Option<Remote>, RuntimeError> {
+        let machine = machine_of(&self.existing(session).await?)?;
+        let batch = machine.as_ref().and_then(|machine| machine.state.batch());
+        Ok(batch.and_then(|batch| {
+            batch.calls.iter().find_map(|call| {
+                let CallState::BlockedOnChild { pending: waits, remote: Some(remote), .. } = &call.state
+                else {
+                    return None;
+                };
+                (waits == pending).then(|| Remote::clone(remote))
+            })
+        }))
+    }
+
+    /// Answers for a child elsewhere, once. An outcome that nobody waits for any more changes nothing. Whoever calls this
+    /// has made sure that the agent elsewhere says so.
+    pub async fn task_ended(&self, parent: &Parent, outcome: TaskOutcome) -> Result<(), RuntimeError> {
+        let unreadable = |why: String| RuntimeError::unreadable(&parent.session, "outcome", why);
+        let names =
+            ChildNames::of(&parent.pending, parent.index).map_err(|why| unreadable(why.to_string()))?;
+        let outcome = outcome_elsewhere(parent.index, &names, outcome);
+        let settles = parent.fail_fast && !outcome.ok;
+        let item = InboxItem {
+            key: names.answer,
+            kind: ItemKind::Answer { pending: parent.pending.clone(), settles },
+            incarnation: Some(parent.incarnation),
+            payload: Payload::json(&outcome).map_err(|why| unreadable(why.to_string()))?,
+        };
+        self.host.repeated(|| self.host.store().deliver(&parent.session, item.clone())).await?;
+        Ok(())
+    }
+
+    async fn standing_of_task(&self, key: &SessionKey) -> Result<Option<TaskStanding>, RuntimeError> {
+        let Some(mut session) = self.session(key).await? else { return Ok(None) };
+        // Whoever took it over answers in its place.
+        while let Some(next) = self.successor(&session).await? {
+            session = next;
+        }
+        if !has_ended(&session) {
+            return Ok(Some(TaskStanding::Open));
+        }
+        let Some(RunOutcome::Ended(ending)) = outcome_of(&session, self.now())? else {
+            let stopped = session.status == SessionStatus::Aborted;
+            let text = if stopped { "ended by user_abort" } else { "it did not begin" };
+            let outcome = TaskOutcome { ok: false, text: text.to_owned(), usage: Usage::default() };
+            return Ok(Some(TaskStanding::Ended(outcome)));
+        };
+        let words = self.words_of(&session, &ending).await?;
+        let machine = machine_of(&session)?.unwrap_or_default();
+        let mut usage = machine.used_in_turn().unwrap_or(machine.usage);
+        for reply in machine.turn.replies.iter().take(1) {
+            usage.add(reply.used_before);
+        }
+        let said = ChildOutcome::of(0, session.key.id, &ending, &words, usage);
+        Ok(Some(TaskStanding::Ended(TaskOutcome { ok: said.ok, text: said.text, usage: said.usage })))
+    }
+
+    /// The value that the last turn of a session returned, or the last text of its model.
+    async fn words_of(&self, session: &Session, ending: &Ending) -> Result<String, RuntimeError> {
+        if let Some(place) = ending.output {
+            let read = self.read_range(&session.key, place.message, place.message).await?;
+            let message: Option<Message> = read.into_iter().next().map(|entry| entry.message);
+            return Ok(message
+                .and_then(|message| place.find(&message).map(str::to_owned))
+                .unwrap_or_default());
+        }
+        let Some(machine) = machine_of(session)? else { return Ok(String::new()) };
+        let words = self.last_text_of(&session.key, session.last_message, &machine.turn).await?;
+        Ok(words.unwrap_or_default())
+    }
+}
+
+/// The session of a task that an agent takes from elsewhere. Its id follows from the agent and the task, so no caller can
+/// name another session.
+fn task_key(tenant: &TenantId, agent: &Agent, task: &SessionId) -> Result<SessionKey, InvalidId> {
+    let name = &agent.spec().name;
+    let digest = Digest::of(format!("task\0{}\0{name}\0{task}", name.len()).as_bytes()).to_string();
+    Ok(SessionKey::new(tenant.clone(), SessionId::new(format!("task-{}", &digest[..40]))?))
+}
