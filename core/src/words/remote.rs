@@ -14,6 +14,12 @@ use crate::words::usage::Usage;
 /// The default time between two looks at the tasks of an agent elsewhere, in milliseconds.
 pub const LOOK_EVERY_MS: u64 = 60_000;
 
+/// The least time between two looks, in milliseconds.
+pub const LOOK_EVERY_MIN_MS: u64 = 1_000;
+
+/// The most bytes of the address of an agent elsewhere.
+pub const URL_BYTES_MAX: usize = 2_048;
+
 /// The place of an agent elsewhere. It is stored with the call that waits for it, so it holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,6 +46,44 @@ impl Remote {
     /// An agent that takes tasks at `url`, without a token.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), token_env: None, look_every_ms: LOOK_EVERY_MS }
+    }
+
+    /// Sends the token that is in this environment variable.
+    #[must_use]
+    pub fn token_env(self, variable: impl Into<String>) -> Self {
+        Self { token_env: Some(variable.into()), ..self }
+    }
+
+    /// Looks so often at a task that has not ended. The outcome need not wait for that where it can be sent.
+    #[must_use]
+    pub fn look_every(self, every: Duration) -> Self {
+        Self { look_every_ms: u64::try_from(every.as_millis()).unwrap_or(u64::MAX), ..self }
+    }
+
+    /// The first field that cannot be used, and the reason.
+    pub fn fault(&self) -> Option<(&'static str, String)> {
+        let rest = self.url.strip_prefix("https://").or_else(|| self.url.strip_prefix("http://"));
+        let Some(rest) = rest else {
+            return Some(("url", format!("is {:?}, expected http:// or https://", self.url)));
+        };
+        let host = rest.split('/').next().unwrap_or_default();
+        if host.is_empty() || host.contains('@') {
+            return Some(("url", format!("is {:?}, expected a host without a user", self.url)));
+        }
+        if self.url.len() > URL_BYTES_MAX {
+            return Some(("url", format!("has {} bytes, at most {URL_BYTES_MAX} are allowed", self.url.len())));
+        }
+        if self.url.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#')) {
+            return Some(("url", format!("is {:?}, expected no spaces, query or fragment", self.url)));
+        }
+        if self.token_env.as_ref().is_some_and(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            return Some(("token_env", "is no name of an environment variable".to_owned()));
+        }
+        if self.look_every_ms < LOOK_EVERY_MIN_MS {
+            let why = format!("is {} ms, expected at least {LOOK_EVERY_MIN_MS}", self.look_every_ms);
+            return Some(("look_every", why));
+        }
+        None
     }
 }
 
@@ -87,15 +131,10 @@ impl TaskLimits {
         }
     }
 
-    /// The share that these limits are at `now`.
-    pub fn share(&self, now: Timestamp) -> Allowance {
-        let until = |ms: u64| now.after(Duration::from_millis(ms));
-        Allowance {
-            steps: self.steps,
-            tokens: self.tokens,
-            cost_microusd: self.cost_microusd,
-            until: self.time_ms.map(until),
-        }
+    /// The share that these limits are, but for the time.
+    pub fn share(&self) -> Allowance {
+        let Self { steps, tokens, cost_microusd, time_ms: _ } = *self;
+        Allowance { steps, tokens, cost_microusd, until: None }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The address to which the outcome of a child's turn is sent, the share of the limits that the turn may use, and
 //! the end of a child in the background as its parent is told of it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::time::Timestamp;
@@ -92,6 +94,9 @@ pub enum Address {
         /// The URL to which the outcome is sent. None: the program asks for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
+        /// The time for the task from when the store took it, in milliseconds: two programs share no clock.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time_ms: Option<u64>,
     },
 }
 
@@ -122,6 +127,16 @@ impl ReplyTo {
     /// The address of a parent, with a share of its limits.
     pub fn parent(parent: Parent, allowance: Allowance) -> Self {
         Self { to: Address::Parent(parent), allowance, used_before: Usage::default() }
+    }
+
+    /// The address of a task that the store took at this instant.
+    #[must_use]
+    pub fn taken_at(mut self, at: Timestamp) -> Self {
+        if let Address::Elsewhere { time_ms: Some(ms), .. } = self.to {
+            let until = Some(at.after(Duration::from_millis(ms)));
+            self.allowance = self.allowance.and(Allowance { until, ..Allowance::default() });
+        }
+        self
     }
 
     /// The address as the successor of a turn has it that has used this much: what is left of the share, and what is

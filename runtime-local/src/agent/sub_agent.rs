@@ -8,6 +8,7 @@ use holdover_core::agent::{CHILDREN_MAX, ChildRules, ChildTool, Limits};
 use holdover_core::gate::{PolicyGate, RuleGate, StrictestGate};
 use holdover_core::ids::{QueueLabel, ToolName};
 use holdover_core::model::Model;
+use holdover_core::remote::Remote;
 use holdover_core::skill::READ_SKILL;
 use holdover_core::tool::{
     Bound, EffectClass, ResourceProfile, RunsOn, Tool, ToolCall, ToolError, ToolReturn, ToolSpec,
@@ -137,6 +138,15 @@ impl SubAgent {
         self
     }
 
+    /// Makes this an agent of another program, which takes the tasks over the
+    /// [wire](crate::RuntimeOptions::elsewhere). The parent waits for its outcomes as for those of other children, and a
+    /// stop reaches it. It is what it is there: it has no instructions, model, tools, gate, limits or sub-agents here. Its
+    /// share of the parent's steps, tokens, money and time goes with each task, and what it says that it used is counted.
+    pub fn elsewhere(mut self, remote: Remote) -> Self {
+        self.rules.remote = Some(Box::new(remote));
+        self
+    }
+
     /// Sets how long a call waits for its children. The default is the time that the parent's limits allow
     /// for answers.
     pub fn timeout(mut self, timeout: Bound) -> Self {
@@ -161,6 +171,10 @@ impl SubAgent {
             let why = "is for agents that are given tasks, and this one takes over".to_owned();
             return Err(AgentError::Bound { agent: parent.to_owned(), field, why });
         }
+        if let Some((field, why)) = self.fault_elsewhere() {
+            let field = format!("sub_agent {}: {field}", self.name);
+            return Err(AgentError::Bound { agent: parent.to_owned(), field, why });
+        }
         let named = ToolName::new(&self.name);
         let name =
             named.map_err(|source| AgentError::Name { agent: format!("{parent}>{}", self.name), source })?;
@@ -177,6 +191,29 @@ impl SubAgent {
     }
 }
 
+impl SubAgent {
+    /// The first setting that an agent elsewhere cannot have.
+    fn fault_elsewhere(&self) -> Option<(&'static str, String)> {
+        let remote = self.rules.remote.as_ref()?;
+        if let Some(fault) = remote.fault() {
+            return Some(fault);
+        }
+        let own = &self.builder;
+        let set = [
+            ("background", self.rules.background),
+            ("takes_over", self.rules.takes_over),
+            ("tools", !self.tools.is_empty()),
+            ("sub_agents", !own.sub_agents.is_empty()),
+            ("instructions", !own.spec.instructions.is_empty()),
+            ("model", own.model.is_some()),
+            ("gate", own.gate.is_some()),
+            ("limits", own.spec.limits != Self::limits_unless_set()),
+        ];
+        let (field, _) = set.into_iter().find(|(_, is_set)| *is_set)?;
+        Some((field, "is for agents of this program, and this one is elsewhere".to_owned()))
+    }
+}
+
 impl AgentBuilder {
     /// Builds the sub-agents, and adds the tools with which the model gives them tasks.
     pub(super) fn build_sub_agents(
@@ -190,9 +227,11 @@ impl AgentBuilder {
                 let (agent, sub_agent) = (self.spec.name.clone(), spec.name);
                 return Err(AgentError::TooDeep { agent, sub_agent, depth_max: SUB_AGENT_DEPTH_MAX });
             }
-            let child = self.bound(builder, &spec.name, &tools)?.build_at(depth + 1)?;
+            if rules.remote.is_none() {
+                let child = self.bound(builder, &spec.name, &tools)?.build_at(depth + 1)?;
+                built.insert(spec.name.clone(), Arc::new(child));
+            }
             self.spec.sub_agents.insert(spec.name.clone(), rules);
-            built.insert(spec.name.clone(), Arc::new(child));
             self.tools.push(Arc::new(SubAgentTool(spec)));
         }
         if self.spec.sub_agents.values().any(|rules| rules.background) {

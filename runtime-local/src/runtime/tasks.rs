@@ -34,9 +34,8 @@ impl Runtime {
             return Ok(standing);
         }
         let RemoteTask { id, task, limits, reply_to } = task;
-        let to = Address::Elsewhere { task: id, url: reply_to };
-        let allowance = limits.share(self.now());
-        let reply = ReplyTo { to, allowance, used_before: Usage::default() };
+        let to = Address::Elsewhere { task: id, url: reply_to, time_ms: limits.time_ms };
+        let reply = ReplyTo { to, allowance: limits.share(), used_before: Usage::default() };
         let request = Execute::new(tenant.clone(), Arc::clone(agent), task)
             .in_session(key.id.clone())
             .once(ItemKey::new("task")?)

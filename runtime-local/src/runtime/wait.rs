@@ -7,13 +7,14 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
+use holdover_core::machine::Call;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
 use tokio::time::{Instant, sleep};
 
 use super::Runtime;
 use super::handle::is_last_word;
-use super::standing::outcome_of;
+use super::standing::{machine_of, outcome_of};
 use super::tree::runs::{Below, Ended, TreeRuns};
 use crate::drive::{Leaving, Offspring, Plan};
 use crate::error::{RuntimeError, RuntimeErrorKind};
@@ -241,6 +242,14 @@ pub(super) enum Look {
     Due,
 }
 
+/// Whether a call of the session waits for children elsewhere.
+fn is_elsewhere(session: &Session) -> Result<bool, RuntimeError> {
+    let machine = machine_of(session)?;
+    let batch = machine.as_ref().and_then(|machine| machine.state.batch());
+    let is_elsewhere = |call: &Call| call.state.children().is_some_and(|children| children.remote.is_some());
+    Ok(batch.is_some_and(|batch| batch.calls.iter().any(is_elsewhere)))
+}
+
 pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {
     match (session.status, &session.lease, session.alarm) {
         (SessionStatus::Active, Some(lease), _) if lease.ends > now => return Ok(Look::Later(lease.ends)),
@@ -253,6 +262,10 @@ pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeErr
     let outcome = outcome_of(session, now)?.unwrap_or(RunOutcome::Released);
     match (session.status, session.alarm) {
         (SessionStatus::Suspended, Some(alarm)) if outcome.goes_on_at().is_some() => Ok(Look::Later(alarm)),
+        // Other programs work on it.
+        (SessionStatus::Suspended, Some(alarm)) if outcome.waits_for_children() && is_elsewhere(session)? => {
+            Ok(Look::Later(alarm))
+        }
         // A scheduled start.
         (SessionStatus::Idle, Some(alarm)) => Ok(Look::Later(alarm)),
         (_, _) => Ok(Look::Over(Box::new(outcome))),

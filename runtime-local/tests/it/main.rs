@@ -24,6 +24,7 @@ mod dice;
 mod draining;
 mod early;
 mod effects;
+mod elsewhere;
 mod errors;
 mod families;
 mod files;

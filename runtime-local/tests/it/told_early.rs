@@ -12,7 +12,6 @@ use holdover_core::engine::STATE_FORMAT;
 use holdover_core::ids::{
     CallId, Incarnation, InterruptId, ItemKey, OperationId, PendingId, SessionId, SessionKey,
 };
-use holdover_core::machine::Usage;
 use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{

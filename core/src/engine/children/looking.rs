@@ -16,12 +16,10 @@ use crate::store::StoredItem;
 use crate::time::Timestamp;
 use crate::words::children::{ChildOutcome, ReplyBy, Tasks, Unanswered};
 use crate::words::ids::Fence;
+use crate::words::remote::LOOK_EVERY_MIN_MS;
 
 /// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_hours(1);
-
-/// The least time between two looks at children elsewhere.
-const LOOK_EVERY_MIN: Duration = Duration::from_secs(1);
 
 /// Whether a run that begins at `now` looks for the children, if the run before it began at `before`.
 pub(crate) fn looks_again(fence: &Fence, batch: Option<&Batch>, before: Timestamp, now: Timestamp) -> bool {
@@ -32,7 +30,7 @@ pub(crate) fn looks_again(fence: &Fence, batch: Option<&Batch>, before: Timestam
 fn look_every(batch: Option<&Batch>) -> Duration {
     let every = |call: &Call| {
         let CallState::BlockedOnChild { remote: Some(remote), .. } = &call.state else { return None };
-        Some(Duration::from_millis(remote.look_every_ms).max(LOOK_EVERY_MIN))
+        Some(Duration::from_millis(remote.look_every_ms.max(LOOK_EVERY_MIN_MS)))
     };
     let each = batch.into_iter().flat_map(|batch| batch.calls.iter().filter_map(every));
     each.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)

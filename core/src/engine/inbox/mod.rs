@@ -206,7 +206,7 @@ impl InboxHandler<'_> {
             let Said { text, briefing, images, reply, .. } = mailbox::said_in(&inbox, item);
             let ended = mailbox::end_of(item);
             if let Some(reply) = reply {
-                self.cx.feed(Input::Owed { reply });
+                self.cx.feed(Input::Owed { reply: Box::new(reply.taken_at(item.at)) });
             }
             let said = UserMessage {
                 text,

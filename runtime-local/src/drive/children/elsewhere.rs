@@ -38,7 +38,7 @@ impl Family {
         index: u32,
     ) -> Result<Created, LeaseEnded> {
         let Some(wire) = self.elsewhere.as_deref() else {
-            return Ok(Created::Not("this program reaches no agents elsewhere".to_owned()));
+            return Ok(Created::Not(format!("{}: this program reaches no agents elsewhere", remote.url)));
         };
         let names = match ChildNames::of(&plan.pending, index) {
             Ok(names) => names,

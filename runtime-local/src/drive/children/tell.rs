@@ -46,7 +46,7 @@ impl Family {
         let said = ChildOutcome::of(index, own, &outcome.ending, words, usage);
         match &reply.to {
             Address::Parent(parent) => self.answer(parent, &tasks, &said).await?,
-            Address::Elsewhere { task, url: Some(url) } => self.tell_elsewhere(url, task, said).await,
+            Address::Elsewhere { task, url: Some(url), .. } => self.tell_elsewhere(url, task, said).await,
             // Its caller asks for it.
             Address::Elsewhere { url: None, .. } => {}
         }
