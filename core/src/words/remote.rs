@@ -12,7 +12,7 @@ use crate::words::reply::Allowance;
 use crate::words::usage::Usage;
 
 /// The default time between two looks at the tasks of an agent elsewhere, in milliseconds.
-pub const LOOK_EVERY_MS: u64 = 60_000;
+pub const LOOK_EVERY_MS: u64 = 15_000;
 
 /// The least time between two looks, in milliseconds.
 pub const LOOK_EVERY_MIN_MS: u64 = 1_000;
@@ -71,7 +71,10 @@ impl Remote {
             return Some(("url", format!("is {:?}, expected a host without a user", self.url)));
         }
         if self.url.len() > URL_BYTES_MAX {
-            return Some(("url", format!("has {} bytes, at most {URL_BYTES_MAX} are allowed", self.url.len())));
+            return Some((
+                "url",
+                format!("has {} bytes, at most {URL_BYTES_MAX} are allowed", self.url.len()),
+            ));
         }
         if self.url.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#')) {
             return Some(("url", format!("is {:?}, expected no spaces, query or fragment", self.url)));

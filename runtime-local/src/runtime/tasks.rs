@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use holdover_core::children::{Address, ChildNames, ChildOutcome, Parent, ReplyTo};
-use holdover_core::engine::RunOutcome;
 use holdover_core::ids::{InvalidId, ItemKey, PendingId, SessionId, SessionKey, TenantId};
-use holdover_core::machine::{CallState, Ending, Usage};
+use holdover_core::machine::{AgentState, CallState, Ending, Machine, Usage};
 use holdover_core::message::Message;
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
 use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, Session, SessionStatus, Start};
 
 use super::standing::machine_of;
-use super::{Execute, Runtime, outcome_of};
+use super::{Execute, Runtime};
 use crate::agent::Agent;
 use crate::drive::{has_ended, outcome_elsewhere};
 use crate::error::RuntimeError;
@@ -133,19 +132,25 @@ impl Runtime {
         while let Some(next) = self.successor(&session).await? {
             session = next;
         }
-        if !has_ended(&session) {
-            return Ok(Some(TaskStanding::Open));
-        }
-        let Some(RunOutcome::Ended(ending)) = outcome_of(&session, self.now())? else {
-            let stopped = session.status == SessionStatus::Aborted;
-            let text = if stopped { "ended by user_abort" } else { "it did not begin" };
-            let outcome = TaskOutcome { ok: false, text: text.to_owned(), usage: Usage::default() };
-            return Ok(Some(TaskStanding::Ended(outcome)));
-        };
-        let words = self.words_of(&session, &ending).await?;
         let machine = machine_of(&session)?.unwrap_or_default();
+        // What is fixed while others are still told of it counts.
+        let Some(ending) = machine.state.ending().filter(|_| is_fixed(&session, &machine)).cloned() else {
+            return Ok(Some(match session.status {
+                SessionStatus::Aborted => TaskStanding::Ended(TaskOutcome {
+                    ok: false,
+                    text: "it was stopped before it began".to_owned(),
+                    usage: Usage::default(),
+                }),
+                SessionStatus::Idle
+                | SessionStatus::Active
+                | SessionStatus::Suspended
+                | SessionStatus::Interrupted
+                | SessionStatus::Failed => TaskStanding::Open,
+            }));
+        };
+        let words = self.words_of(&session, &machine, &ending).await?;
         let mut usage = machine.used_in_turn().unwrap_or(machine.usage);
-        for reply in machine.turn.replies.iter().take(1) {
+        if let Some(reply) = machine.turn.replies.first() {
             usage.add(reply.used_before);
         }
         let said = ChildOutcome::of(0, session.key.id, &ending, &words, usage);
@@ -153,7 +158,12 @@ impl Runtime {
     }
 
     /// The value that the last turn of a session returned, or the last text of its model.
-    async fn words_of(&self, session: &Session, ending: &Ending) -> Result<String, RuntimeError> {
+    async fn words_of(
+        &self,
+        session: &Session,
+        machine: &Machine,
+        ending: &Ending,
+    ) -> Result<String, RuntimeError> {
         if let Some(place) = ending.output {
             let read = self.read_range(&session.key, place.message, place.message).await?;
             let message: Option<Message> = read.into_iter().next().map(|entry| entry.message);
@@ -161,9 +171,27 @@ impl Runtime {
                 .and_then(|message| place.find(&message).map(str::to_owned))
                 .unwrap_or_default());
         }
-        let Some(machine) = machine_of(session)? else { return Ok(String::new()) };
         let words = self.last_text_of(&session.key, session.last_message, &machine.turn).await?;
         Ok(words.unwrap_or_default())
+    }
+}
+
+/// Whether the ending of the turn stands: it has ended, or others are being told that it has.
+fn is_fixed(session: &Session, machine: &Machine) -> bool {
+    match &machine.state {
+        // A handoff may still fail.
+        AgentState::TearingDown { left, .. } => left.successor.is_none(),
+        AgentState::Done { .. } => has_ended(session),
+        AgentState::Idle
+        | AgentState::Provisioning { .. }
+        | AgentState::Thinking { .. }
+        | AgentState::Streaming { .. }
+        | AgentState::Executing { .. }
+        | AgentState::Confirming { .. }
+        | AgentState::Dispatching { .. }
+        | AgentState::Steering { .. }
+        | AgentState::Compacting { .. }
+        | AgentState::BackingOff { .. } => false,
     }
 }
 

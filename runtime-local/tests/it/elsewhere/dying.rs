@@ -1,0 +1,165 @@
+//! One of the two programs dies at each of its writes, and another process of it goes on. Or somebody aborts the parent
+//! there.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::message::ResultStatus;
+use holdover_core::store::{
+    Answer, Layer, Layered, Request, SessionQuery, SessionStatus, StateStore, StoreError,
+};
+use holdover_runtime_local::{Runtime, WorkerOptions};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::world::{Wire, World, digger, on_the_wire, tenant_there};
+use super::{BOTH, FOUND};
+use crate::bench::{only_result, say, tenant, worker};
+
+/// A process that dies at a write.
+#[derive(Clone)]
+struct Mortal {
+    at: usize,
+    /// Whether the write has come before it dies.
+    after: bool,
+    writes: Arc<AtomicUsize>,
+    died: CancellationToken,
+}
+
+impl Mortal {
+    fn at(at: usize, after: bool) -> Self {
+        Self { at, after, writes: Arc::default(), died: CancellationToken::new() }
+    }
+}
+
+#[async_trait]
+impl Layer for Mortal {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        if self.died.is_cancelled() {
+            return pending().await;
+        }
+        let counts = request.writes() && !matches!(request, Request::ClaimDue(_) | Request::Renew(..));
+        if counts && self.writes.fetch_add(1, Ordering::SeqCst) + 1 == self.at {
+            self.died.cancel();
+            if self.after {
+                drop(request.perform(&store).await);
+            }
+            return pending().await;
+        }
+        request.perform(&store).await
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dies {
+    Here,
+    There,
+}
+
+/// Works for one of the programs until this is dropped.
+fn works(runtime: &Runtime) -> DropGuard {
+    worker(runtime, WorkerOptions::default().poll(Duration::from_millis(100)))
+}
+
+/// Tells a story in which a program dies, and the parent may be aborted then. Returns the number of its writes.
+async fn story(dies: Dies, mortal: &Mortal, aborted: bool, tells: bool) -> usize {
+    let told = format!("{dies:?} at {}, after {}, aborted {aborted}, tells {tells}", mortal.at, mortal.after);
+    let world = World::new(Wire { tells, ..Wire::default() }, BOTH, digger());
+    let (there, agent) = world.wire.there();
+    let person = &world.here;
+    let mortal_process = || match dies {
+        Dies::Here => {
+            on_the_wire(&Layered::new(world.store.clone(), mortal.clone()), &world.chief, &world.wire)
+        }
+        Dies::There => {
+            on_the_wire(&Layered::new(world.store_there.clone(), mortal.clone()), &agent, &world.wire)
+        }
+    };
+    let key = person.start(say(&world.chief, "go")).await.unwrap().key;
+    let first = works(&mortal_process());
+    let _other = works(if dies == Dies::Here { &there } else { person });
+    let ended = async || {
+        loop {
+            let session = person.session(&key).await.unwrap().unwrap();
+            // What comes to an aborted session is never read.
+            let is_read = session.unread == 0 || session.status == SessionStatus::Aborted;
+            if session.status.at_rest() && is_read && session.epoch.0 > 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        () = mortal.died.cancelled() => {}
+        () = ended() => assert!(!mortal.died.is_cancelled() || mortal.at > mortal.writes.load(Ordering::SeqCst)),
+    }
+    let died = mortal.died.is_cancelled();
+    if died {
+        drop(first);
+        if aborted {
+            person.abort(&key, "enough").await.unwrap();
+        }
+        let _heir = works(if dies == Dies::Here { person } else { &there });
+        ended().await;
+        until_all_rest(&there).await;
+    }
+    let status = person.session(&key).await.unwrap().unwrap().status;
+    if aborted && died && status == SessionStatus::Aborted {
+        return mortal.writes.load(Ordering::SeqCst);
+    }
+    assert_eq!(status, SessionStatus::Idle, "{told}");
+    assert_eq!(only_result(person, &key).await, (ResultStatus::Done, FOUND.to_owned()), "{told}");
+    // Whoever takes over asks a model again.
+    let most = if dies == Dies::There { 4 } else { 2 };
+    let asked = world.digger.asked().len();
+    assert!((2..=most).contains(&asked), "{told}: its agent was asked {asked} times");
+    assert_eq!(there.list(&SessionQuery::all(tenant_there())).await.unwrap().items.len(), 2, "{told}");
+    assert_eq!(person.list(&SessionQuery::all(tenant())).await.unwrap().items.len(), 1, "{told}");
+    mortal.writes.load(Ordering::SeqCst)
+}
+
+/// Waits until no task of the other program is open.
+async fn until_all_rest(there: &Runtime) {
+    loop {
+        let all = there.list(&SessionQuery::all(tenant_there())).await.unwrap().items;
+        if all.iter().all(|session| session.status.at_rest() && session.alarm.is_none()) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Tells the story with a death at every write.
+async fn sweep(dies: Dies, aborted: bool, tells: bool) {
+    let writes = story(dies, &Mortal::at(usize::MAX, false), false, tells).await;
+    assert!(writes >= 4, "{writes} writes");
+    let mut fired = 0;
+    for at in 1..=writes {
+        for after in [false, true] {
+            let mortal = Mortal::at(at, after);
+            story(dies, &mortal, aborted, tells).await;
+            fired += usize::from(mortal.died.is_cancelled());
+        }
+    }
+    assert_eq!(fired, 2 * writes, "each death fired");
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_the_caller_dies_at_every_write() {
+    sweep(Dies::Here, false, true).await;
+    sweep(Dies::Here, false, false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_the_agent_elsewhere_dies_at_every_write() {
+    sweep(Dies::There, false, true).await;
+    sweep(Dies::There, false, false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_nothing_goes_on_elsewhere_once_the_caller_is_aborted_at_every_death() {
+    sweep(Dies::Here, true, true).await;
+    sweep(Dies::There, true, false).await;
+}
