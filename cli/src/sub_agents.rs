@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use holdover_core::agent::{AgentSpec, Limits};
 use holdover_core::gate::{ApprovalRule, PermissionMode, RuleAction, RuleGate};
 use holdover_core::ids::{QueueLabel, ToolName};
+use holdover_core::remote::Remote;
 use holdover_core::tool::Bound;
 use holdover_models::{ModelRef, connect};
 use holdover_runtime_local::{SUB_AGENT_DEPTH_MAX, SubAgent};
@@ -49,6 +50,9 @@ pub(crate) struct SubAgentRecipe {
     /// Whether the session is handed over to it, instead of tasks being given to it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) takes_over: bool,
+    /// The place of the agent, if it is one of another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) remote: Option<Remote>,
     /// The time that a call waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_seconds: Option<Bound>,
@@ -81,6 +85,9 @@ impl SubAgentRecipe {
         }
         if self.takes_over {
             agent = agent.takes_over();
+        }
+        if let Some(remote) = &self.remote {
+            agent = agent.elsewhere(remote.clone());
         }
         if let Some(timeout) = self.timeout_seconds {
             agent = agent.timeout(match timeout {

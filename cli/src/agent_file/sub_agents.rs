@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use holdover_core::agent::{CHILDREN_MAX, ChildTool};
 use holdover_core::gate::{ApprovalRule, PermissionMode};
 use holdover_core::ids::ToolName;
+use holdover_core::remote::Remote;
 use holdover_core::tool::Bound;
 use holdover_mcp::McpServer;
 use serde::Deserialize;
@@ -44,6 +46,12 @@ pub(super) struct SubAgentEntry {
     background: bool,
     #[serde(default)]
     takes_over: Option<Spanned<bool>>,
+    #[serde(default)]
+    url: Option<Spanned<String>>,
+    #[serde(default)]
+    token_env: Option<Spanned<String>>,
+    #[serde(default)]
+    look_every_seconds: Option<Spanned<u64>>,
     #[serde(default)]
     timeout_seconds: Option<Spanned<Bound>>,
     #[serde(default)]
@@ -108,8 +116,60 @@ pub(super) fn read(
     Ok(read)
 }
 
+/// The place of an agent of another program, if the table names one.
+fn remote(entry: &SubAgentEntry) -> Result<Option<Remote>, Wrong> {
+    let Some(url) = &entry.url else {
+        let of_remote = [
+            ("token_env", entry.token_env.as_ref().map(Spanned::span)),
+            ("look_every_seconds", entry.look_every_seconds.as_ref().map(Spanned::span)),
+        ];
+        let stray = of_remote.into_iter().find_map(|(key, place)| Some((key, place?)));
+        return match stray {
+            Some((key, place)) => {
+                Err((place, format!("{key}: is for an agent of another program, which has a url")))
+            }
+            None => Ok(None),
+        };
+    };
+    let of_agents_here = [
+        ("instructions", entry.instructions.is_some()),
+        ("instructions_file", entry.instructions_file.is_some()),
+        ("model", entry.model.is_some()),
+        ("tools", !entry.tools.is_empty()),
+        ("approval", !entry.approval.is_empty()),
+        ("permissions", entry.permissions.is_some()),
+        ("limits", entry.limits.is_some()),
+        ("background", entry.background),
+        ("takes_over", entry.takes_over.is_some()),
+        ("agent", !entry.agent.is_empty()),
+    ];
+    if let Some((key, _)) = of_agents_here.into_iter().find(|(_, is_set)| *is_set) {
+        let why = format!("{key}: is for agents of this program, and url names another");
+        return Err((url.span(), why));
+    }
+    let mut remote = Remote::new(url.get_ref());
+    remote.token_env = entry.token_env.as_ref().map(|name| name.get_ref().clone());
+    let mut place = url.span();
+    if let Some(seconds) = &entry.look_every_seconds {
+        remote = remote.look_every(Duration::from_secs(*seconds.get_ref()));
+        if remote.fault().is_some_and(|(field, _)| field == "look_every") {
+            return Err((seconds.span(), "look_every_seconds: is zero".to_owned()));
+        }
+    }
+    match remote.fault() {
+        Some((field, why)) => {
+            if let (Some(token), "token_env") = (&entry.token_env, field) {
+                place = token.span();
+            }
+            Err((place, format!("{field}: {why}")))
+        }
+        None => Ok(Some(remote)),
+    }
+}
+
 fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRecipe, Wrong> {
     let at = |(place, why): Wrong| (place, format!("{path}.{why}"));
+    let remote = remote(&entry).map_err(at)?;
     for (nth, tool) in entry.tools.iter().enumerate() {
         let name = tool.get_ref();
         let why = if !above.has(name.as_str()) {
@@ -175,6 +235,7 @@ fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRe
         fan_out_max: entry.fan_out_max.map(Spanned::into_inner),
         background: entry.background,
         takes_over,
+        remote,
         timeout_seconds: entry.timeout_seconds.map(Spanned::into_inner),
         sub_agents,
     })

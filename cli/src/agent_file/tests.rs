@@ -1,8 +1,11 @@
 //! The contents of an agent file, and how faulty files are refused.
 
+use std::time::Duration;
+
 use holdover_core::agent::{BreakerRules, Limits, OnTrip};
 use holdover_core::gate::RuleAction;
 use holdover_core::model::ModelErrorKind;
+use holdover_core::remote::Remote;
 use holdover_core::tool::{Bound, EffectClass};
 use holdover_tools::WallsPolicy;
 
@@ -297,6 +300,26 @@ fn what_is_wrong_is_named_with_its_line() {
             "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\ninstructions = ''\ninstructions_file = 'x'\n",
             "line 6: agent[0].instructions_file: give either instructions or",
         ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\ntoken_env = 'T'\n",
+            "line 5: agent[0].token_env: is for an agent of another program, which has a url",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nurl = 'https://a'\nbackground = true\n",
+            "line 5: agent[0].background: is for agents of this program, and url names another",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nurl = 'ftp://a'\n",
+            "line 5: agent[0].url: is \"ftp://a\", expected http:// or https://",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nurl = 'https://a'\nlook_every_seconds = 0\n",
+            "line 6: agent[0].look_every_seconds: is zero",
+        ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nurl = 'https://a'\ntoken_env = 'A=B'\n",
+            "line 6: agent[0].token_env: is no name of an environment variable",
+        ),
         ("model = \n", "line 1: "),
     ] {
         let found = read(text).expect_err(text);
@@ -338,6 +361,18 @@ fn a_model_of_the_command_line_stands_for_sub_agents_too() {
     };
     assert_eq!(own(&Instead::default()).as_deref(), Some("/agents/own.toml"));
     assert_eq!(own(&Instead { model: "openai:n".parse().ok(), ..Instead::default() }), None);
+}
+
+#[test]
+fn a_sub_agent_may_be_one_of_another_program() {
+    let agent = "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nurl = 'https://a/tasks'\n";
+    let remote = |text: &str| read(text).unwrap().recipe.sub_agents[0].remote.clone().unwrap();
+    assert_eq!(remote(agent), Remote::new("https://a/tasks"));
+    let whole = format!(
+        "{agent}token_env = 'TOKEN'\nlook_every_seconds = 60\nfan_out_max = 2\ntimeout_seconds = 9\n"
+    );
+    let expected = Remote::new("https://a/tasks").token_env("TOKEN").look_every(Duration::from_secs(60));
+    assert_eq!(remote(&whole), expected);
 }
 
 #[test]
