@@ -9,12 +9,16 @@ use holdover_core::ids::{
 use holdover_core::message::Message;
 use holdover_core::model::TokenUsage;
 use holdover_core::store::{MessageRange, Session};
-use holdover_runtime_local::{Provisional, RunObserver, Runtime, RuntimeOptions, StoreOutage};
+use holdover_runtime_local::{Elsewhere, Provisional, RunObserver, Runtime, RuntimeOptions, StoreOutage};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::agent_file::{absolute_script, current_folder};
 use crate::args::{Common, Drive};
 use crate::exit::Failure;
+#[cfg(not(feature = "serve"))]
+use crate::left_out::other_programs;
+#[cfg(feature = "serve")]
+use crate::other_programs;
 use crate::print::{Out, instant, note, took};
 use crate::source::{Maker, PROGRAM, StoredAgents};
 use crate::store::{IfMissing, KEYS, OpenStore};
@@ -33,6 +37,17 @@ pub(crate) struct Front {
     pub(crate) out: Out,
     /// The text of models before it is durable, if a person reads along.
     pub(crate) live: Option<UnboundedReceiver<(SessionKey, Live)>>,
+}
+
+/// What a worker has beside the store.
+#[derive(Default)]
+pub(crate) struct Serving {
+    /// The observer of its runs.
+    pub(crate) observer: Option<Arc<dyn RunObserver>>,
+    /// The queues that it serves in addition to that of this program.
+    pub(crate) queues: Vec<QueueLabel>,
+    /// The wire to other programs, if it is a special one.
+    pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl Front {
@@ -58,20 +73,24 @@ impl Front {
         if_missing: IfMissing,
         observer: Option<Arc<dyn RunObserver>>,
     ) -> Result<Self, Failure> {
-        Self::serving(common, drive, if_missing, observer, Vec::new()).await
+        Self::serving(common, drive, if_missing, Serving { observer, ..Serving::default() }).await
     }
 
-    /// As [`open`](Self::open), for a worker that serves `queues` in addition to that of this program.
+    /// As [`open`](Self::open), for a worker.
     pub(crate) async fn serving(
         common: &Common,
         drive: Option<&Drive>,
         if_missing: IfMissing,
-        observer: Option<Arc<dyn RunObserver>>,
-        queues: Vec<QueueLabel>,
+        serving: Serving,
     ) -> Result<Self, Failure> {
+        let Serving { observer, queues, elsewhere } = serving;
         let mut agents = StoredAgents { queues, ..StoredAgents::default() };
         let program = Some(PROGRAM.to_owned());
-        let mut options = RuntimeOptions::default().observer(observer).program(program);
+        let elsewhere = match elsewhere {
+            Some(elsewhere) => Some(elsewhere),
+            None => other_programs::wire()?,
+        };
+        let mut options = RuntimeOptions::default().observer(observer).elsewhere(elsewhere).program(program);
         if let Some(drive) = drive {
             options.lease = drive.lease;
             agents.base_url.clone_from(&drive.base_url);

@@ -21,11 +21,13 @@ pub(crate) enum Part {
     Postgres,
     /// Stores on a Redis server or a Redis Cluster.
     Redis,
+    /// Agents of other programs, and the command `serve`.
+    Serve,
 }
 
 impl Part {
     /// All parts.
-    pub(crate) const ALL: [Self; 4] = [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis];
+    pub(crate) const ALL: [Self; 5] = [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
 
     /// Returns the name of the feature, which for a command is also its name.
     pub(crate) fn feature(self) -> &'static str {
@@ -34,6 +36,7 @@ impl Part {
             Self::Mcp => "mcp",
             Self::Postgres => "postgres",
             Self::Redis => "redis",
+            Self::Serve => "serve",
         }
     }
 
@@ -44,13 +47,14 @@ impl Part {
             Self::Mcp => cfg!(feature = "mcp"),
             Self::Postgres => cfg!(feature = "postgres"),
             Self::Redis => cfg!(feature = "redis"),
+            Self::Serve => cfg!(feature = "serve"),
         }
     }
 
     /// Returns the beginnings of the URLs that belong to the part.
     pub(crate) fn schemes(self) -> &'static [&'static str] {
         match self {
-            Self::Conformance | Self::Mcp => &[],
+            Self::Conformance | Self::Mcp | Self::Serve => &[],
             Self::Postgres => &["postgres://", "postgresql://"],
             Self::Redis => &["redis://", "rediss://", "redis+cluster://", "rediss+cluster://"],
         }
@@ -69,7 +73,9 @@ pub(crate) fn command(error: &clap::Error) -> Option<Failure> {
         return None;
     }
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    let is_its = |part: &Part| *part == Part::Conformance && part.feature() == name && !part.is_built();
+    let is_its = |part: &Part| {
+        matches!(part, Part::Conformance | Part::Serve) && part.feature() == name && !part.is_built()
+    };
     let part = Part::ALL.into_iter().find(is_its)?;
     Some(Failure::wrong_use(part.needed_for(&format!("the command {name}"))))
 }
@@ -108,6 +114,26 @@ macro_rules! store_stand_in {
 store_stand_in!(postgres, Part::Postgres);
 #[cfg(not(feature = "redis"))]
 store_stand_in!(redis, Part::Redis);
+
+/// Stands in for the wire to other programs.
+#[cfg(not(feature = "serve"))]
+pub(crate) mod other_programs {
+    use std::sync::Arc;
+
+    use holdover_core::remote::Remote;
+    use holdover_runtime_local::Elsewhere;
+
+    use super::Part;
+    use crate::exit::Failure;
+
+    pub(crate) fn wire() -> Result<Option<Arc<dyn Elsewhere>>, Failure> {
+        Ok(None)
+    }
+
+    pub(crate) fn check(remote: &Remote) -> Result<(), String> {
+        Err(Part::Serve.needed_for(&format!("agent at {}:", remote.url)))
+    }
+}
 
 /// Stands in for the tools of MCP servers.
 #[cfg(not(feature = "mcp"))]

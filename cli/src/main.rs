@@ -11,6 +11,8 @@ mod input;
 mod left_out;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "serve")]
+mod other_programs;
 mod owed;
 mod pages;
 mod print;
@@ -82,6 +84,8 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
         Command::Retry(args) => commands::run::again(common, args, SignalBody::Retry).await,
         Command::Compact(args) => commands::run::compact(common, args).await,
         Command::Work(args) => commands::work::work(common, args).await,
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => commands::serve::serve(common, args).await,
         Command::Approve(args) => commands::answer::approve(common, args).await,
         Command::Deny(args) => commands::answer::deny(common, args).await,
         Command::Answer(args) => commands::answer::answer(common, args).await,
@@ -103,7 +107,10 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
 /// to say.
 fn log(command: &Command) -> Result<(), Failure> {
     // The MCP client's library logs what goes wrong; we say it ourselves.
-    let default = if matches!(command, Command::Work(_)) { "warn,rmcp=off" } else { "error,rmcp=off" };
+    let works = matches!(command, Command::Work(_));
+    #[cfg(feature = "serve")]
+    let works = works || matches!(command, Command::Serve(_));
+    let default = if works { "warn,rmcp=off" } else { "error,rmcp=off" };
     let filter = match std::env::var("HOLDOVER_LOG") {
         Ok(filter) if !filter.trim().is_empty() => filter,
         Ok(_) | Err(_) => default.to_owned(),

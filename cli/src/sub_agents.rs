@@ -13,6 +13,10 @@ use holdover_runtime_local::{SUB_AGENT_DEPTH_MAX, SubAgent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+#[cfg(not(feature = "serve"))]
+use crate::left_out::other_programs;
+#[cfg(feature = "serve")]
+use crate::other_programs;
 use crate::source::Recipe;
 
 /// A sub-agent, as it is stored in the recipe of the agent that has it.
@@ -87,6 +91,7 @@ impl SubAgentRecipe {
             agent = agent.takes_over();
         }
         if let Some(remote) = &self.remote {
+            other_programs::check(remote)?;
             agent = agent.elsewhere(remote.clone());
         }
         if let Some(timeout) = self.timeout_seconds {

@@ -7,6 +7,8 @@ mod conformance;
 mod drive;
 mod help;
 mod look;
+#[cfg(feature = "serve")]
+mod serve;
 mod when;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -17,6 +19,8 @@ pub(crate) use branch::{Begin, Fork, Handoff, Purge};
 #[cfg(feature = "conformance")]
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
+#[cfg(feature = "serve")]
+pub(crate) use serve::Serve;
 pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
     Pending, Replace, Sessions, Show, Tree, Withdraw,
@@ -87,6 +91,9 @@ pub(crate) enum Command {
     Compact(Compact),
     /// Serve the sessions that are due, until stopped
     Work(Work),
+    /// Take tasks for agents from other programs, and work, until stopped
+    #[cfg(feature = "serve")]
+    Serve(Serve),
     /// Let calls run that wait for a person, and go on
     Approve(Approve),
     /// Refuse calls that wait for a person, and go on
@@ -143,6 +150,8 @@ impl Command {
             | Self::Machine(_) => true,
             #[cfg(feature = "conformance")]
             Self::Conformance(_) => true,
+            #[cfg(feature = "serve")]
+            Self::Serve(_) => true,
         }
     }
 }

@@ -10,6 +10,8 @@ pub(crate) mod events;
 pub(crate) mod keys;
 pub(crate) mod machine;
 pub(crate) mod run;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod stop;
 pub(crate) mod work;

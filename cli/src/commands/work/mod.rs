@@ -12,7 +12,7 @@ use holdover_core::ids::{CallId, SessionKey, ToolName};
 use holdover_core::model::TokenUsage;
 use holdover_core::phrases;
 use holdover_core::store::OutcomeKind;
-use holdover_runtime_local::{Provisional, RunObserver, Worker, WorkerOptions};
+use holdover_runtime_local::{Elsewhere, Provisional, RunObserver, Worker, WorkerOptions};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
 
@@ -20,17 +20,28 @@ use self::serve::{Ended, is_idle, serve};
 use crate::args::{Common, Work};
 use crate::exit::{Exit, Failure};
 use crate::follow::REDRAW_EVERY;
-use crate::front::Front;
+use crate::front::{Front, Serving};
 use crate::print::view::{Doing, Serving};
 use crate::print::{Out, counted, human, inline, json, note, screen};
 use crate::store::IfMissing;
 
 /// Serves the sessions that are due.
 pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> {
+    works(common, args, None, |_| Ok(std::future::ready(()))).await
+}
+
+/// Serves the sessions that are due, on this wire to other programs, if it is a special one. `beside` begins what goes on
+/// meanwhile, and returns what ends it.
+pub(crate) async fn works<End: Future<Output = ()>>(
+    common: &Common,
+    args: &Work,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+    beside: impl FnOnce(&Front) -> Result<End, Failure>,
+) -> Result<Exit, Failure> {
     let teller = Arc::new(Teller::new(Out::new(common)));
-    let observer = Arc::clone(&teller) as Arc<dyn RunObserver>;
-    let queues = args.queue.clone();
-    let front = Front::serving(common, Some(&args.drive), IfMissing::Create, Some(observer), queues).await?;
+    let observer = Some(Arc::clone(&teller) as Arc<dyn RunObserver>);
+    let serving = Serving { observer, queues: args.queue.clone(), elsewhere };
+    let front = Front::serving(common, Some(&args.drive), IfMissing::Create, serving).await?;
     let worker = Worker::new(
         front.runtime.clone(),
         WorkerOptions::default()
@@ -45,10 +56,12 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     let whose =
         if args.all_tenants { "every tenant".to_owned() } else { format!("tenant {}", common.tenant) };
     front.out.passing(front.out.dim(&format!("worker {id} serves {whose} on {}", common.store)));
+    let end = beside(&front)?;
     let ended = tokio::select! {
         ended = serve(&worker, args.until_idle.then_some(async || is_idle(&front).await)) => ended?,
         never = teller.draw() => match never {},
     };
+    end.await;
     let (why, exit) = match ended {
         Ended::Idle => ("idle", Exit::Completed),
         Ended::Stopped => ("stopped", Exit::Completed),
