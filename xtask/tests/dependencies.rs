@@ -29,6 +29,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("holdover-runtime-local", &["core"], &["store-layers", "store-memory", "store-sqlite", "tools"]),
     ("holdover-models", &["core"], &["launcher"]),
     ("holdover-gates", &["core"], &["launcher"]),
+    ("holdover-elsewhere", &["core", "runtime-local"], &["launcher", "store-memory"]),
     ("holdover-tools", &["core"], &[]),
     ("holdover-mcp", &["core"], &[]),
     (

@@ -1,0 +1,254 @@
+//! The wire over HTTP, for the program that gives tasks or tells outcomes.
+
+use std::borrow::Cow;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use holdover_core::children::Parent;
+use holdover_core::ids::SessionId;
+use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
+use holdover_runtime_local::{Elsewhere, ElsewhereError};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, Method, StatusCode, Url};
+use rustls::crypto::CryptoProvider;
+use serde::Serialize;
+
+use crate::address::token_for;
+use crate::answer::{self, Answer};
+use crate::replies::Replies;
+use crate::token::token_of;
+use crate::url::{HttpElsewhereError, LOCALHOST, Origin, base_url, http_url, is_loopback};
+use crate::words::{BODY_BYTES_MAX, IDEMPOTENCY_KEY, Told, fitting};
+
+/// The longest time for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The longest time for a request with its whole answer.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Gives tasks to agents of other programs, and tells other programs how their tasks ended. Set it as the wire of a
+/// runtime: `RuntimeOptions::elsewhere`.
+///
+/// - A token is read from its environment variable for each request. It is sent over `https://`, or to this machine.
+/// - Redirects are not followed. A body has at most [`BODY_BYTES_MAX`] bytes.
+/// - Later, a request may succeed that could not be sent or was not answered whole and in time, and one that was answered
+///   with 408, 425, 429 or 5xx. All other failures are final.
+/// - Errors contain no token, and of an address for outcomes only the origin.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use holdover_elsewhere::HttpElsewhere;
+/// use holdover_runtime_local::RuntimeOptions;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let wire = HttpElsewhere::new()?
+///     .reachable_at("https://here.example/holdover")?
+///     .allow_replies_to("https://there.example/holdover")?;
+/// let options = RuntimeOptions::default().elsewhere(Some(Arc::new(wire)));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct HttpElsewhere {
+    client: Client,
+    /// For this machine. It uses no proxy, so a token stays here.
+    direct: Client,
+    here: Option<Url>,
+    replies: Replies,
+    within: Duration,
+}
+
+impl HttpElsewhere {
+    /// A wire that only gives tasks and looks for their outcomes. Connects to nothing yet.
+    pub fn new() -> Result<Self, HttpElsewhereError> {
+        choose_cryptography();
+        let this_machine = [(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()];
+        let direct = builder().no_proxy().resolve_to_addrs(LOCALHOST, &this_machine);
+        Ok(Self {
+            client: builder().build().map_err(HttpElsewhereError::Client)?,
+            direct: direct.build().map_err(HttpElsewhereError::Client)?,
+            here: None,
+            replies: Replies::default(),
+            within: REQUEST_TIMEOUT,
+        })
+    }
+
+    /// Sets the address at which other programs reach this program's `router`. Outcomes of tasks are then sent here.
+    /// Without it, they are asked for.
+    pub fn reachable_at(self, base: &str) -> Result<Self, HttpElsewhereError> {
+        Ok(Self { here: Some(base_url("reachable_at", base)?), ..self })
+    }
+
+    /// Allows outcomes to be sent to addresses with this scheme, host and port, and below this path. May be called several
+    /// times. By default, outcomes are sent nowhere, because a caller names the address, and could name one that only this
+    /// program can reach. Callers can ask for outcomes in any case.
+    pub fn allow_replies_to(mut self, prefix: &str) -> Result<Self, HttpElsewhereError> {
+        self.replies.allow(base_url("allow_replies_to", prefix)?);
+        Ok(self)
+    }
+
+    /// Sets the time for a request with its whole answer. The default and the maximum are [`REQUEST_TIMEOUT`].
+    pub fn within(self, within: Duration) -> Self {
+        Self { within: within.min(REQUEST_TIMEOUT), ..self }
+    }
+
+    /// Sends a request to an agent elsewhere. These words in it are secrets, too.
+    async fn ask(
+        &self,
+        (remote, method, url): (&Remote, Method, Url),
+        (headers, body): (HeaderMap, Option<Vec<u8>>),
+        secret: Option<&str>,
+    ) -> Result<Answer, ElsewhereError> {
+        let token = token_of(remote).map_err(ElsewhereError::never)?;
+        let mut headers = headers;
+        if let Some(token) = &token {
+            if url.scheme() != "https" && !is_loopback(&url) {
+                let why = "a token is sent only over https://, or to this machine";
+                return Err(ElsewhereError::never(why));
+            }
+            headers.insert(AUTHORIZATION, bearer(remote, token)?);
+        }
+        let mut answer = self.send(method, url, headers, body).await?;
+        answer.secrets.extend(token);
+        answer.secrets.extend(secret.map(str::to_owned));
+        Ok(answer)
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: Url,
+        mut headers: HeaderMap,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, ElsewhereError> {
+        let client = if is_loopback(&url) { &self.direct } else { &self.client };
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if body.is_some() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        let request = client.request(method, url).headers(headers).timeout(self.within);
+        let request = match body {
+            Some(body) => request.body(body),
+            None => request,
+        };
+        answer::read(request.send().await.map_err(|error| answer::why(&error))?).await
+    }
+}
+
+#[async_trait]
+impl Elsewhere for HttpElsewhere {
+    fn address(&self, remote: &Remote, parent: &Parent) -> Option<String> {
+        // Without its token, the task cannot be given either.
+        let key = token_of(remote).ok()?.unwrap_or_default();
+        let here = self.here.as_ref()?.as_str().trim_end_matches('/');
+        Some(format!("{here}/outcomes/{}", token_for(parent, &key)?))
+    }
+
+    async fn begin(&self, remote: &Remote, task: &RemoteTask) -> Result<TaskStanding, ElsewhereError> {
+        let url = tasks_url(remote)?;
+        let body = json("the task", task)?;
+        let mut headers = HeaderMap::new();
+        let key = HeaderValue::from_bytes(task.id.as_str().as_bytes());
+        let key = key.map_err(|_| ElsewhereError::never("the id of the task cannot be sent in a header"))?;
+        headers.insert(IDEMPOTENCY_KEY, key);
+        let secret = task.reply_to.as_deref().and_then(|url| url.rsplit('/').next());
+        let answer = self.ask((remote, Method::POST, url), (headers, Some(body)), secret).await?;
+        answer.standing()
+    }
+
+    async fn look(&self, remote: &Remote, task: &SessionId) -> Result<Option<TaskStanding>, ElsewhereError> {
+        let request = (remote, Method::GET, task_url(remote, task)?);
+        let answer = self.ask(request, (HeaderMap::new(), None), None).await?;
+        if is_gone(answer.status) { Ok(None) } else { answer.standing().map(Some) }
+    }
+
+    async fn stop(&self, remote: &Remote, task: &SessionId) -> Result<(), ElsewhereError> {
+        let request = (remote, Method::DELETE, task_url(remote, task)?);
+        let answer = self.ask(request, (HeaderMap::new(), None), None).await?;
+        if is_gone(answer.status) { Ok(()) } else { answer.success().map(|_| ()) }
+    }
+
+    async fn tell(&self, url: &str, task: &SessionId, outcome: &TaskOutcome) -> Result<(), ElsewhereError> {
+        let url = http_url(url).map_err(|why| ElsewhereError::never(format!("reply_to: {why}")))?;
+        let origin = Origin(&url).to_string();
+        if !self.replies.has(&url) {
+            let why = format!(
+                "{origin}: outcomes are not sent to this address: allow_replies_to does not allow it"
+            );
+            return Err(ElsewhereError::never(why));
+        }
+        let told = Told { id: task.clone(), outcome: Cow::Owned(fitting(outcome)) };
+        let body = json("the outcome", &told)?;
+        let answer = self.send(Method::POST, url, HeaderMap::new(), Some(body)).await;
+        let told = answer.and_then(|answer| {
+            // An answer may repeat the address, so none of it is quoted.
+            if is_gone(answer.status) {
+                Ok(())
+            } else {
+                Answer { body: Vec::new(), ..answer }.success().map(|_| ())
+            }
+        });
+        told.map_err(|error| ElsewhereError { detail: format!("{origin}: {}", error.detail), ..error })
+    }
+}
+
+/// Whether the other program says that there is nothing under the address.
+fn is_gone(status: StatusCode) -> bool {
+    [StatusCode::NOT_FOUND, StatusCode::GONE].contains(&status)
+}
+
+/// The address at which an agent takes tasks.
+fn tasks_url(remote: &Remote) -> Result<Url, ElsewhereError> {
+    http_url(&remote.url).map_err(|why| ElsewhereError::never(format!("url: {why}")))
+}
+
+fn task_url(remote: &Remote, task: &SessionId) -> Result<Url, ElsewhereError> {
+    let mut url = tasks_url(remote)?;
+    // These two would be resolved, and name something else.
+    if [".", ".."].contains(&task.as_str()) {
+        return Err(ElsewhereError::never("the id of the task cannot be a part of an address"));
+    }
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().push(task.as_str());
+    }
+    Ok(url)
+}
+
+fn bearer(remote: &Remote, token: &str) -> Result<HeaderValue, ElsewhereError> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| {
+        let variable = remote.token_env.as_deref().unwrap_or_default();
+        ElsewhereError::never(format!("token_env: the token in {variable} cannot be sent in a header"))
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn json(what: &str, value: &impl Serialize) -> Result<Vec<u8>, ElsewhereError> {
+    let body =
+        serde_json::to_vec(value).map_err(|error| ElsewhereError::never(format!("{what}: {error}")))?;
+    if body.len() > BODY_BYTES_MAX {
+        let why = format!("{what} has {} bytes, at most {BODY_BYTES_MAX} are sent", body.len());
+        return Err(ElsewhereError::never(why));
+    }
+    Ok(body)
+}
+
+fn builder() -> ClientBuilder {
+    Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        // A token is for the server that was named, not for one to which it redirects.
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+}
+
+/// Chooses the cryptography of TLS for this process, unless it was chosen already. The HTTP client brings
+/// none.
+fn choose_cryptography() {
+    if CryptoProvider::get_default().is_none() {
+        // Somebody else may choose at the same moment; either will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+}

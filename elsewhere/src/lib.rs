@@ -1,0 +1,54 @@
+//! Tasks between programs over HTTP: agents of one program work for agents of another.
+//!
+//! [`HttpElsewhere`] is the wire of the program that gives tasks. It also tells other programs how their tasks ended.
+//! [`router`] serves the program that takes tasks, and takes the outcomes of the tasks that this program gave.
+//!
+//! | request | body | answer |
+//! |---|---|---|
+//! | `POST /agents/{agent}/tasks` | a `RemoteTask` | a `TaskStanding` |
+//! | `GET /agents/{agent}/tasks/{id}` | | a `TaskStanding`, or 404 |
+//! | `DELETE /agents/{agent}/tasks/{id}` | | 204 |
+//! | `POST /outcomes/{token}` | `{ "id": "…", "outcome": { "ok": true, "text": "…" } }` | 200 |
+//!
+//! A task is `{ "id": "…", "task": "…", "limits": { … }, "reply_to": "…" }`; limits and address may be left out. A
+//! standing is `{ "task": "open" }` or `{ "task": "ended", "ok": true, "text": "…", "usage": { … } }`; the usage may be
+//! left out. Unknown fields are ignored. Every request may be repeated. Errors are problems as RFC 9457 defines them.
+//!
+//! **Trust.** A caller is a tenant, known by its bearer token, and sees only its own tasks. An outcome comes without a
+//! bearer token: its address is signed with the token that was sent with the task, so only the two programs that know
+//! this token can make one. If the agent elsewhere asks for no token, the signature proves nothing. Then knowing the
+//! address is the only proof: it contains the id of the pending call, which holds a random number. Serve both over TLS.
+
+mod address;
+#[cfg(feature = "client")]
+mod answer;
+#[cfg(feature = "server")]
+mod body;
+#[cfg(feature = "server")]
+mod callers;
+#[cfg(feature = "client")]
+mod client;
+#[cfg(feature = "server")]
+mod outcomes;
+#[cfg(feature = "server")]
+mod problem;
+#[cfg(feature = "client")]
+mod replies;
+#[cfg(feature = "server")]
+mod router;
+#[cfg(feature = "server")]
+mod tasks;
+mod token;
+#[cfg(feature = "client")]
+mod url;
+mod words;
+
+#[cfg(feature = "client")]
+pub use self::url::HttpElsewhereError;
+#[cfg(feature = "server")]
+pub use callers::{Callers, InvalidToken};
+#[cfg(feature = "client")]
+pub use client::{HttpElsewhere, REQUEST_TIMEOUT};
+#[cfg(feature = "server")]
+pub use router::router;
+pub use words::BODY_BYTES_MAX;

@@ -1,0 +1,61 @@
+//! The routes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use holdover_runtime_local::{Agent, Runtime};
+
+use crate::callers::Callers;
+use crate::problem::Problem;
+use crate::words::BODY_BYTES_MAX;
+use crate::{outcomes, tasks};
+
+/// Takes tasks for these agents from these callers, and the outcomes of tasks that this program gave. The routes are those
+/// in the [crate's documentation](crate). Sessions are begun here, and workers run them.
+///
+/// An agent is offered under its name. If two have the same name, the last one is offered. The runtime's source must
+/// have it, too.
+///
+/// The router can be nested under a path without parameters, and merged with others. It sets no limits on time, rate or connections: use
+/// those of your server. Its paths contain secrets, so keep the paths under `/outcomes` out of access logs.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use holdover_core::ids::TenantId;
+/// use holdover_elsewhere::{Callers, router};
+/// # use holdover_runtime_local::{Agent, Runtime};
+///
+/// # fn serve(runtime: Runtime, digger: Arc<Agent>, token: String) -> Result<(), Box<dyn std::error::Error>> {
+/// let callers = Callers::with_tokens([(token, TenantId::new("acme")?)])?;
+/// let app: axum::Router = axum::Router::new().nest("/holdover", router(runtime, [digger], callers));
+/// # Ok(())
+/// # }
+/// ```
+pub fn router(runtime: Runtime, agents: impl IntoIterator<Item = Arc<Agent>>, callers: Callers) -> Router {
+    let agents = agents.into_iter().map(|agent| (agent.spec().name.clone(), agent)).collect();
+    let desk = Arc::new(Desk { runtime, agents, callers });
+    Router::new()
+        .route("/agents/{agent}/tasks", post(tasks::take))
+        .route("/agents/{agent}/tasks/{id}", get(tasks::look).delete(tasks::stop))
+        .route("/outcomes/{token}", post(outcomes::take))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(desk)
+}
+
+/// What the routes share.
+pub(crate) struct Desk {
+    pub(crate) runtime: Runtime,
+    pub(crate) callers: Callers,
+    agents: BTreeMap<String, Arc<Agent>>,
+}
+
+impl Desk {
+    /// The agent with this name, if it is offered.
+    pub(crate) fn agent(&self, name: &str) -> Result<&Arc<Agent>, Problem> {
+        self.agents.get(name).ok_or_else(|| Problem::not_found("no agent of this name is offered"))
+    }
+}
