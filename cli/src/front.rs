@@ -41,7 +41,7 @@ pub(crate) struct Front {
 
 /// What a worker has beside the store.
 #[derive(Default)]
-pub(crate) struct Serving {
+pub(crate) struct WorkerParts {
     /// The observer of its runs.
     pub(crate) observer: Option<Arc<dyn RunObserver>>,
     /// The queues that it serves in addition to that of this program.
@@ -73,7 +73,7 @@ impl Front {
         if_missing: IfMissing,
         observer: Option<Arc<dyn RunObserver>>,
     ) -> Result<Self, Failure> {
-        Self::serving(common, drive, if_missing, Serving { observer, ..Serving::default() }).await
+        Self::serving(common, drive, if_missing, WorkerParts { observer, ..WorkerParts::default() }).await
     }
 
     /// As [`open`](Self::open), for a worker.
@@ -81,9 +81,9 @@ impl Front {
         common: &Common,
         drive: Option<&Drive>,
         if_missing: IfMissing,
-        serving: Serving,
+        parts: WorkerParts,
     ) -> Result<Self, Failure> {
-        let Serving { observer, queues, elsewhere } = serving;
+        let WorkerParts { observer, queues, elsewhere } = parts;
         let mut agents = StoredAgents { queues, ..StoredAgents::default() };
         let program = Some(PROGRAM.to_owned());
         let elsewhere = match elsewhere {

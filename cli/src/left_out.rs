@@ -27,7 +27,8 @@ pub(crate) enum Part {
 
 impl Part {
     /// All parts.
-    pub(crate) const ALL: [Self; 5] = [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
 
     /// Returns the name of the feature, which for a command is also its name.
     pub(crate) fn feature(self) -> &'static str {

@@ -19,12 +19,12 @@ pub(crate) use branch::{Begin, Fork, Handoff, Purge};
 #[cfg(feature = "conformance")]
 pub(crate) use conformance::{Conformance, Form};
 pub(crate) use drive::{Again, Briefing, Compact, Drive, Run, Send, Work};
-#[cfg(feature = "serve")]
-pub(crate) use serve::Serve;
 pub(crate) use look::{
     Check, Completions, Delete, Demo, Doctor, Events, History, Keys, LIST_LIMIT, List, Machine, ModeOf, One,
     Pending, Replace, Sessions, Show, Tree, Withdraw,
 };
+#[cfg(feature = "serve")]
+pub(crate) use serve::Serve;
 pub(crate) use when::When;
 
 use crate::exit::Failure;

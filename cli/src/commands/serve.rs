@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use holdover_elsewhere::{Callers, HttpElsewhere, router};
 use holdover_runtime_local::Agent;
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -78,7 +79,7 @@ fn listen(
     listener: TcpListener,
     agents: Vec<Arc<Agent>>,
     callers: Callers,
-) -> Result<impl Future<Output = ()>, Failure> {
+) -> Result<impl Future<Output = ()> + use<>, Failure> {
     let at = listener.local_addr().map_err(|error| Failure::failed(format!("--listen: {error}")))?;
     for agent in &agents {
         front.out.passing(front.out.dim(&told(at, &agent.spec().name)));
@@ -86,6 +87,8 @@ fn listen(
     if agents.is_empty() {
         front.out.passing(front.out.dim(&format!("outcomes are taken at http://{at}/outcomes")));
     }
+    let names: Vec<&str> = agents.iter().map(|agent| agent.spec().name.as_str()).collect();
+    front.out.object(&json!({ "listens": format!("http://{at}"), "agents": names }));
     let stop = CancellationToken::new();
     let app = router(front.runtime.clone(), agents, callers);
     let serving = axum::serve(listener, app).with_graceful_shutdown(stop.clone().cancelled_owned());

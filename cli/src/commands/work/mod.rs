@@ -20,7 +20,7 @@ use self::serve::{Ended, is_idle, serve};
 use crate::args::{Common, Work};
 use crate::exit::{Exit, Failure};
 use crate::follow::REDRAW_EVERY;
-use crate::front::{Front, Serving};
+use crate::front::{Front, WorkerParts};
 use crate::print::view::{Doing, Serving};
 use crate::print::{Out, counted, human, inline, json, note, screen};
 use crate::store::IfMissing;
@@ -40,8 +40,8 @@ pub(crate) async fn works<End: Future<Output = ()>>(
 ) -> Result<Exit, Failure> {
     let teller = Arc::new(Teller::new(Out::new(common)));
     let observer = Some(Arc::clone(&teller) as Arc<dyn RunObserver>);
-    let serving = Serving { observer, queues: args.queue.clone(), elsewhere };
-    let front = Front::serving(common, Some(&args.drive), IfMissing::Create, serving).await?;
+    let parts = WorkerParts { observer, queues: args.queue.clone(), elsewhere };
+    let front = Front::serving(common, Some(&args.drive), IfMissing::Create, parts).await?;
     let worker = Worker::new(
         front.runtime.clone(),
         WorkerOptions::default()
