@@ -1,6 +1,12 @@
 //! A build without the parts that are features: each is named where it is needed, with the command that adds it.
 
-#![cfg(not(any(feature = "conformance", feature = "mcp", feature = "postgres", feature = "redis")))]
+#![cfg(not(any(
+    feature = "conformance",
+    feature = "mcp",
+    feature = "postgres",
+    feature = "redis",
+    feature = "serve"
+)))]
 
 mod support;
 
@@ -21,6 +27,7 @@ fn a_command_that_is_left_out_names_its_feature() {
     {
         fixture.run(words).fails(2, &[&line]);
     }
+    fixture.run(&["serve"]).fails(2, &[&format!("the command serve{}", needs("serve"))]);
     fixture.run(&["conform"]).ends(2);
 }
 
@@ -57,11 +64,21 @@ fn an_agent_with_tools_that_are_left_out_names_their_feature() {
 }
 
 #[test]
+fn an_agent_of_another_program_names_the_feature_that_reaches_it() {
+    let fixture = Fixture::new();
+    let other = "[[agent]]\nname = 'other'\ndescription = ''\nurl = 'https://other.example/tasks'\n";
+    fixture.write("agent.toml", &format!("model = 'scripted:script.toml'\n{other}"));
+    let line = format!("agent.toml: agent at https://other.example/tasks:{}", needs("serve"));
+    fixture.run(&["run", "agent.toml", "hello"]).fails(2, &[&line]);
+    assert!(!fixture.has("holdover.db"), "nothing was begun");
+}
+
+#[test]
 fn help_and_completions_show_only_what_is_there() {
     let fixture = Fixture::new();
     for words in [&["--help"][..], &["run", "--help"], &["doctor", "--help"], &["completions", "bash"]] {
         let shown = fixture.run(words).ends(0).out.to_lowercase();
-        for part in ["conformance", "postgres", "redis", "mcp"] {
+        for part in ["conformance", "postgres", "redis", "mcp", "take tasks"] {
             assert!(!shown.contains(part), "{words:?} show {part}:\n{shown}");
         }
     }

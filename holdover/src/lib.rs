@@ -1,6 +1,7 @@
 #![doc = include_str!("docs/lib.md")]
 
 pub mod agent;
+pub mod elsewhere;
 pub mod events;
 pub mod gates;
 pub mod guide;

@@ -37,6 +37,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &[
             "core",
             "runtime-local",
+            "elsewhere",
             "gates",
             "mcp",
             "models",
@@ -54,6 +55,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
         &[
             "conformance-tests",
             "core",
+            "elsewhere",
             "gates",
             "harnesses",
             "mcp",

@@ -1,6 +1,6 @@
 //! Children: sessions that answer a call of another session.
 //!
-//! Requirements: A09, A47, A61, A62, A63, A66, C48, C62, H06, H07, H11.
+//! Requirements: A09, A47, A61, A62, A63, A66, C48, C62, H06, H07, H11, H21.
 
 use std::sync::Arc;
 use std::time::Duration;

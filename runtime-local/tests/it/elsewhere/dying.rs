@@ -1,5 +1,7 @@
 //! One of the two programs dies at each of its writes, and another process of it goes on. Or somebody aborts the parent
 //! there.
+//!
+//! Requirements: H21.
 
 use std::future::pending;
 use std::sync::Arc;

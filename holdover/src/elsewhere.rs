@@ -1,0 +1,29 @@
+//! Agents of other programs: sessions here give them tasks, and agents here take tasks from sessions elsewhere.
+//!
+//! ```
+//! use holdover::elsewhere::Remote;
+//! use holdover::model::{Script, ScriptedModel};
+//! use holdover::prelude::*;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let remote = Remote::new("https://geology.example/agents/geologist/tasks").token_env("GEOLOGY_TOKEN");
+//! let geologist = SubAgent::new("geologist", "Knows the ground.").elsewhere(remote);
+//! let model = ScriptedModel::new("chief", Script::from_toml("[[turns]]\nsay = 'Good day.'")?);
+//! let chief = Agent::builder("chief").model(model).sub_agent(geologist).build()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The runtime needs a wire: [`RuntimeOptions::elsewhere`](crate::runtime::RuntimeOptions::elsewhere). With the feature
+//! `elsewhere` there is one over HTTP, and a router that takes tasks for agents here. A wire of your own
+//! implements [`Elsewhere`]; the other side calls `Runtime::take_task`, `task`, `stop_task` and `task_ended`.
+
+pub use holdover_core::children::Parent;
+pub use holdover_core::remote::{
+    LOOK_EVERY_MIN_MS, LOOK_EVERY_MS, Remote, RemoteTask, TaskLimits, TaskOutcome, TaskStanding,
+};
+#[cfg(feature = "elsewhere")]
+pub use holdover_elsewhere::{
+    BODY_BYTES_MAX, Callers, HttpElsewhere, HttpElsewhereError, InvalidToken, REQUEST_TIMEOUT, router,
+};
+pub use holdover_runtime_local::{Elsewhere, ElsewhereError};
