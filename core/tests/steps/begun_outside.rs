@@ -12,7 +12,6 @@ use holdover_core::engine::{Action, Drain};
 use holdover_core::ids::{
     CallId, Incarnation, ItemKey, PendingId, SessionId, SessionKey, TenantId, ToolName,
 };
-use holdover_core::machine::Usage;
 use holdover_core::message::Said;
 use holdover_core::store::InterruptKind;
 

@@ -44,7 +44,7 @@ impl<P: Place> Teller<P> {
     }
 
     pub(super) fn stop_children(&mut self, children: &[Children]) {
-        for Children { pending, count } in children {
+        for Children { pending, count, remote: _ } in children {
             assert_eq!(*count, TEAM_SIZE);
             let became = self.children.entry(pending.clone()).or_insert(Became::Stopped);
             if *became == Became::Working {
