@@ -4,6 +4,7 @@ use holdover_core::remote::TaskStanding;
 use holdover_runtime_local::ElsewhereError;
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::words::BODY_BYTES_MAX;
 
@@ -53,10 +54,7 @@ impl Answer {
     /// The standing of a task, if the request succeeded.
     pub(crate) fn standing(&self) -> Result<TaskStanding, ElsewhereError> {
         let body = self.success()?;
-        // Otherwise an array would be read, too, with the fields by position.
-        let is_object = body.trim_ascii_start().first() == Some(&b'{');
-        let standing = is_object.then(|| serde_json::from_slice(body).ok()).flatten();
-        standing.ok_or_else(|| {
+        object(body).ok_or_else(|| {
             let quoted = self.quoted().map(|words| format!(": {words}")).unwrap_or_default();
             ElsewhereError::never(format!("its answer is not the standing of a task{quoted}"))
         })
@@ -68,9 +66,8 @@ impl Answer {
         struct Problem {
             detail: String,
         }
-        let problem: Option<Problem> = serde_json::from_slice(&self.body).ok();
-        let mut words = match problem {
-            Some(problem) => problem.detail,
+        let mut words = match object(&self.body) {
+            Some(Problem { detail }) => detail,
             None => String::from_utf8_lossy(&self.body).into_owned(),
         };
         for secret in self.secrets.iter().filter(|secret| !secret.is_empty()) {
@@ -84,6 +81,12 @@ impl Answer {
         let words: String = words.collect::<Vec<_>>().join(" ").chars().take(QUOTED_CHARS_MAX).collect();
         (!words.is_empty()).then_some(words)
     }
+}
+
+/// Reads a JSON object. An array would be read, too, with the fields by position, so it is refused.
+fn object<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
+    let is_object = body.trim_ascii_start().first() == Some(&b'{');
+    is_object.then(|| serde_json::from_slice(body).ok()).flatten()
 }
 
 /// Whether a request that was answered so may succeed later.

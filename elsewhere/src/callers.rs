@@ -37,7 +37,7 @@ pub enum InvalidToken {
 
 impl Callers {
     /// Programs with one of these bearer tokens, each the caller of a tenant. A tenant may have several tokens, for example
-    /// while one is replaced. Without tokens, nobody may give tasks.
+    /// while one is replaced.
     pub fn with_tokens(
         tokens: impl IntoIterator<Item = (impl AsRef<str>, TenantId)>,
     ) -> Result<Self, InvalidToken> {
@@ -55,6 +55,11 @@ impl Callers {
             known.push((digest, tenant));
         }
         Ok(Self(Known::Tokens(known)))
+    }
+
+    /// No program. The router then takes only the outcomes of tasks that this program gave.
+    pub fn nobody() -> Self {
+        Self(Known::Tokens(Vec::new()))
     }
 
     /// Any program that can reach the router, without a token, as this tenant. Use it only where the network, or a
