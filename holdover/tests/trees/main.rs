@@ -38,7 +38,7 @@ use story::Story;
 use told::Told;
 
 /// How many stories are told at once: most of the time each waits for a lease to end.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 24;
 
 /// So many of a hundred faults must fire: how many writes a story has differs a little with its timing.
 const FIRED_MIN: usize = 90;
