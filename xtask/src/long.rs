@@ -65,6 +65,12 @@ pub const PARTS: &[Part] = &[
         &["test", "-p", "holdover", "--all-features", "--test", "trees", "--", "thousand"],
     ),
     part(
+        "orders",
+        "ways in which a process meets each order to a tree at each write",
+        &[("HOLDOVER_ORDERS", 3)],
+        &["test", "-p", "holdover", "--all-features", "--test", "trees", "--", "every_write"],
+    ),
+    part(
         "kills-postgres",
         "Postgres servers killed under load",
         &[("HOLDOVER_SERVER_KILLS", 50)],

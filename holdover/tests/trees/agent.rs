@@ -9,7 +9,7 @@ use holdover::model::{
     AnswerPart, Model, ModelAnswer, ModelError, ModelEvent, ModelRequest, ModelStream, StopReason, TokenUsage,
 };
 use holdover::prelude::*;
-use holdover::session::Message;
+use holdover::session::{Message, ResultStatus};
 use holdover::tools::Tool;
 
 /// How often each call reached the world, by its session and its call.
@@ -27,9 +27,20 @@ impl World {
         let world = self.0.lock().unwrap();
         world.iter().filter(|((of, _), _)| of == tool).map(|(_, times)| *times).collect()
     }
+
+    /// How often calls of a tool reached it in one session.
+    pub(crate) fn times_in(&self, tool: &str, session: &SessionKey) -> usize {
+        let (world, of) = (self.0.lock().unwrap(), format!("{session}/"));
+        world
+            .iter()
+            .filter(|((one, call), _)| one == tool && call.starts_with(&of))
+            .map(|(_, times)| times)
+            .sum()
+    }
 }
 
-/// Says what its part in the story is, by its instructions, its task, and the result that it has.
+/// Says what its part in the story is, by its instructions, its task, and the results that it has. The chief asks again for
+/// what was stopped.
 struct Cast;
 
 impl Cast {
@@ -42,9 +53,16 @@ impl Cast {
             | Message::Notice(_)
             | Message::Summary(_) => None,
         });
-        let results =
-            request.messages.iter().filter(|message| matches!(&***message, Message::Tool(_))).count();
-        let has_result = results > 0;
+        let results = request.messages.iter().filter_map(|message| match &**message {
+            Message::Tool(result) => Some((result.tool.as_str(), result.status)),
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
+        });
+        let results: Vec<(&str, ResultStatus)> = results.collect();
+        let is_done = |tool: &str| results.contains(&(tool, ResultStatus::Done));
         let part = ["chief", "clerk", "page", "runner", "heir"]
             .into_iter()
             .find(|part| request.system.contains(&format!("You are the {part}.")));
@@ -55,12 +73,15 @@ impl Cast {
             // It is asked for the extract of a handoff.
             return vec![AnswerPart::Text("what matters".into())];
         };
-        match (part, task.unwrap_or_default(), has_result) {
-            ("chief", _, false) => {
+        match (part, task.unwrap_or_default(), !results.is_empty()) {
+            ("chief", _, _) if !is_done("runner") || !is_done("clerk") => {
                 let runs = call("runner", r#"{"tasks":["errand"],"background":true}"#);
-                [runs, call("clerk", r#"{"tasks":["alone","with the page"]}"#)].concat()
+                let clerks = call("clerk", r#"{"tasks":["alone","with the page"]}"#);
+                let missing =
+                    [("runner", runs), ("clerk", clerks)].into_iter().filter(|(tool, _)| !is_done(tool));
+                missing.flat_map(|(_, call)| call).collect()
             }
-            ("chief", _, true) if results == 2 => call("wait_children", "{}"),
+            ("chief", _, _) if !is_done("wait_children") => call("wait_children", "{}"),
             ("runner", task, false) => call("heir", &format!(r#"{{"goal":"{task}"}}"#)),
             ("heir", _, _) => vec![AnswerPart::Text("heir did: errand".into())],
             ("clerk", "alone", false) => call("count", "{}"),

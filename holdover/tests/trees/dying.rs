@@ -1,4 +1,4 @@
-//! A store whose process meets a fault at one of its writes: it dies there, or its session is stopped there.
+//! A store whose process meets a fault at one of its writes: it dies there, or somebody gives an order there.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use holdover_core::store::{Answer, Layer, Request};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::World;
+use crate::orders::Order;
 
 /// A fault at one write of a process.
 #[derive(Debug, Clone, Copy)]
@@ -28,17 +29,41 @@ pub(crate) enum What {
     DiesAfter,
     /// The process dies at its first write after the page has written, and that write is lost.
     DiesOnceItHasActed,
-    /// Somebody aborts the root before the write, and the process goes on.
-    IsStopped,
-    /// Somebody aborts the root, the process dies, and the write is lost.
-    IsStoppedAndDies,
-    /// Somebody aborts the root, the process dies, and its write comes when all is over.
-    IsStoppedAndComesLate,
+    /// Somebody gives an order before the write.
+    Meets(Order, Then),
 }
 
-impl What {
-    pub(crate) fn stops(self) -> bool {
-        matches!(self, Self::IsStopped | Self::IsStoppedAndDies | Self::IsStoppedAndComesLate)
+/// How a process goes on that is at a write when somebody gives an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// It writes, and goes on.
+    GoesOn,
+    /// It dies, and the write is lost.
+    Dies,
+    /// It dies, and its write comes when all is over.
+    ComesLate,
+}
+
+impl Then {
+    pub(crate) const ALL: [Self; 3] = [Self::GoesOn, Self::Dies, Self::ComesLate];
+}
+
+impl Fault {
+    pub(crate) fn order(self) -> Option<(Order, Then)> {
+        match self.what {
+            What::Meets(order, then) => Some((order, then)),
+            What::DiesBefore | What::DiesAfter | What::DiesOnceItHasActed => None,
+        }
+    }
+
+    /// A name of its own for each.
+    pub(crate) fn name(self) -> String {
+        match self.what {
+            What::Meets(order, then) => format!("{}-{order:?}-{then:?}", self.at),
+            death @ (What::DiesBefore | What::DiesAfter | What::DiesOnceItHasActed) => {
+                format!("{}-{death:?}", self.at)
+            }
+        }
     }
 }
 
@@ -50,8 +75,10 @@ pub(crate) struct Dying {
     writes: Arc<AtomicUsize>,
     /// The process is at the write of its fault.
     pub(crate) reached: CancellationToken,
-    /// Somebody has asked for the stop.
-    pub(crate) stopped: CancellationToken,
+    /// The order has reached somebody who was at work.
+    pub(crate) struck: CancellationToken,
+    /// The process may go on.
+    pub(crate) ordered: CancellationToken,
     /// The process is dead.
     pub(crate) died: CancellationToken,
     /// All is over, so that a late write may come.
@@ -69,11 +96,7 @@ impl Dying {
     fn fault_at(&self, at: usize) -> Option<Fault> {
         self.fault.filter(|fault| match fault.what {
             What::DiesOnceItHasActed => at > 0 && !self.world.times("write").is_empty(),
-            What::DiesBefore
-            | What::DiesAfter
-            | What::IsStopped
-            | What::IsStoppedAndDies
-            | What::IsStoppedAndComesLate => fault.at == at,
+            What::DiesBefore | What::DiesAfter | What::Meets(..) => fault.at == at,
         })
     }
 
@@ -102,20 +125,23 @@ impl Dying {
         request: Request,
         store: Arc<dyn StateStore>,
     ) -> Option<Result<Answer, StoreError>> {
-        if what.stops() {
-            self.stopped.cancelled().await;
-        }
         match what {
-            What::IsStopped => return Some(request.perform(&store).await),
-            What::DiesBefore | What::DiesOnceItHasActed | What::IsStoppedAndDies => {}
+            What::DiesBefore | What::DiesOnceItHasActed => {}
             What::DiesAfter => drop(request.perform(&store).await),
-            What::IsStoppedAndComesLate => {
-                let dying = self.clone();
-                tokio::spawn(async move {
-                    dying.over.cancelled().await;
-                    drop(request.perform(&store).await);
-                    dying.came.cancel();
-                });
+            What::Meets(_, then) => {
+                self.ordered.cancelled().await;
+                match then {
+                    Then::GoesOn => return Some(request.perform(&store).await),
+                    Then::Dies => {}
+                    Then::ComesLate => {
+                        let dying = self.clone();
+                        tokio::spawn(async move {
+                            dying.over.cancelled().await;
+                            drop(request.perform(&store).await);
+                            dying.came.cancel();
+                        });
+                    }
+                }
             }
         }
         self.died.cancel();

@@ -21,7 +21,8 @@ use tokio::time::timeout;
 
 use crate::agent::World;
 use crate::dying::{Dying, Fault, What};
-use crate::story::{PATIENCE, patiently, results};
+use crate::story::{PATIENCE, patiently};
+use crate::told::results;
 
 /// The number of points at which a process is killed; `HOLDOVER_KILLS` names another.
 const KILLS: usize = 4;
@@ -97,7 +98,9 @@ async fn check(runtime: &Runtime, key: &SessionKey, count: usize) {
     let tree = patiently(async || runtime.tree(key, true).await).await;
     assert_eq!(tree.entries.len(), count + 1);
     assert!(tree.entries.iter().all(|entry| entry.session.status == SessionStatus::Idle));
-    let results = results(runtime, key).await;
+    let messages = patiently(async || runtime.messages(key).await).await.into_iter();
+    let messages: Vec<Message> = messages.map(|entry| entry.message).collect();
+    let results = results(&messages);
     let [(_, joined)] = &results[..] else { panic!("{results:?}") };
     assert_eq!(joined.lines().filter(|line| line.ends_with("done: x")).count(), count, "{joined}");
     // Two calls of the root and one of each child, each of two tokens.

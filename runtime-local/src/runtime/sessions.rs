@@ -48,8 +48,11 @@ impl Runtime {
         match self.session(key).await {
             Ok(Some(session)) => {
                 let is_meant = deletion.incarnation.is_none_or(|life| life == session.incarnation);
-                let may = forced || session.status != SessionStatus::Active;
-                if is_meant && may && self.owes(&session).await {
+                // The run may have parked by now: then its children would be left alone.
+                if is_meant && !forced && session.status == SessionStatus::Active {
+                    return Err(RuntimeError::Running { key: key.clone() });
+                }
+                if is_meant && self.owes(&session).await {
                     self.end_before_deletion(key).await;
                 }
             }

@@ -3,13 +3,17 @@
 //! Requirements: C48, H06.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use holdover_core::children::ChildNames;
 use holdover_core::engine::STATE_FORMAT_ALONE;
 use holdover_core::ids::SessionKey;
 use holdover_core::message::ResultStatus;
-use holdover_core::store::{Deletion, Labels, OutcomeKind, SessionStatus};
+use holdover_core::store::{
+    Answer, Deletion, Labels, Layer, Layered, OutcomeKind, Request, SessionStatus, StateStore, StoreError,
+};
 use holdover_core::tool::ToolOutput;
 use holdover_runtime_local::{Agent, Fork, Runtime, RuntimeError, SubAgent, WorkerOptions};
 
@@ -105,6 +109,37 @@ async fn a_session_that_runs_is_not_stopped_by_a_deletion_that_is_refused() {
     let refused = runtime.delete(run.key(), Deletion::UNLESS_ACTIVE).await.unwrap_err();
     assert!(matches!(refused, RuntimeError::Running { .. }), "{refused}");
     assert_eq!(runtime.session(run.key()).await.unwrap().unwrap().interrupt, None);
+}
+
+/// Shows a session as it was while its run had not parked yet.
+#[derive(Clone, Default)]
+struct Stale(Arc<AtomicBool>);
+
+#[async_trait]
+impl Layer for Stale {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let answer = request.perform(&store).await?;
+        Ok(match answer {
+            Answer::Session(Some(mut session)) if self.0.load(Ordering::SeqCst) => {
+                session.status = SessionStatus::Active;
+                Answer::Session(Some(session))
+            }
+            other => other,
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parent_that_parks_while_its_deletion_is_refused_is_not_deleted_without_its_children() {
+    let (agent, stale) = (family(), Stale::default());
+    let runtime = runtime(&Layered::new(store(), stale.clone()), &agent);
+    let (parent, child) = waiting(&runtime, &agent).await;
+    stale.0.store(true, Ordering::SeqCst);
+    let refused = runtime.delete(&parent, Deletion::UNLESS_ACTIVE).await.unwrap_err();
+    assert!(matches!(refused, RuntimeError::Running { .. }), "{refused}");
+    stale.0.store(false, Ordering::SeqCst);
+    runtime.delete(&parent, Deletion::UNLESS_ACTIVE).await.unwrap();
+    assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 //! Requirements: A17, A63, A64, B18, H23, U10.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use holdover_core::agent::Limits;
 use holdover_core::ids::SessionKey;
@@ -11,9 +12,9 @@ use holdover_core::message::ResultStatus;
 use holdover_core::model::{ModelError, ModelErrorKind, ModelRequest};
 use holdover_core::store::{OutcomeKind, SessionQuery};
 use holdover_core::tool::ToolOutput;
-use holdover_runtime_local::{Agent, Runtime, SubAgent, machine_of};
+use holdover_runtime_local::{Agent, Runtime, SubAgent, WorkerOptions, machine_of};
 
-use crate::bench::{agent, finish, only_result, runtime, say, store, tenant};
+use crate::bench::{agent, finish, only_result, runtime, say, store, tenant, worker};
 use crate::script::{Say, Script, results};
 use crate::tools::Fake;
 
@@ -95,6 +96,35 @@ async fn a64_h23_what_a_child_used_that_failed_is_used_by_its_parent() {
     assert_eq!((own.model_calls, own.tool_calls), (3, 1), "two of its own, and the child's");
     assert_eq!(tree.usage, own, "each use counts once");
     assert_eq!(model.asked().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a64_what_a_child_used_that_had_answered_counts_also_where_the_call_or_the_turn_is_stopped() {
+    for whole_turn in [false, true] {
+        let (_, agent) =
+            parent(Limits::default(), r#"{"tasks":["quick","slow"]}"#, |request| {
+                match format!("{:?}", request.messages).contains("slow") {
+                    true => Say::Nothing,
+                    false => Say::Text("done"),
+                }
+            });
+        let runtime = runtime(&store(), &agent);
+        let _worker = worker(&runtime, WorkerOptions::default());
+        let run = runtime.execute(say(&agent, "go")).await.unwrap();
+        let key = run.key().clone();
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let before = runtime.tree(&key, true).await.unwrap().usage;
+        assert_eq!((used(&runtime, &key).await.model_calls, before.model_calls), (1, 2), "it has answered");
+        let call = runtime.pending(&key).await.unwrap().remove(0).call.call;
+        match whole_turn {
+            true => runtime.interrupt(&key, "enough").await.map(drop).unwrap(),
+            false => runtime.stop_call(&key, &call).await.unwrap(),
+        }
+        finish(run).await;
+        assert_eq!(only_result(&runtime, &key).await.0, ResultStatus::Cancelled);
+        let own = 1 + u64::from(!whole_turn);
+        assert_eq!(used(&runtime, &key).await.model_calls, own + 1, "stopped with its turn: {whole_turn}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

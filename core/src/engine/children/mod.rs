@@ -277,6 +277,27 @@ impl ChildrenHandler<'_> {
         self.cx.mind.inbox.items.iter().filter(of_call).cloned().collect()
     }
 
+    /// Counts what was used by children that have answered calls which a stop ends. Nobody reads these answers any more.
+    pub(crate) fn count_unread(&mut self) {
+        let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
+            return;
+        };
+        let calls: Vec<Call> =
+            batch.calls.iter().filter(|call| call.state.children().is_some()).cloned().collect();
+        calls.iter().for_each(|call| self.count_answers(call));
+    }
+
+    fn count_answers(&mut self, call: &Call) {
+        let Some(pending) = call.state.pending().cloned() else { return };
+        for item in self.answers(call) {
+            // An answer that cannot be read says nothing of what was used.
+            if let Ok(ChildOutcome { index, usage, .. }) = item.payload.parse() {
+                let pending = pending.clone();
+                self.cx.feed(Input::ChildEnded { pending, index, tasks: Vec::new(), usage });
+            }
+        }
+    }
+
     /// Ends a call with the outcomes that it has: result, end and consumed answers travel in one commit.
     fn end(&mut self, call: &Call, count: u32, over: &Over, items: Vec<StoredItem>) {
         let outcomes: Vec<ChildOutcome> = items
@@ -298,6 +319,9 @@ impl ChildrenHandler<'_> {
             Over::Stopped => "stopped: somebody stopped this call",
         };
         let (ok, content) = told(count, fail_fast, &outcomes, ending);
+        if matches!(over, Over::Stopped) {
+            self.count_answers(call);
+        }
         let taken: BTreeSet<InboxSeq> = items.iter().map(|item| item.seq).collect();
         self.cx.mind.inbox.items.retain(|item| !taken.contains(&item.seq));
         self.cx.mind.draft.consumed.extend(taken);

@@ -19,6 +19,9 @@ impl Context {
 
     /// Gives the machine an input, records the transition, and queues its effects. False: already there.
     pub(crate) fn feed(&mut self, input: Input) -> bool {
+        if matches!(input, Input::Interrupted { .. } | Input::CutShort { .. } | Input::Failed { .. }) {
+            self.children().count_unread();
+        }
         let from = self.mind.machine.state.kind();
         let moved = match transition(&self.mind.machine, &input, &Facts { now: self.run.now }) {
             Ok(moved) => moved,

@@ -253,7 +253,7 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "is_default")]
         share: Allowance,
     },
-    /// A turn of a background child has ended.
+    /// A turn of a background child has ended, or a child has answered a call that is stopped now.
     ChildEnded {
         /// The id from which the names of the child follow.
         pending: PendingId,

@@ -1,0 +1,132 @@
+//! An order that somebody gives while a tree works: to stop, abort or delete the root, or one of its clerks.
+
+use std::time::Duration;
+
+use holdover::prelude::*;
+use holdover::runtime::RunHandle;
+use holdover::session::{Deletion, InterruptOutcome};
+use holdover::store::Retry;
+
+use crate::dying::Then;
+use crate::story::{Story, patiently};
+
+/// An order to the root, or to the clerk that has a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// End the turn of the root. It is asked to go on as soon as it has.
+    StopRoot,
+    /// End the root for ever.
+    AbortRoot,
+    /// Delete the root.
+    DeleteRoot,
+    /// End the turn of the clerk.
+    StopClerk,
+    /// End the clerk for ever.
+    AbortClerk,
+    /// Delete the clerk.
+    DeleteClerk,
+}
+
+impl Order {
+    fn is_to_root(self) -> bool {
+        matches!(self, Self::StopRoot | Self::AbortRoot | Self::DeleteRoot)
+    }
+}
+
+/// How often somebody asks again where no event says that it is time.
+const AGAIN: Duration = Duration::from_millis(20);
+
+impl Story {
+    /// Somebody gives the order when the process is at the write of its fault. If whom it is for is not there yet, nothing is
+    /// ordered, and the process goes on or dies all the same.
+    pub(crate) async fn orders(&self, person: &Runtime) {
+        let Some((order, then)) = self.fault.and_then(|fault| fault.order()) else { return };
+        if !self.before_the_end(&self.dying.reached).await {
+            return;
+        }
+        let to = if order.is_to_root() { Some(self.root.clone()) } else { self.clerk(person).await };
+        if let Some(to) = to {
+            let is_at_work = match order {
+                Order::StopRoot | Order::StopClerk => {
+                    let asked = patiently(async || person.interrupt(&to, "enough").await).await;
+                    matches!(asked, InterruptOutcome::Requested)
+                }
+                Order::AbortRoot | Order::AbortClerk => {
+                    let asked = patiently(async || person.abort(&to, "enough").await).await;
+                    matches!(asked, InterruptOutcome::Requested)
+                }
+                Order::DeleteRoot | Order::DeleteClerk => {
+                    self.deletes(person, &to, then).await;
+                    true
+                }
+            };
+            if is_at_work {
+                self.dying.struck.cancel();
+            }
+        }
+        self.dying.ordered.cancel();
+    }
+
+    /// The clerk that has the page, if it is there.
+    async fn clerk(&self, person: &Runtime) -> Option<SessionKey> {
+        let tree = patiently(async || person.tree(&self.root, true).await).await;
+        let clerk = tree
+            .entries
+            .into_iter()
+            .find(|entry| entry.depth == 1 && entry.place.as_ref().is_some_and(|place| place.index == 1));
+        clerk.map(|clerk| clerk.session.key)
+    }
+
+    /// Deletes a session. A process that goes on is at its write until it is told to end. A dead one is succeeded first,
+    /// if it holds the session.
+    async fn deletes(&self, person: &Runtime, key: &SessionKey, then: Then) {
+        let told = async {
+            while let Some(session) = patiently(async || person.session(key).await).await
+                && session.interrupt.is_none()
+            {
+                tokio::time::sleep(AGAIN).await;
+            }
+            self.dying.ordered.cancel();
+        };
+        let deletion = match then {
+            Then::GoesOn => Deletion::FORCE,
+            Then::Dies | Then::ComesLate => {
+                self.dying.ordered.cancel();
+                Deletion::UNLESS_ACTIVE
+            }
+        };
+        let deleted = async {
+            loop {
+                match person.delete(key, deletion).await {
+                    Ok(()) | Err(RuntimeError::NotFound { .. }) => return,
+                    Err(RuntimeError::Running { .. }) => {}
+                    Err(RuntimeError::Store(error)) if error.retry == Retry::Later => {}
+                    Err(error) => panic!("{error}"),
+                }
+                tokio::time::sleep(AGAIN).await;
+            }
+        };
+        tokio::join!(told, deleted);
+    }
+
+    /// Asks a root whose turn was stopped to go on, here or in another process. It may have begun a turn by itself meanwhile,
+    /// because the runner has ended.
+    pub(crate) async fn resumes(&self, person: &Runtime) {
+        let Some(fault) = self.fault else { return };
+        let asked = if fault.at % 2 == 0 {
+            person.requeue(&self.root).await.map(drop)
+        } else {
+            person.resume(&self.root).await.map(RunHandle::detach)
+        };
+        match asked {
+            Ok(())
+            | Err(
+                RuntimeError::NotResumable { .. }
+                | RuntimeError::Held { .. }
+                | RuntimeError::Contended { .. },
+            ) => {}
+            Err(RuntimeError::Store(error)) if error.retry == Retry::Later => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}

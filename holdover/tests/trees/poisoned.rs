@@ -1,0 +1,157 @@
+//! A page that kills every process that runs it, until it is given up. Another process dies where it gives the page up, or
+//! where it tells the clerk.
+//!
+//! Requirements: C48, INV-30.
+
+use std::future::pending;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use holdover::prelude::*;
+use holdover::session::{Labels, ResultStatus, SessionQuery, SessionStatus, SessionSummary, Tree, TreeEntry};
+use holdover::store::{StateStore, StoreError};
+use holdover_core::store::{Answer, Layer, Layered, Request};
+use tokio::time::timeout;
+
+use crate::agent::{World, chief};
+use crate::story::{PATIENCE, patiently};
+use crate::told::results;
+
+/// Whoever died is succeeded soon.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// How often somebody looks whether sessions have ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// So many processes die before a session is given up.
+const DEATHS: usize = 5;
+
+/// The writes about the page, in all processes: the commits of its runs, and what they tell the clerk.
+#[derive(Debug, Default)]
+struct Writes {
+    page: Mutex<Option<[SessionKey; 2]>>,
+    count: AtomicUsize,
+}
+
+impl Writes {
+    /// The number of this write, from 1. None: it is another request.
+    fn number(&self, request: &Request) -> Option<usize> {
+        let mut page = self.page.lock().unwrap();
+        if let Request::Create(new) = request
+            && new.labels.0.get(Labels::AGENT).is_some_and(|agent| agent == "chief>clerk>page")
+        {
+            let clerk = SessionId::new(&new.labels.0[Labels::PARENT]).unwrap();
+            *page = Some([new.key.clone(), SessionKey::new(new.key.tenant.clone(), clerk)]);
+        }
+        let [page, clerk] = page.as_ref()?;
+        let commits = matches!(request, Request::Commit(..)) && request.key() == Some(page);
+        let tells = matches!(request, Request::Deliver(..)) && request.key() == Some(clerk);
+        (commits || tells).then(|| self.count.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+}
+
+impl Writes {
+    /// Waits until nobody but the page is at work: who dies with it, again and again, is given up too.
+    async fn others_have_parked(&self, store: &Arc<dyn StateStore>) {
+        let [page, _] = self.page.lock().unwrap().clone().unwrap();
+        let all = SessionQuery::all(page.tenant.clone());
+        let is_at_work =
+            |session: &SessionSummary| session.key != page && session.status == SessionStatus::Active;
+        while store.list_sessions(&all).await.is_ok_and(|sessions| sessions.items.iter().any(is_at_work)) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// A store whose process dies at each of the first writes about the page, and at one later.
+#[derive(Debug, Clone)]
+struct Deadly {
+    writes: Arc<Writes>,
+    later: usize,
+    died: CancellationToken,
+}
+
+#[async_trait]
+impl Layer for Deadly {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        if self.writes.number(&request).is_some_and(|at| at <= DEATHS || at == self.later) {
+            self.writes.others_have_parked(&store).await;
+            self.died.cancel();
+        }
+        if self.died.is_cancelled() {
+            return pending().await;
+        }
+        let answer = request.perform(&store).await;
+        if self.died.is_cancelled() { pending().await } else { answer }
+    }
+}
+
+/// The page is given up, told of, and left: at each of these writes a process more dies, or at none.
+pub(crate) async fn tell(store: &Arc<dyn StateStore>) {
+    join_all((DEATHS..=DEATHS + 3).map(|later| story(store, later))).await;
+}
+
+async fn story(store: &Arc<dyn StateStore>, later: usize) {
+    let world = World::default();
+    let process = |store: Arc<dyn StateStore>| {
+        let options = RuntimeOptions::default().lease(LEASE).effects_override(Some("memory".into()));
+        Runtime::new(store, Agents::new().with(chief(&world)), options)
+    };
+    let person = process(Arc::clone(store));
+    let tenant = TenantId::new(format!("poisoned-{later}")).unwrap();
+    let request = Execute::new(tenant.clone(), chief(&world), "go");
+    let root = patiently(async || person.start(request.clone()).await).await.key;
+
+    let (writes, mut deaths) = (Arc::<Writes>::default(), 0);
+    let ended = async {
+        loop {
+            let writes = Arc::clone(&writes);
+            let deadly = Deadly { writes, later, died: CancellationToken::new() };
+            let mortal: Layered<Arc<dyn StateStore>, Deadly> =
+                Layered::new(Arc::clone(store), deadly.clone());
+            let options = WorkerOptions::default().tenant(Some(tenant.clone()));
+            let worker = Worker::new(process(Arc::new(mortal)), options.poll(Duration::from_millis(200)));
+            let worker = worker.spawn(CancellationToken::new());
+            let ended = tokio::select! {
+                () = deadly.died.cancelled() => None,
+                tree = rests(&person, &root) => Some(tree),
+            };
+            worker.abort();
+            match ended {
+                None => deaths += 1,
+                Some(tree) => return tree,
+            }
+        }
+    };
+    let tree = timeout(PATIENCE, ended).await.unwrap();
+    assert_eq!(tree.entries[0].session.status, SessionStatus::Idle, "{later}");
+    assert_eq!(deaths, DEATHS + usize::from(later > DEATHS), "{later}: each death happened");
+
+    let page = tree.entries.iter().find(|entry| entry.depth == 2).unwrap();
+    assert_eq!(page.session.status, SessionStatus::Failed, "{later}");
+    assert_eq!(world.times("write").len(), 0, "{later}");
+    let clerk = SessionKey::new(tenant, page.place.as_ref().unwrap().parent.clone());
+    let messages = patiently(async || person.messages(&clerk).await).await;
+    let messages: Vec<_> = messages.into_iter().map(|entry| entry.message).collect();
+    let [(status, told)] = &results(&messages)[..] else { panic!("{later}: {messages:?}") };
+    assert_eq!(*status, ResultStatus::Error, "{later}");
+    assert!(told.starts_with("engine.poisoned: "), "{later}: {told}");
+}
+
+/// The tree once each of its sessions has ended.
+async fn rests(person: &Runtime, root: &SessionKey) -> Tree {
+    loop {
+        let tree = patiently(async || person.tree(root, true).await).await;
+        let goes_on = |entry: &TreeEntry| {
+            matches!(entry.session.status, SessionStatus::Active | SessionStatus::Suspended)
+                || entry.session.alarm.is_some()
+        };
+        if !tree.entries.iter().any(goes_on) {
+            return tree;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

@@ -1,0 +1,289 @@
+//! The state of the world and of the store when a story is over, and what must be true of it.
+
+use holdover::session::{Message, ResultStatus, Session, SessionStatus, Usage};
+use holdover::tools::CallId;
+
+use crate::dying::Fault;
+use crate::orders::Order;
+
+/// What both clerks answer if nobody stops them.
+const JOINED: &str = "[1] done: clerk did: alone\n[2] done: clerk did: with the page";
+
+/// The same if somebody stops the clerk that has a page, before or after its last words.
+const WITHOUT_CLERK: [&str; 2] = [
+    "[1] done: clerk did: alone\n[2] failed: ended by user_abort",
+    "[1] done: clerk did: alone\n[2] failed: ended by user_abort. It had said: clerk did: with the page",
+];
+
+/// The tokens of one answer of a model.
+const TOKENS: u64 = 11;
+
+/// The state of the world and of the store when a story is over.
+pub(crate) struct Told {
+    pub(crate) fault: Option<Fault>,
+    pub(crate) fired: bool,
+    pub(crate) writes: usize,
+    pub(crate) usage: Usage,
+    /// Every session: those of the tree first, each before its children.
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) owed: usize,
+    pub(crate) counted: Vec<usize>,
+}
+
+/// A session when a story is over.
+pub(crate) struct Seen {
+    /// The number of sessions above it in the tree; none for one that is in no tree.
+    pub(crate) depth: Option<u32>,
+    /// The call of its parent that began it.
+    pub(crate) call: Option<CallId>,
+    pub(crate) session: Session,
+    pub(crate) messages: Vec<Message>,
+    /// How often its calls wrote.
+    pub(crate) written: usize,
+}
+
+impl Seen {
+    fn is_aborted(&self) -> bool {
+        self.session.status == SessionStatus::Aborted
+    }
+
+    /// Its work has ended, and whoever waited for it was told.
+    fn has_ended(&self) -> bool {
+        self.session.status == SessionStatus::Idle && self.session.epoch.0 > 0
+    }
+
+    /// The tokens of its model, by what is durable. A session that took another over has that one's call in its transcript, and
+    /// paid for the extract instead.
+    fn paid(&self) -> u64 {
+        let said = self.messages.iter().filter(|message| matches!(message, Message::Assistant(_)));
+        TOKENS * said.count() as u64
+    }
+
+    /// Whether its call of this child was stopped.
+    fn has_stopped(&self, child: &Seen) -> bool {
+        self.messages.iter().any(|message| match message {
+            Message::Tool(result) => {
+                Some(&result.call) == child.call.as_ref() && result.status == ResultStatus::Cancelled
+            }
+            Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => false,
+        })
+    }
+
+    /// How its call that writes ended. None: it made none.
+    fn write(&self) -> Option<ResultStatus> {
+        self.messages.iter().find_map(|message| match message {
+            Message::Tool(result) if result.tool == "write" => Some(result.status),
+            Message::Tool(_)
+            | Message::User(_)
+            | Message::Assistant(_)
+            | Message::Decision(_)
+            | Message::Notice(_)
+            | Message::Summary(_) => None,
+        })
+    }
+
+    /// How often it was told of the end of the runner's heir, by a result or a message.
+    fn told_of_runner(&self) -> usize {
+        let told = self.messages.iter().filter_map(|message| match message {
+            Message::Tool(result) => Some(result.content.as_str()),
+            Message::User(said) => Some(said.text.as_str()),
+            Message::Assistant(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => None,
+        });
+        told.map(|text| text.matches("heir did: errand").count()).sum()
+    }
+}
+
+impl Told {
+    fn root(&self) -> &Seen {
+        &self.seen[0]
+    }
+
+    /// The sessions at this depth of the tree.
+    fn at(&self, depth: u32) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().filter(move |seen| seen.depth == Some(depth))
+    }
+
+    /// The order of its fault, whether it has reached somebody or not.
+    pub(crate) fn given(&self) -> Option<Order> {
+        self.fault.and_then(Fault::order).map(|(order, _)| order)
+    }
+
+    /// The order that has reached somebody.
+    fn order(&self) -> Option<Order> {
+        self.given().filter(|_| self.fired)
+    }
+
+    /// Whether nobody can say if the page wrote.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.at(2).any(|page| page.write() == Some(ResultStatus::InDoubt))
+    }
+
+    /// Whether the root was told that its clerk was stopped.
+    pub(crate) fn is_without_clerk(&self) -> bool {
+        results(&self.root().messages).iter().any(|(_, content)| WITHOUT_CLERK.contains(&content.as_str()))
+    }
+
+    /// The fault did what it may do, and no more.
+    pub(crate) fn check(&self) {
+        match self.order() {
+            None => {
+                self.check_whole();
+                self.check_usage();
+            }
+            Some(Order::StopRoot) => {
+                self.check_resumed();
+                self.check_usage();
+            }
+            Some(Order::AbortRoot) => {
+                assert!(self.root().is_aborted(), "{:?}: {:?}", self.fault, self.root().session);
+                self.check_stopped(&self.seen[1..]);
+            }
+            Some(Order::DeleteRoot) => self.check_stopped(&self.seen),
+            Some(Order::StopClerk | Order::AbortClerk) => {
+                self.check_clerk_stopped();
+                self.check_usage();
+            }
+            // What it used is known to the root alone.
+            Some(Order::DeleteClerk) => self.check_clerk_stopped(),
+        }
+        self.check_rest();
+    }
+
+    /// All is as if nothing had happened, but for what a death may do to effects.
+    fn check_whole(&self) {
+        let fault = &self.fault;
+        self.check_root(&[JOINED]);
+        let mut depths: Vec<_> = self.seen.iter().map(|seen| seen.depth).collect();
+        depths.sort_unstable();
+        let whole = [0, 1, 1, 1, 1, 2].map(Some);
+        assert_eq!(depths, whole, "{fault:?}: no child is there twice");
+        assert_eq!(self.counted.len(), 1, "{fault:?}: {:?}", self.counted);
+        let page = self.at(2).next().unwrap();
+        match page.write() {
+            Some(ResultStatus::Done) => {}
+            // One run asked, one was answered: a third has taken over.
+            Some(ResultStatus::InDoubt) => assert!(page.session.epoch.0 >= 3, "{fault:?}: {}", page.written),
+            other => panic!("{fault:?}: the call ended {other:?}"),
+        }
+    }
+
+    /// The root has ended, and each of its calls was done once, whatever was stopped before.
+    fn check_root(&self, joined: &[&str]) {
+        let (fault, root) = (&self.fault, self.root());
+        assert_eq!(root.session.status, SessionStatus::Idle, "{fault:?}");
+        let results = results(&root.messages);
+        let done: Vec<&str> = results
+            .iter()
+            .filter(|(status, _)| *status == ResultStatus::Done)
+            .map(|(_, content)| content.as_str())
+            .collect();
+        assert_eq!(done.len(), 3, "{fault:?}: {results:?}");
+        let begun = done.iter().filter(|content| content.starts_with("begun in the background: child-"));
+        assert_eq!(begun.count(), 1, "{fault:?}: {results:?}");
+        assert_eq!(
+            done.iter().filter(|content| joined.contains(content)).count(),
+            1,
+            "{fault:?}: {results:?}"
+        );
+        let told = root.told_of_runner();
+        assert_eq!(told, 1, "{fault:?}: the root is told of the heir's end once: {:#?}", root.messages);
+    }
+
+    /// The turn of the root was stopped, and what was stopped with it was done again.
+    fn check_resumed(&self) {
+        let fault = &self.fault;
+        self.check_root(&[JOINED]);
+        let results = results(&self.root().messages);
+        let stopped = results.iter().filter(|(status, _)| *status != ResultStatus::Done);
+        let stopped: Vec<_> = stopped.map(|(status, _)| *status).collect();
+        assert!(
+            stopped.len() <= 2 && stopped.iter().all(|status| *status == ResultStatus::Cancelled),
+            "{fault:?}: one step was stopped: {results:?}"
+        );
+        self.check_stopped(&self.seen[1..]);
+    }
+
+    /// The clerk that has a page was stopped: the root was told so, and nothing goes on below the clerk.
+    fn check_clerk_stopped(&self) {
+        let had_ended = !self.is_without_clerk();
+        self.check_root(if had_ended { &[JOINED] } else { &WITHOUT_CLERK });
+        for seen in &self.seen[1..] {
+            let stopped = seen.session.status == SessionStatus::Interrupted && !had_ended;
+            let ended = stopped || seen.is_aborted() || seen.has_ended();
+            assert!(ended, "{:?}: at depth {:?} {:?}", self.fault, seen.depth, seen.session);
+        }
+    }
+
+    /// Nothing of these goes on, and nothing begins.
+    fn check_stopped(&self, seen: &[Seen]) {
+        for seen in seen {
+            let ended = seen.is_aborted() || seen.has_ended();
+            assert!(ended, "{:?}: at depth {:?} {:?}", self.fault, seen.depth, seen.session);
+        }
+    }
+
+    /// Nobody waits, nobody is waited for, and effects came no more often than was promised.
+    fn check_rest(&self) {
+        let fault = &self.fault;
+        assert_eq!(self.owed, 0, "{fault:?}: an answer is owed");
+        for seen in &self.seen {
+            let session = &seen.session;
+            // What is said to a session that was aborted is never read.
+            let is_read = session.unread == 0 || seen.is_aborted();
+            let rests = session.alarm.is_none() && session.interrupt.is_none();
+            assert!(rests && is_read, "{fault:?}: {session:?}");
+            let promised = match seen.write() {
+                Some(ResultStatus::Done) => 1..=1,
+                Some(ResultStatus::InDoubt) => 0..=1,
+                // It was stopped before it acted.
+                Some(_) | None => 0..=0,
+            };
+            assert!(
+                promised.contains(&seen.written),
+                "{fault:?}: written {} times: {session:?}",
+                seen.written
+            );
+        }
+        // An idempotent call is sent again by the run that takes over, under the same key.
+        let runs = self.seen.iter().map(|seen| seen.session.epoch.0).max().unwrap_or_default();
+        assert!(self.counted.iter().all(|times| *times as u64 <= runs), "{fault:?}: {:?}", self.counted);
+    }
+
+    /// What was used is counted once: that of the root, and of each child that has answered. A child that was stopped may have
+    /// answered before, or too late.
+    fn check_usage(&self) {
+        let of_clerk = matches!(self.order(), Some(Order::StopClerk | Order::AbortClerk));
+        let (mut least, mut most) = (0, 0);
+        let mut above: Vec<(&Seen, bool)> = Vec::new();
+        for (seen, depth) in self.seen.iter().filter_map(|seen| Some((seen, seen.depth?))) {
+            above.truncate(depth as usize);
+            let is_counted = above.last().is_none_or(|(parent, is_counted)| {
+                // The clerk that was stopped has answered too.
+                let answered = seen.has_ended() || of_clerk && depth == 1;
+                *is_counted && answered && !parent.has_stopped(seen)
+            });
+            least += if is_counted { seen.paid() } else { 0 };
+            most += seen.paid();
+            above.push((seen, is_counted));
+        }
+        let used = self.usage.tokens.total();
+        assert!((least..=most).contains(&used), "{:?}: {used} of {least} to {most} are counted", self.fault);
+    }
+}
+
+/// The results of the calls of a session, in order.
+pub(crate) fn results(messages: &[Message]) -> Vec<(ResultStatus, String)> {
+    let results = messages.iter().filter_map(|message| match message {
+        Message::Tool(result) => Some((result.status, result.content.clone())),
+        Message::User(_)
+        | Message::Assistant(_)
+        | Message::Decision(_)
+        | Message::Notice(_)
+        | Message::Summary(_) => None,
+    });
+    results.collect()
+}
