@@ -7,15 +7,17 @@ use holdover_core::message::Said;
 use holdover_core::payload::Payload;
 use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, NewSession, StateStore, Wake};
 
+use super::elsewhere::Line;
 use super::{Family, LeaseEnded, all};
 use crate::agent::Agent;
 
 impl Family {
     /// Creates the children of a call. One that cannot be created answers so.
     pub(super) async fn begin(&self, agent: Option<&Agent>, plan: &ChildPlan) -> Result<(), LeaseEnded> {
+        let line = plan.remote.as_deref().map(|remote| self.line(remote));
         let mut each = Vec::new();
         for (task, index) in plan.tasks.iter().zip(0_u32..) {
-            each.push(self.begin_one(agent, plan, task, index).boxed());
+            each.push(self.begin_one(agent, line.as_ref(), plan, task, index).boxed());
         }
         all(each).await
     }
@@ -23,12 +25,13 @@ impl Family {
     async fn begin_one(
         &self,
         agent: Option<&Agent>,
+        line: Option<&Line<'_>>,
         plan: &ChildPlan,
         task: &str,
         index: u32,
     ) -> Result<(), LeaseEnded> {
-        let created = match &plan.remote {
-            Some(remote) => self.begin_elsewhere(remote, plan, task, index).await?,
+        let created = match line {
+            Some(line) => self.begin_elsewhere(line, plan, task, index).await?,
             None => self.create(agent, plan, task, index).await?,
         };
         let why = match created {

@@ -1,9 +1,10 @@
 //! Children elsewhere: gives tasks to agents in other programs, looks for their outcomes, stops them; and tells callers
 //! elsewhere how their tasks ended.
 //!
-//! Nothing here waits for another program for long. A task that cannot be given in time is answered so. An outcome that
-//! cannot be told stays in the store: its caller asks for it.
+//! Nothing here waits for another program for long. A task that cannot be given in time is answered so, and the tasks of
+//! the same call after it are not tried. An outcome that cannot be told stays in the store: its caller asks for it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -16,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::begin::Created;
 use super::{Family, LeaseEnded};
-use crate::elsewhere::ElsewhereError;
+use crate::elsewhere::{Elsewhere, ElsewhereError};
 use crate::host::Backoff;
 
 /// The time for a request to another program, with all its tries.
@@ -25,21 +26,63 @@ const WITHIN: Duration = Duration::from_secs(20);
 /// The time for a request to stop, with all its tries: people wait for it.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
+/// The time for a look, with all its tries.
+const LOOK_WITHIN: Duration = Duration::from_secs(5);
+
 /// The most characters of an outcome from elsewhere that are kept.
 const KEPT_CHARS_MAX: usize = 8 * OUTCOME_CHARS_MAX;
 
+/// The line to the agent elsewhere that has the tasks of one call.
+pub(super) struct Line<'a> {
+    wire: Option<&'a dyn Elsewhere>,
+    remote: &'a Remote,
+    /// Whether a task could not be given, or looked for, in time.
+    is_broken: AtomicBool,
+    /// Whether one could not be stopped in time.
+    stops_nothing: AtomicBool,
+}
+
+impl<'a> Line<'a> {
+    /// Asks until it is answered, is refused for good, or the time is over. Then nothing more of this kind is asked.
+    async fn ask<T>(
+        &self,
+        is_broken: &AtomicBool,
+        time: Duration,
+        mut request: impl FnMut(&'a dyn Elsewhere, &'a Remote) -> BoxFuture<'a, Result<T, ElsewhereError>>,
+    ) -> Result<T, ElsewhereError> {
+        let Some(wire) = self.wire else {
+            return Err(ElsewhereError::never("this program reaches no agents elsewhere"));
+        };
+        if is_broken.load(Ordering::Relaxed) {
+            return Err(ElsewhereError::later("not tried: it did not answer for another task"));
+        }
+        let answer = within(time, || request(wire, self.remote)).await;
+        if answer.as_ref().is_err_and(|error| error.again) {
+            is_broken.store(true, Ordering::Relaxed);
+        }
+        answer
+    }
+}
+
 impl Family {
+    /// A line to an agent elsewhere.
+    pub(super) fn line<'a>(&'a self, remote: &'a Remote) -> Line<'a> {
+        Line {
+            wire: self.elsewhere.as_deref(),
+            remote,
+            is_broken: AtomicBool::new(false),
+            stops_nothing: AtomicBool::new(false),
+        }
+    }
+
     /// Gives a task to an agent elsewhere.
     pub(super) async fn begin_elsewhere(
         &self,
-        remote: &Remote,
+        line: &Line<'_>,
         plan: &ChildPlan,
         task: &str,
         index: u32,
     ) -> Result<Created, LeaseEnded> {
-        let Some(wire) = self.elsewhere.as_deref() else {
-            return Ok(Created::Not(format!("{}: this program reaches no agents elsewhere", remote.url)));
-        };
         let names = match ChildNames::of(&plan.pending, index) {
             Ok(names) => names,
             Err(error) => return Ok(Created::Not(error.to_string())),
@@ -56,9 +99,10 @@ impl Family {
             id: names.id.clone(),
             task: task.to_owned(),
             limits: TaskLimits::of(&plan.allowance, self.now),
-            reply_to: wire.address(remote, &parent),
+            reply_to: line.wire.and_then(|wire| wire.address(line.remote, &parent)),
         };
-        match within(WITHIN, || wire.begin(remote, &task)).await {
+        let task = &task;
+        match line.ask(&line.is_broken, WITHIN, |wire, remote| wire.begin(remote, task)).await {
             Ok(TaskStanding::Open) => Ok(Created::There),
             Ok(TaskStanding::Ended(outcome)) => {
                 let outcome = outcome_of(index, &names, outcome);
@@ -66,44 +110,43 @@ impl Family {
                 Ok(Created::There)
             }
             Err(error) => {
-                // It may have been taken although nothing says so.
+                // It may have been taken although nothing says so, also in an earlier run.
                 if error.again {
-                    self.stop_elsewhere(remote, &names.id).await;
+                    self.stop_elsewhere(line, &names.id).await;
                 }
-                Ok(Created::Not(format!("{}: {error}", remote.url)))
+                Ok(Created::Not(format!("{error} ({})", line.remote.url)))
             }
         }
     }
 
     /// Stops a task elsewhere. If that fails, the task ends at its own deadline.
-    pub(super) async fn stop_elsewhere(&self, remote: &Remote, task: &SessionId) {
-        let Some(wire) = self.elsewhere.as_deref() else {
-            tracing::warn!(%task, url = remote.url, "a task elsewhere cannot be stopped from this program");
-            return;
-        };
-        if let Err(error) = within(STOP_WITHIN, || wire.stop(remote, task)).await {
-            tracing::warn!(%task, url = remote.url, %error, "a task elsewhere cannot be stopped");
+    pub(super) async fn stop_elsewhere(&self, line: &Line<'_>, task: &SessionId) {
+        if let Err(error) =
+            line.ask(&line.stops_nothing, STOP_WITHIN, |wire, remote| wire.stop(remote, task)).await
+        {
+            tracing::warn!(%task, url = line.remote.url, %error, "a task elsewhere cannot be stopped");
         }
     }
 
     /// Asks for the outcome of a task elsewhere, and answers with it if it is there, or if the task is gone.
     pub(super) async fn find_elsewhere(
         &self,
-        remote: &Remote,
+        line: &Line<'_>,
         children: &Unanswered,
         index: u32,
     ) -> Result<(), LeaseEnded> {
-        let (Some(wire), Ok(names)) = (self.elsewhere.as_deref(), ChildNames::of(&children.pending, index))
-        else {
-            return Ok(());
-        };
-        let outcome = match wire.look(remote, &names.id).await {
+        let Ok(names) = ChildNames::of(&children.pending, index) else { return Ok(()) };
+        let task = &names.id;
+        let outcome = match line
+            .ask(&line.is_broken, LOOK_WITHIN, |wire, remote| wire.look(remote, task))
+            .await
+        {
             Ok(Some(TaskStanding::Open)) => return Ok(()),
             Ok(Some(TaskStanding::Ended(outcome))) => outcome_of(index, &names, outcome),
             Ok(None) => ChildOutcome::not_created(index, "it is gone"),
             // Looked for again next time.
             Err(error) => {
-                tracing::debug!(task = %names.id, url = remote.url, %error, "a task elsewhere is not seen");
+                tracing::debug!(task = %names.id, url = line.remote.url, %error, "a task elsewhere is not seen");
                 return Ok(());
             }
         };

@@ -11,15 +11,17 @@ use super::{Family, LeaseEnded, all};
 impl Family {
     /// Aborts those children that have not ended, and a session that took over from this one.
     pub(super) async fn stop(&self, children: &[Children]) -> Result<(), LeaseEnded> {
+        let lines: Vec<_> =
+            children.iter().map(|children| children.remote.as_deref().map(|at| self.line(at))).collect();
         let mut each = Vec::new();
-        for named in children {
-            let Children { pending, count, remote } = named;
+        for (named, line) in children.iter().zip(&lines) {
+            let Children { pending, count, remote: _ } = named;
             // Names that cannot be made were never given to a session.
             let names = (0..*count).filter_map(|index| ChildNames::of(pending, index).ok());
-            if let Some(remote) = remote.as_deref() {
+            if let Some(line) = line {
                 each.extend(names.map(|names| {
                     async move {
-                        self.stop_elsewhere(remote, &names.id).await;
+                        self.stop_elsewhere(line, &names.id).await;
                         Ok(())
                     }
                     .boxed()
@@ -83,10 +85,12 @@ impl Family {
 
     /// Answers for the children that are not there any more.
     pub(super) async fn find(&self, children: &[Unanswered]) -> Result<(), LeaseEnded> {
+        let lines: Vec<_> =
+            children.iter().map(|children| children.remote.as_deref().map(|at| self.line(at))).collect();
         let mut each = Vec::new();
-        for unanswered in children {
-            each.extend(unanswered.indexes.iter().map(|index| match unanswered.remote.as_deref() {
-                Some(remote) => self.find_elsewhere(remote, unanswered, *index).boxed(),
+        for (unanswered, line) in children.iter().zip(&lines) {
+            each.extend(unanswered.indexes.iter().map(|index| match line {
+                Some(line) => self.find_elsewhere(line, unanswered, *index).boxed(),
                 None => self.find_one(unanswered, *index).boxed(),
             }));
         }

@@ -91,7 +91,7 @@ async fn h21_a_task_that_cannot_be_given_is_answered_so_and_stopped_there() {
         let _there = world.works_there();
         let (key, outcome, took) = world.ends().await;
         assert_eq!(outcome.kind(), OutcomeKind::Completed);
-        assert_eq!(only_result(&world.here, &key).await, (ResultStatus::Error, format!("{THERE}: {why}")));
+        assert_eq!(only_result(&world.here, &key).await, (ResultStatus::Error, format!("{why} ({THERE})")));
         assert!(took < Duration::from_secs(30), "{took:?}: nobody waits for long");
         if was_taken {
             until_there(&world, SessionStatus::Aborted).await;
@@ -165,7 +165,7 @@ async fn h21_without_a_wire_a_task_is_answered_so() {
     let world = World::new(Wire::default(), r#"{"tasks":["north"]}"#, digger());
     let alone = agentless(&world.store);
     let (key, _) = finish(alone.execute(say(&world.chief, "go").served_elsewhere()).await.unwrap()).await;
-    let told = format!("{THERE}: this program reaches no agents elsewhere");
+    let told = format!("this program reaches no agents elsewhere ({THERE})");
     assert_eq!(only_result(&alone, &key).await, (ResultStatus::Error, told));
 }
 
@@ -238,4 +238,18 @@ fn h21_an_agent_elsewhere_has_nothing_that_only_agents_here_have() {
         at(Remote::new(THERE).look_every(Duration::from_millis(1))),
         "sub_agent digger: look_every: is 1 ms, expected at least 1000"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_many_tasks_for_an_agent_that_does_not_answer_hold_the_run_no_longer_than_one() {
+    let tasks: Vec<String> = (0..300).map(|task| format!("task {task}")).collect();
+    let tasks: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();
+    let world =
+        World::new(Wire { answers_nothing: true, ..Wire::default() }, tasks, digger().fan_out_max(300));
+    let (key, _, took) = world.ends().await;
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    let (status, told) = only_result(&world.here, &key).await;
+    assert_eq!(status, ResultStatus::Error);
+    assert!(told.contains("no answer in time") && told.contains("not tried: it did not"), "{told}");
+    assert_eq!(world.wire.asked_in_vain.load(Ordering::SeqCst), 2 * 32, "one for each, and one to stop it");
 }

@@ -36,6 +36,9 @@ pub(crate) struct Wire {
     pub(crate) loses: AtomicUsize,
     pub(crate) only_the_answer: bool,
     pub(crate) refuses: Option<&'static str>,
+    /// Whether no request is ever answered.
+    pub(crate) answers_nothing: bool,
+    pub(crate) asked_in_vain: AtomicUsize,
     pub(crate) parents: Mutex<BTreeMap<String, Parent>>,
     pub(crate) begun: Mutex<Vec<RemoteTask>>,
     pub(crate) told: AtomicUsize,
@@ -50,6 +53,13 @@ impl Wire {
         let mut tasks: Vec<_> = self.begun.lock().unwrap().iter().map(|task| task.task.clone()).collect();
         tasks.dedup();
         tasks
+    }
+
+    async fn hangs(&self) {
+        if self.answers_nothing {
+            self.asked_in_vain.fetch_add(1, Ordering::SeqCst);
+            std::future::pending::<()>().await;
+        }
     }
 
     /// The sessions of the other program.
@@ -74,6 +84,7 @@ impl Elsewhere for Wire {
 
     async fn begin(&self, remote: &Remote, task: &RemoteTask) -> Result<TaskStanding, ElsewhereError> {
         assert_eq!(remote.url, THERE);
+        self.hangs().await;
         if let Some(why) = self.refuses {
             return Err(ElsewhereError::never(why));
         }
@@ -95,6 +106,7 @@ impl Elsewhere for Wire {
     }
 
     async fn stop(&self, _: &Remote, task: &SessionId) -> Result<(), ElsewhereError> {
+        self.hangs().await;
         let (runtime, agent) = self.there();
         runtime.stop_task(&tenant_there(), &agent, task).await.unwrap();
         Ok(())
