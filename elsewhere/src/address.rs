@@ -13,7 +13,6 @@ use sha2::Sha256;
 const DOMAIN: &[u8] = b"holdover outcome address 1\0";
 
 /// The longest token that is read, in bytes. Three ids of the greatest length fit in it, however they are written.
-#[cfg(any(feature = "server", test))]
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
 /// The content of a token.
@@ -27,7 +26,6 @@ struct Place {
 }
 
 /// The token for a child of this parent, signed with this key.
-#[cfg(any(feature = "client", test))]
 pub(crate) fn token_for(parent: &Parent, key: &str) -> Option<String> {
     let place = Place {
         tenant: parent.session.tenant.clone(),
@@ -42,7 +40,6 @@ pub(crate) fn token_for(parent: &Parent, key: &str) -> Option<String> {
 }
 
 /// A token as it came. Nothing in it is believed before [`is_signed_with`](Self::is_signed_with).
-#[cfg(any(feature = "server", test))]
 pub(crate) struct Claimed {
     /// The parent that the token names.
     pub(crate) parent: Parent,
@@ -50,7 +47,6 @@ pub(crate) struct Claimed {
     tag: Vec<u8>,
 }
 
-#[cfg(any(feature = "server", test))]
 impl Claimed {
     /// Reads a token. None: it has another form.
     pub(crate) fn read(token: &str) -> Option<Self> {

@@ -19,6 +19,10 @@
 //! this token can make one. If the agent elsewhere asks for no token, the signature proves nothing. Then knowing the
 //! address is the only proof: it contains the id of the pending call, which holds a random number. Serve both over TLS.
 
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    allow(dead_code, reason = "each half uses a part")
+)]
 mod address;
 #[cfg(feature = "client")]
 mod answer;
@@ -38,9 +42,17 @@ mod replies;
 mod router;
 #[cfg(feature = "server")]
 mod tasks;
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    allow(dead_code, reason = "each half uses a part")
+)]
 mod token;
 #[cfg(feature = "client")]
 mod url;
+#[cfg_attr(
+    not(all(feature = "client", feature = "server")),
+    allow(dead_code, reason = "each half uses a part")
+)]
 mod words;
 
 #[cfg(feature = "client")]

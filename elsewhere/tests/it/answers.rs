@@ -91,7 +91,9 @@ async fn a_request_may_succeed_after_one_that_failed() {
 async fn an_answer_that_does_not_come_or_not_whole_may_come_later() {
     let silent = Parrot::new([None]).await;
     let hurried = wire().within(Duration::from_millis(100));
-    let error = hurried.look(&silent.remote(), &id("t1")).await.unwrap_err();
+    let (remote, asked) = (silent.remote(), id("t1"));
+    let look = tokio::time::timeout(Duration::from_secs(10), hurried.look(&remote, &asked));
+    let error = look.await.unwrap().unwrap_err();
     assert_eq!(error, ElsewhereError::later("it was silent"));
     // It stops in the middle of the body, and does not close the connection.
     let head = b"HTTP/1.1 200 X\r\ncontent-length: 100\r\n\r\n{\"task\":\"open\"}".to_vec();

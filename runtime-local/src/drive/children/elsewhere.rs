@@ -158,7 +158,8 @@ impl Family {
         let Some(wire) = self.elsewhere.as_deref() else { return };
         let outcome = TaskOutcome { ok: outcome.ok, text: outcome.text, usage: outcome.usage };
         if let Err(error) = within(WITHIN, || wire.tell(url, task, &outcome)).await {
-            tracing::warn!(%task, url, %error, "an outcome cannot be sent; its caller may ask for it");
+            // Not the address: whoever knows it can send an outcome.
+            tracing::warn!(%task, %error, "an outcome cannot be sent; its caller may ask for it");
         }
     }
 }
