@@ -24,7 +24,7 @@ use crate::told::results;
 const LEASE: Duration = Duration::from_secs(2);
 
 /// How often somebody looks whether sessions have ended.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(200);
 
 /// So many processes die before a session is given up.
 const DEATHS: usize = 5;

@@ -118,14 +118,13 @@ struct Stale(Arc<AtomicBool>);
 #[async_trait]
 impl Layer for Stale {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
-        let answer = request.perform(&store).await?;
-        Ok(match answer {
-            Answer::Session(Some(mut session)) if self.0.load(Ordering::SeqCst) => {
-                session.status = SessionStatus::Active;
-                Answer::Session(Some(session))
-            }
-            other => other,
-        })
+        let mut answer = request.perform(&store).await?;
+        if let Answer::Session(Some(session)) = &mut answer
+            && self.0.load(Ordering::SeqCst)
+        {
+            session.status = SessionStatus::Active;
+        }
+        Ok(answer)
     }
 }
 
