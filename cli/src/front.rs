@@ -86,10 +86,7 @@ impl Front {
         let WorkerParts { observer, queues, elsewhere } = parts;
         let mut agents = StoredAgents { queues, ..StoredAgents::default() };
         let program = Some(PROGRAM.to_owned());
-        let elsewhere = match elsewhere {
-            Some(elsewhere) => Some(elsewhere),
-            None => other_programs::wire()?,
-        };
+        let elsewhere = elsewhere.or_else(other_programs::wire);
         let mut options = RuntimeOptions::default().observer(observer).elsewhere(elsewhere).program(program);
         if let Some(drive) = drive {
             options.lease = drive.lease;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -44,7 +45,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// use holdover_runtime_local::RuntimeOptions;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let wire = HttpElsewhere::new()?
+/// let wire = HttpElsewhere::new()
 ///     .reachable_at("https://here.example/holdover")?
 ///     .allow_replies_to("https://there.example/holdover")?;
 /// let options = RuntimeOptions::default().elsewhere(Some(Arc::new(wire)));
@@ -53,27 +54,41 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// ```
 #[derive(Debug, Clone)]
 pub struct HttpElsewhere {
-    client: Client,
-    /// For this machine. It uses no proxy, so a token stays here.
-    direct: Client,
+    /// Made for the first request: most programs that may give tasks give none.
+    clients: Arc<OnceLock<Result<Clients, String>>>,
     here: Option<Url>,
     replies: Replies,
     within: Duration,
 }
 
-impl HttpElsewhere {
-    /// A wire that only gives tasks and looks for their outcomes. Connects to nothing yet.
-    pub fn new() -> Result<Self, HttpElsewhereError> {
+#[derive(Debug)]
+struct Clients {
+    any: Client,
+    /// For this machine. It uses no proxy, so a token stays here.
+    direct: Client,
+}
+
+impl Clients {
+    fn new() -> Result<Self, String> {
         choose_cryptography();
         let this_machine = [(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()];
         let direct = builder().no_proxy().resolve_to_addrs(LOCALHOST, &this_machine);
-        Ok(Self {
-            client: builder().build().map_err(HttpElsewhereError::Client)?,
-            direct: direct.build().map_err(HttpElsewhereError::Client)?,
-            here: None,
-            replies: Replies::default(),
-            within: REQUEST_TIMEOUT,
-        })
+        let built =
+            |client: ClientBuilder| client.build().map_err(|error| format!("no HTTP client: {error}"));
+        Ok(Self { any: built(builder())?, direct: built(direct)? })
+    }
+}
+
+impl Default for HttpElsewhere {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl HttpElsewhere {
+    /// A wire that only gives tasks and looks for their outcomes. Connects to nothing yet.
+    pub fn new() -> Self {
+        Self { clients: Arc::default(), here: None, replies: Replies::default(), within: REQUEST_TIMEOUT }
     }
 
     /// Sets the address at which other programs reach this program's `router`. Outcomes of tasks are then sent here.
@@ -124,7 +139,9 @@ impl HttpElsewhere {
         mut headers: HeaderMap,
         body: Option<Vec<u8>>,
     ) -> Result<Answer, ElsewhereError> {
-        let client = if is_loopback(&url) { &self.direct } else { &self.client };
+        let clients = self.clients.get_or_init(Clients::new).as_ref();
+        let clients = clients.map_err(|why| ElsewhereError::never(why.as_str()))?;
+        let client = if is_loopback(&url) { &clients.direct } else { &clients.any };
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         if body.is_some() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

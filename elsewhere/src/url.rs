@@ -16,9 +16,6 @@ pub enum HttpElsewhereError {
         /// The reason.
         why: String,
     },
-    /// No client could be made.
-    #[error("no HTTP client: {0}")]
-    Client(#[source] reqwest::Error),
 }
 
 /// Reads an `http://` or `https://` address without user and password. The error does not show the address.

@@ -63,7 +63,7 @@ fn wire(args: &Serve) -> Result<HttpElsewhere, Failure> {
     let wrong = |option: &str, url: &str, error: &dyn std::fmt::Display| {
         Failure::wrong_use(format!("{option} {}: {error}", inline(url)))
     };
-    let mut wire = HttpElsewhere::new().map_err(|error| Failure::failed(error.to_string()))?;
+    let mut wire = HttpElsewhere::new();
     if let Some(url) = &args.address {
         wire = wire.reachable_at(url).map_err(|error| wrong("--address", url, &error))?;
     }

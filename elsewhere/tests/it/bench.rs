@@ -45,7 +45,7 @@ pub(crate) fn task(name: &str, text: &str) -> RemoteTask {
 }
 
 pub(crate) fn wire() -> HttpElsewhere {
-    HttpElsewhere::new().unwrap()
+    HttpElsewhere::new()
 }
 
 /// Waits for a condition.
