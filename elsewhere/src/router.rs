@@ -19,8 +19,8 @@ use crate::{outcomes, tasks};
 /// An agent is offered under its name. If two have the same name, the last one is offered. The runtime's source must
 /// have it, too.
 ///
-/// The router can be nested under a path without parameters, and merged with others. It sets no limits on time, rate or connections: use
-/// those of your server. Its paths contain secrets, so keep the paths under `/outcomes` out of access logs.
+/// The router can be nested under a path without parameters, and merged with others. It sets no limits on time, rate or
+/// connections: use those of your server. The paths under `/outcomes` contain secrets: keep them out of access logs.
 ///
 /// ```
 /// use std::sync::Arc;
