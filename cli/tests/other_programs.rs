@@ -6,7 +6,8 @@
 
 mod support;
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -154,6 +155,28 @@ fn h21_an_outcome_is_sent_although_both_programs_were_killed_meanwhile() {
     approve(&there);
     wait_until("the outcome comes", || status()["status"] == json!("idle"));
     here.run(&["sessions", "messages", "s"]).ends(0).says("There is clay.");
+}
+
+#[test]
+fn h21_a_server_of_this_machine_answers_no_request_under_another_name() {
+    let there = there();
+    let (_serves, url) = serve(&there, &["agent.toml", "--listen", "127.0.0.1:0"]);
+    let address = url.trim_start_matches("http://");
+    let answer = |host: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let request =
+            format!("GET /agents/geologist/tasks/t HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        said.split(' ').nth(1).unwrap().to_owned()
+    };
+    for host in [address, "localhost", "LOCALHOST:1", "[::1]:80"] {
+        assert_eq!(answer(host), "410", "{host}");
+    }
+    for host in ["evil.example", "127.0.0.1.evil.example:80", "localhost.evil", "", "0.0.0.0"] {
+        assert_eq!(answer(host), "403", "{host}");
+    }
 }
 
 #[test]

@@ -212,9 +212,10 @@ impl Elsewhere for HttpElsewhere {
     }
 }
 
-/// Whether the other program says that there is nothing under the address.
+/// Whether the other program says that there is no such task, or that nobody waits. A 404 does not say so: it may come from a
+/// proxy, or from a program that offers another agent at the moment.
 fn is_gone(status: StatusCode) -> bool {
-    [StatusCode::NOT_FOUND, StatusCode::GONE].contains(&status)
+    status == StatusCode::GONE
 }
 
 /// The address at which an agent takes tasks.

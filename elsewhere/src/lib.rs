@@ -6,7 +6,7 @@
 //! | request | body | answer |
 //! |---|---|---|
 //! | `POST /agents/{agent}/tasks` | a `RemoteTask` | a `TaskStanding` |
-//! | `GET /agents/{agent}/tasks/{id}` | | a `TaskStanding`, or 404 |
+//! | `GET /agents/{agent}/tasks/{id}` | | a `TaskStanding`, or 410 |
 //! | `DELETE /agents/{agent}/tasks/{id}` | | 204 |
 //! | `POST /outcomes/{token}` | `{ "id": "…", "outcome": { "ok": true, "text": "…" } }` | 200 |
 //!

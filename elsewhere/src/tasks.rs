@@ -43,7 +43,7 @@ pub(crate) async fn look(
 ) -> Result<Response, Problem> {
     let (agent, id) = named(path)?;
     let standing = desk.runtime.task(&tenant, desk.agent(&agent)?, &task_id(id)?).await?;
-    standing.map(answer).ok_or_else(|| Problem::not_found("there is no such task"))
+    standing.map(answer).ok_or_else(|| Problem::new(StatusCode::GONE, "there is no such task"))
 }
 
 /// `DELETE /agents/{agent}/tasks/{id}`

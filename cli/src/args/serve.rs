@@ -11,7 +11,7 @@ use super::Work;
 #[command(after_help = "\
 Other programs give tasks to the agents of these files: POST /agents/NAME/tasks. Each task is a session of the tenant, which this process, or any worker on the store, runs. For a session here, an [[agent]] with url is an agent of another program.
 
-Without --token-env everybody who reaches the address may give tasks; so it must then be one of this machine. An outcome is sent to addresses that begin with one of --replies-to, and to no others; the program that gave the task can ask for it in any case. With --address the agents that get tasks from here are told where to send the outcomes.
+Without --token-env everybody who reaches the address may give tasks; so it must then be one of this machine. On an address of this machine only requests that name it (localhost, 127.0.0.1) are answered: a proxy in front sets the header Host. An outcome is sent to addresses that begin with one of --replies-to, and to no others; the program that gave the task can ask for it in any case. With --address the agents that get tasks from here are told where to send the outcomes.
 
 It ends as holdover work does.
 

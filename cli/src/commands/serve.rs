@@ -1,9 +1,14 @@
 //! `serve`: takes tasks and outcomes from other programs, and works.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::header::HOST;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
 use holdover_elsewhere::{Callers, HttpElsewhere, router};
 use holdover_runtime_local::Agent;
 use serde_json::json;
@@ -43,8 +48,11 @@ pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure
 
 /// Those who may give tasks.
 fn callers(common: &Common, args: &Serve) -> Result<Callers, Failure> {
+    if args.agents.is_empty() {
+        return Ok(Callers::nobody());
+    }
     if args.token_env.is_empty() {
-        if !args.agents.is_empty() && !args.listen.ip().is_loopback() {
+        if !args.listen.ip().is_loopback() {
             let why = "everybody who reaches it could give tasks: name the token of callers with --token-env";
             return Err(Failure::wrong_use(format!("--listen {}: {why}", args.listen)));
         }
@@ -90,7 +98,10 @@ fn listen(
     let names: Vec<&str> = agents.iter().map(|agent| agent.spec().name.as_str()).collect();
     front.out.object(&json!({ "listens": format!("http://{at}"), "agents": names }));
     let stop = CancellationToken::new();
-    let app = router(front.runtime.clone(), agents, callers);
+    let mut app = router(front.runtime.clone(), agents, callers);
+    if at.ip().is_loopback() {
+        app = app.layer(from_fn(of_this_machine));
+    }
     let serving = axum::serve(listener, app).with_graceful_shutdown(stop.clone().cancelled_owned());
     let serving = tokio::spawn(async move {
         if let Err(error) = serving.await {
@@ -103,6 +114,21 @@ fn listen(
             tracing::warn!("some requests were not answered");
         }
     })
+}
+
+/// Refuses requests under names that are not of this machine: a page in a browser here could have them resolved to it.
+async fn of_this_machine(request: Request, next: Next) -> Response {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    if name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback()) {
+        return next.run(request).await;
+    }
+    (StatusCode::FORBIDDEN, "requests to this machine name it: localhost, 127.0.0.1 or [::1]\n")
+        .into_response()
 }
 
 fn told(at: SocketAddr, agent: &str) -> String {

@@ -53,14 +53,23 @@ async fn a_status_says_whether_to_ask_again() {
 }
 
 #[tokio::test]
-async fn nothing_under_the_address_is_an_answer_but_for_a_task_that_is_given() {
-    for status in [404, 410] {
-        let parrot = Parrot::saying(status, "", "").await;
-        assert_eq!(looking(&parrot).await, Ok(None));
-        assert_eq!(wire().stop(&parrot.remote(), &id("t1")).await, Ok(()));
-        assert_eq!(telling(&parrot).await, Ok(()));
-        let error = wire().begin(&parrot.remote(), &task("t1", "north")).await.unwrap_err();
-        assert!(!error.again && error.detail.contains(&status.to_string()), "{error}");
+async fn what_is_gone_is_an_answer_but_for_a_task_that_is_given() {
+    let parrot = Parrot::saying(410, "", "").await;
+    assert_eq!(looking(&parrot).await, Ok(None));
+    assert_eq!(wire().stop(&parrot.remote(), &id("t1")).await, Ok(()));
+    assert_eq!(telling(&parrot).await, Ok(()));
+    let error = wire().begin(&parrot.remote(), &task("t1", "north")).await.unwrap_err();
+    assert!(!error.again && error.detail.contains("410"), "{error}");
+}
+
+#[tokio::test]
+async fn nothing_under_the_address_says_nothing_of_a_task() {
+    let parrot = Parrot::saying(404, "", "").await;
+    let stopping = wire().stop(&parrot.remote(), &id("t1")).await;
+    for error in
+        [looking(&parrot).await.unwrap_err(), stopping.unwrap_err(), telling(&parrot).await.unwrap_err()]
+    {
+        assert!(!error.again && error.detail.ends_with("it answered with status 404"), "{error}");
     }
 }
 

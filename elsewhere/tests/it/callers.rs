@@ -61,7 +61,7 @@ async fn without_a_known_token_nothing_is_answered_and_nothing_changes() {
     assert_eq!(wire().look(&own, &id("t1")).await.unwrap(), None);
     // The name of the scheme is written as one likes.
     let answer = client.get(format!("{url}/t1")).header(AUTHORIZATION, format!("bearer  {token}"));
-    assert_eq!(answer.send().await.unwrap().status(), 404);
+    assert_eq!(answer.send().await.unwrap().status(), 410);
 }
 
 #[tokio::test]

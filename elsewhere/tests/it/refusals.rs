@@ -87,7 +87,7 @@ async fn a_body_that_is_no_task_is_refused() {
     let mut other_key = post(TASKS, task());
     other_key.headers_mut().insert("idempotency-key", "t2".parse().unwrap());
     refused(&app, other_key, 422).await;
-    refused(&app, Request::get(format!("{TASKS}/t1")).body(Body::empty()).unwrap(), 404).await;
+    refused(&app, Request::get(format!("{TASKS}/t1")).body(Body::empty()).unwrap(), 410).await;
     refused(&app, Request::get(format!("{TASKS}/a%00b")).body(Body::empty()).unwrap(), 422).await;
     refused(&app, Request::get(format!("{TASKS}/%ff")).body(Body::empty()).unwrap(), 400).await;
     // The same task is taken without these faults.

@@ -67,11 +67,15 @@ async fn a_task_or_an_agent_that_is_not_there_is_said_so() {
     let mut remote = there.remote();
     assert_eq!(wire().look(&remote, &id("t1")).await.unwrap(), None);
     remote.url = remote.url.replace("digger", "nobody");
-    assert_eq!(wire().look(&remote, &id("t1")).await.unwrap(), None);
-    wire().stop(&remote, &id("t1")).await.unwrap();
-    let error = wire().begin(&remote, &task("t1", "north")).await.unwrap_err();
-    assert_eq!(error.to_string(), "it answered with status 404: no agent of this name is offered");
-    assert!(!error.again);
+    let errors = [
+        wire().look(&remote, &id("t1")).await.unwrap_err(),
+        wire().stop(&remote, &id("t1")).await.unwrap_err(),
+        wire().begin(&remote, &task("t1", "north")).await.unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.to_string(), "it answered with status 404: no agent of this name is offered");
+        assert!(!error.again);
+    }
 }
 
 #[tokio::test]

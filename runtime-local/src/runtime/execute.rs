@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use holdover_core::children::ReplyTo;
-use holdover_core::engine::STATE_FORMAT_ALONE;
-use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, TenantId};
+use holdover_core::engine::{STATE_FORMAT, STATE_FORMAT_ALONE};
+use holdover_core::ids::{Incarnation, InvalidId, ItemKey, SessionId, SessionKey, StateFormat, TenantId};
 use holdover_core::image::Images;
 use holdover_core::message::{MessagePolicy, Said};
 use holdover_core::mode::{Briefing, Mode};
@@ -155,6 +155,8 @@ impl Execute {
             None => SessionKey::new(self.tenant.clone(), SessionId::new(Uuid::now_v7().to_string())?),
         };
         let Self { policy, briefing, images, reply, .. } = self;
+        // A worker of an older format would not know whom to tell.
+        let format = if reply.is_some() { STATE_FORMAT } else { STATE_FORMAT_ALONE };
         let said = Said { policy, briefing, images, reply, ..Said::new(self.message) };
         let payload = Payload::json(&said);
         let once = match self.idempotency_key {
@@ -169,7 +171,7 @@ impl Execute {
             payload: payload.map_err(|error| RuntimeError::unreadable(&key, "message", error))?,
         };
         let (agent, labels, served_elsewhere) = (self.agent, self.labels, self.served_elsewhere);
-        Ok(Prepared { key, derived, agent, once, item, policy, labels, served_elsewhere })
+        Ok(Prepared { key, derived, agent, once, item, policy, labels, served_elsewhere, format })
     }
 }
 
@@ -191,6 +193,7 @@ pub(super) struct Prepared {
     pub(super) policy: Option<MessagePolicy>,
     pub(super) labels: Labels,
     pub(super) served_elsewhere: bool,
+    format: StateFormat,
 }
 
 impl Prepared {
@@ -202,7 +205,7 @@ impl Prepared {
             queue: self.agent.queue().clone(),
             labels: named::labelled(self.labels.clone(), &self.agent, program),
             definition: self.agent.definition().clone(),
-            format: STATE_FORMAT_ALONE,
+            format: self.format,
             items,
             start,
         }

@@ -131,7 +131,7 @@ impl Runtime {
     }
 
     /// Refuses a new session that nobody would run.
-    async fn check_is_served(&self, prepared: &Prepared) -> Result<(), RuntimeError> {
+    pub(super) async fn check_is_served(&self, prepared: &Prepared) -> Result<(), RuntimeError> {
         if prepared.served_elsewhere {
             return Ok(());
         }

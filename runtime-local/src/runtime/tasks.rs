@@ -3,15 +3,18 @@
 use std::sync::Arc;
 
 use holdover_core::children::{Address, ChildNames, ChildOutcome, Parent, ReplyTo};
-use holdover_core::ids::{InvalidId, ItemKey, PendingId, SessionId, SessionKey, TenantId};
+use holdover_core::ids::{
+    Incarnation, InvalidId, ItemKey, OperationId, PendingId, SessionId, SessionKey, TenantId,
+};
 use holdover_core::machine::{AgentState, CallState, Ending, Machine, Usage};
 use holdover_core::message::Message;
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
-use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, Session, SessionStatus, Start};
+use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, NewSession, Session, SessionStatus, Start};
 
+use super::Runtime;
+use super::execute::{Execute, Prepared};
 use super::standing::machine_of;
-use super::{Execute, Runtime};
 use crate::agent::Agent;
 use crate::drive::{has_ended, outcome_elsewhere};
 use crate::error::RuntimeError;
@@ -21,7 +24,7 @@ impl Runtime {
     /// its turn is sent to the task's address, if it has one, and stays to be [asked for](Self::task). The caller's share
     /// limits the turn. A task that was given before under this id stays as it is.
     ///
-    /// Errors: those of [`start`](Self::start).
+    /// Errors: those of [`start`](Self::start). A task that was deleted has ended.
     pub async fn take_task(
         &self,
         tenant: &TenantId,
@@ -35,16 +38,43 @@ impl Runtime {
         let RemoteTask { id, task, limits, reply_to } = task;
         let to = Address::Elsewhere { task: id, url: reply_to, time_ms: limits.time_ms };
         let reply = ReplyTo { to, allowance: limits.share(), used_before: Usage::default() };
-        let request = Execute::new(tenant.clone(), Arc::clone(agent), task)
-            .in_session(key.id.clone())
-            .once(ItemKey::new("task")?)
-            .replying(reply);
-        match self.start(request).await {
-            // Another request of the same task came first, or one to stop it.
-            Ok(_) | Err(RuntimeError::KeyConflict { .. } | RuntimeError::Aborted { .. }) => {}
-            Err(error) => return Err(error),
+        self.check_effects(agent)?;
+        let request = Execute::new(tenant.clone(), Arc::clone(agent), task).in_session(key.id.clone());
+        let prepared = request.once(ItemKey::new("task")?).replying(reply).prepare()?;
+        self.check_is_served(&prepared).await?;
+        let item = prepared.item.clone();
+        if let Some(refused) = self.create_task(&prepared, vec![item.clone()]).await? {
+            return Ok(refused);
+        }
+        let began = |session: &Session| session.epoch.0 > 0 || session.unread > 0;
+        if self.session(&key).await?.is_some_and(|session| !began(&session)) {
+            // Whoever was to stop it died before: the task is first.
+            self.host.repeated(|| self.host.store().deliver(&key, item.clone())).await?;
         }
         Ok(self.standing_of_task(&key).await?.unwrap_or(TaskStanding::Open))
+    }
+
+    /// Creates the session of a task, once. Returns how the task stands if it was deleted.
+    async fn create_task(
+        &self,
+        prepared: &Prepared,
+        items: Vec<InboxItem>,
+    ) -> Result<Option<TaskStanding>, RuntimeError> {
+        let SessionKey { tenant, id } = &prepared.key;
+        let digest = Digest::of(format!("task life\0{tenant}\0{id}").as_bytes());
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest.0[..16]);
+        // Both follow from the task, so one that was deleted does not begin again.
+        let incarnation = Incarnation::derived(bytes);
+        let operation = OperationId::new(format!("task.{incarnation}"))?;
+        let new = prepared.new_session(self.program(), Start::WithItems, items);
+        let new = NewSession { incarnation, operation, ..new };
+        Ok(match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
+            CreateOutcome::Deleted => Some(ended_without("it was deleted")),
+            CreateOutcome::Created { .. }
+            | CreateOutcome::AlreadyExists { .. }
+            | CreateOutcome::ItemConflict { .. } => None,
+        })
     }
 
     /// How a task stands that an agent took from elsewhere. None: there is no such task.
@@ -69,20 +99,20 @@ impl Runtime {
         let key = task_key(tenant, agent, task)?;
         let prepared =
             Execute::new(tenant.clone(), Arc::clone(agent), "").in_session(key.id.clone()).prepare()?;
-        let new = prepared.new_session(self.program(), Start::WithItems, Vec::new());
-        match self.host.repeated(|| self.host.store().create_session(new.clone())).await? {
-            CreateOutcome::Deleted => return Ok(()),
-            CreateOutcome::Created { .. }
-            | CreateOutcome::AlreadyExists { .. }
-            | CreateOutcome::ItemConflict { .. } => {}
+        if self.create_task(&prepared, Vec::new()).await?.is_some() {
+            return Ok(());
         }
-        match self.session(&key).await? {
-            Some(session) if session.epoch.0 > 0 && has_ended(&session) => Ok(()),
-            Some(_) => match self.abort(&key, "whoever gave the task does not wait for it any more").await {
-                Ok(_) | Err(RuntimeError::NotFound { .. }) => Ok(()),
-                Err(error) => Err(error),
-            },
-            None => Ok(()),
+        let Some(mut session) = self.session(&key).await? else { return Ok(()) };
+        // Whoever took it over is stopped in its place.
+        while let Some(next) = self.successor(&session).await? {
+            session = next;
+        }
+        if session.epoch.0 > 0 && has_ended(&session) {
+            return Ok(());
+        }
+        match self.abort(&session.key, "whoever gave the task does not wait for it any more").await {
+            Ok(_) | Err(RuntimeError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -128,19 +158,19 @@ impl Runtime {
 
     async fn standing_of_task(&self, key: &SessionKey) -> Result<Option<TaskStanding>, RuntimeError> {
         let Some(mut session) = self.session(key).await? else { return Ok(None) };
-        // Whoever took it over answers in its place.
-        while let Some(next) = self.successor(&session).await? {
+        let mut machine = machine_of(&session)?.unwrap_or_default();
+        // Whoever took it over answers in its place, also for what was used before.
+        let mut before = Usage::default();
+        while !machine.successors.is_empty() {
+            before.add(used_in_last_turn(&machine));
+            let Some(next) = self.successor(&session).await? else { return Ok(None) };
             session = next;
+            machine = machine_of(&session)?.unwrap_or_default();
         }
-        let machine = machine_of(&session)?.unwrap_or_default();
         // What is fixed while others are still told of it counts.
         let Some(ending) = machine.state.ending().filter(|_| is_fixed(&session, &machine)).cloned() else {
             return Ok(Some(match session.status {
-                SessionStatus::Aborted => TaskStanding::Ended(TaskOutcome {
-                    ok: false,
-                    text: "it was stopped before it began".to_owned(),
-                    usage: Usage::default(),
-                }),
+                SessionStatus::Aborted => ended_without("it was stopped before it began"),
                 SessionStatus::Idle
                 | SessionStatus::Active
                 | SessionStatus::Suspended
@@ -149,10 +179,8 @@ impl Runtime {
             }));
         };
         let words = self.words_of(&session, &machine, &ending).await?;
-        let mut usage = machine.used_in_turn().unwrap_or(machine.usage);
-        if let Some(reply) = machine.turn.replies.first() {
-            usage.add(reply.used_before);
-        }
+        let mut usage = used_in_last_turn(&machine);
+        usage.add(before);
         let said = ChildOutcome::of(0, session.key.id, &ending, &words, usage);
         Ok(Some(TaskStanding::Ended(TaskOutcome { ok: said.ok, text: said.text, usage: said.usage })))
     }
@@ -174,6 +202,16 @@ impl Runtime {
         let words = self.last_text_of(&session.key, session.last_message, &machine.turn).await?;
         Ok(words.unwrap_or_default())
     }
+}
+
+/// What the last turn of a session has used.
+fn used_in_last_turn(machine: &Machine) -> Usage {
+    machine.used_in_turn().unwrap_or(machine.usage)
+}
+
+/// The standing of a task that ended without its agent.
+fn ended_without(why: &str) -> TaskStanding {
+    TaskStanding::Ended(TaskOutcome { ok: false, text: why.to_owned(), usage: Usage::default() })
 }
 
 /// Whether the ending of the turn stands: it has ended, or others are being told that it has.

@@ -36,6 +36,8 @@ const KEPT_CHARS_MAX: usize = 8 * OUTCOME_CHARS_MAX;
 pub(super) struct Line<'a> {
     wire: Option<&'a dyn Elsewhere>,
     remote: &'a Remote,
+    /// When the action began.
+    since: Instant,
     /// Whether a task could not be given, or looked for, in time.
     is_broken: AtomicBool,
     /// Whether one could not be stopped in time.
@@ -70,6 +72,7 @@ impl Family {
         Line {
             wire: self.elsewhere.as_deref(),
             remote,
+            since: Instant::now(),
             is_broken: AtomicBool::new(false),
             stops_nothing: AtomicBool::new(false),
         }
@@ -98,7 +101,7 @@ impl Family {
         let task = RemoteTask {
             id: names.id.clone(),
             task: task.to_owned(),
-            limits: TaskLimits::of(&plan.allowance, self.now),
+            limits: TaskLimits::of(&plan.allowance, self.now.after(line.since.elapsed())),
             reply_to: line.wire.and_then(|wire| wire.address(line.remote, &parent)),
         };
         let task = &task;
@@ -110,10 +113,8 @@ impl Family {
                 Ok(Created::There)
             }
             Err(error) => {
-                // It may have been taken although nothing says so, also in an earlier run.
-                if error.again {
-                    self.stop_elsewhere(line, &names.id).await;
-                }
+                // It may have been taken although nothing says so, also by an earlier try or an earlier run.
+                self.stop_elsewhere(line, &names.id).await;
                 Ok(Created::Not(format!("{error} ({})", line.remote.url)))
             }
         }
@@ -146,7 +147,7 @@ impl Family {
             Ok(None) => ChildOutcome::not_created(index, "it is gone"),
             // Looked for again next time.
             Err(error) => {
-                tracing::debug!(task = %names.id, url = line.remote.url, %error, "a task elsewhere is not seen");
+                tracing::warn!(task = %names.id, url = line.remote.url, %error, "a task elsewhere is not seen");
                 return Ok(());
             }
         };

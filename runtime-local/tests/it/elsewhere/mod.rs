@@ -3,6 +3,7 @@
 //! Requirements: H21.
 
 mod dying;
+mod heirs;
 mod world;
 
 use std::sync::Arc;

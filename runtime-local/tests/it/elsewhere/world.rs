@@ -36,6 +36,8 @@ pub(crate) struct Wire {
     pub(crate) loses: AtomicUsize,
     pub(crate) only_the_answer: bool,
     pub(crate) refuses: Option<&'static str>,
+    /// Refuses what comes after what was lost.
+    pub(crate) then_refuses: Option<&'static str>,
     /// Whether no request is ever answered.
     pub(crate) answers_nothing: bool,
     pub(crate) asked_in_vain: AtomicUsize,
@@ -89,6 +91,9 @@ impl Elsewhere for Wire {
             return Err(ElsewhereError::never(why));
         }
         let lost = self.loses.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if let (Some(why), true) = (self.then_refuses, lost.is_err()) {
+            return Err(ElsewhereError::never(why));
+        }
         if lost.is_err() || self.only_the_answer {
             self.begun.lock().unwrap().push(task.clone());
             let (runtime, agent) = self.there();

@@ -1,0 +1,117 @@
+//! Tasks from elsewhere that are handed over, deleted, or refused after they were taken.
+//!
+//! Requirements: H21, H26.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use holdover_core::ids::SessionId;
+use holdover_core::remote::{RemoteTask, TaskLimits, TaskOutcome, TaskStanding};
+use holdover_core::store::{Deletion, SessionQuery, SessionStatus, SessionSummary};
+use holdover_runtime_local::{Agent, Runtime, SubAgent, WorkerOptions};
+
+use super::until_there;
+use super::world::{Wire, World, digger, tenant_there};
+use crate::bench::{agent, runtime, settle, store, worker};
+use crate::script::{Say, Script};
+use crate::taking_over::asks_for_extract;
+
+/// An agent that hands its session over to one that says this, and its model.
+fn handing_over(says: Option<&'static str>) -> (Runtime, Arc<Agent>, Script) {
+    let model = Script::new(move |request| match request.system.contains("You inherit.") {
+        _ if asks_for_extract(request) => Say::Text("what matters"),
+        true => says.map_or(Say::Nothing, Say::Text),
+        false => Say::Calls(vec![("heir", r#"{"goal":"end it"}"#)]),
+    });
+    let heir = SubAgent::new("heir", "Goes on.").instructions("You inherit.").takes_over();
+    let built = Arc::new(agent(&model).sub_agent(heir).build().unwrap());
+    (runtime(&store(), &built), built, model)
+}
+
+fn task() -> RemoteTask {
+    let id = SessionId::new("t").unwrap();
+    RemoteTask { id, task: "go".into(), limits: TaskLimits::default(), reply_to: None }
+}
+
+async fn sessions(there: &Runtime) -> Vec<SessionSummary> {
+    there.list(&SessionQuery::all(tenant_there())).await.unwrap().items
+}
+
+async fn heir(there: &Runtime) -> Option<SessionSummary> {
+    sessions(there).await.into_iter().find(|session| session.key.id.as_str().starts_with("next-"))
+}
+
+/// Takes the task, and waits until its heir has this status.
+async fn until_heir(there: &Runtime, agent: &Arc<Agent>, status: SessionStatus) {
+    there.take_task(&tenant_there(), agent, task()).await.unwrap();
+    while heir(there).await.is_none_or(|heir| heir.status != status || heir.unread > 0) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    settle().await;
+}
+
+async fn ended(there: &Runtime, agent: &Arc<Agent>) -> TaskOutcome {
+    match there.task(&tenant_there(), agent, &task().id).await.unwrap() {
+        Some(TaskStanding::Ended(outcome)) => outcome,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_a_stop_follows_the_task_to_the_session_that_took_it_over() {
+    let (there, agent, _) = handing_over(None);
+    let _works = worker(&there, WorkerOptions::default().poll(Duration::from_millis(100)));
+    until_heir(&there, &agent, SessionStatus::Active).await;
+    there.stop_task(&tenant_there(), &agent, &task().id).await.unwrap();
+    while heir(&there).await.unwrap().status != SessionStatus::Aborted {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(!ended(&there, &agent).await.ok);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_what_was_used_before_a_task_was_handed_over_counts_and_without_its_heir_it_is_gone() {
+    let (there, agent, model) = handing_over(Some("inherited"));
+    let _works = worker(&there, WorkerOptions::default().poll(Duration::from_millis(100)));
+    until_heir(&there, &agent, SessionStatus::Idle).await;
+    let outcome = ended(&there, &agent).await;
+    assert_eq!((outcome.ok, outcome.text.as_str()), (true, "inherited"));
+    assert_eq!(outcome.usage.model_calls, model.asked().len() as u64);
+    let heir = heir(&there).await.unwrap().key;
+    there.delete(&heir, Deletion::UNLESS_ACTIVE).await.unwrap();
+    assert_eq!(there.task(&tenant_there(), &agent, &task().id).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_a_task_that_was_deleted_does_not_begin_again() {
+    let world = World::new(Wire::default(), "{}", digger());
+    let (there, agent) = world.wire.there();
+    let given = RemoteTask { task: "north".into(), ..task() };
+    there.take_task(&tenant_there(), &agent, given.clone()).await.unwrap();
+    let key = sessions(&there).await.remove(0).key;
+    there.delete(&key, Deletion::UNLESS_ACTIVE).await.unwrap();
+    let _works = world.works_there();
+    let TaskStanding::Ended(outcome) = there.take_task(&tenant_there(), &agent, given).await.unwrap() else {
+        panic!("it is over")
+    };
+    assert_eq!((outcome.ok, outcome.text.as_str()), (false, "it was deleted"));
+    settle().await;
+    assert_eq!((sessions(&there).await.len(), world.digger.asked().len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_a_task_that_was_taken_and_then_refused_is_stopped() {
+    let wire = Wire {
+        loses: AtomicUsize::new(1),
+        only_the_answer: true,
+        then_refuses: Some("no"),
+        ..Wire::default()
+    };
+    let world = World::new(wire, r#"{"tasks":["for ever"]}"#, digger());
+    let _there = world.works_there();
+    world.ends().await;
+    assert_eq!(world.wire.begun.lock().unwrap().len(), 1, "it was taken");
+    assert_eq!(world.wire.loses.load(Ordering::SeqCst), 0);
+    until_there(&world, SessionStatus::Aborted).await;
+}
