@@ -1,6 +1,7 @@
 //! Agents of other programs: sessions here give them tasks, and agents here take tasks from sessions elsewhere.
 //!
 //! ```
+//! use holdover::agent::SubAgent;
 //! use holdover::elsewhere::Remote;
 //! use holdover::model::{Script, ScriptedModel};
 //! use holdover::prelude::*;
