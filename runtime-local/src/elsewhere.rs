@@ -8,8 +8,7 @@ use holdover_core::ids::SessionId;
 use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
 
 /// The wire to agents elsewhere, and to the programs elsewhere that gave tasks to agents here. Every request may be made
-/// again, and changes nothing then. A request that is not answered in time is an error; the runtime tries again a few
-/// times.
+/// again, and changes nothing then. The runtime limits the time of each request, and repeats those whose error allows it.
 #[async_trait]
 pub trait Elsewhere: Send + Sync + 'static {
     /// The address to which the outcome of a task is to be sent, for a child of this parent. None: outcomes cannot be
@@ -22,7 +21,7 @@ pub trait Elsewhere: Send + Sync + 'static {
     /// How a task stands. None: the agent knows no such task.
     async fn look(&self, remote: &Remote, task: &SessionId) -> Result<Option<TaskStanding>, ElsewhereError>;
 
-    /// Stops a task for ever, also one that only comes later.
+    /// Stops a task for ever. A task that arrives after its stop must not begin.
     async fn stop(&self, remote: &Remote, task: &SessionId) -> Result<(), ElsewhereError>;
 
     /// Sends the outcome of a task that an agent here was given to the address that came with it.

@@ -1,5 +1,4 @@
-//! Agents elsewhere: another program takes a task over a wire, works on it under the id of a child, and its outcome comes
-//! to an address or is asked for.
+//! Agents of other programs. Such a program takes a task, and works on it. Its outcome is sent to an address, or is asked for.
 
 use std::time::Duration;
 
@@ -93,7 +92,7 @@ impl Remote {
 /// A task for an agent elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteTask {
-    /// The id of the task. Giving it twice is giving it once.
+    /// The id of the task. A second task with this id is ignored.
     pub id: SessionId,
     /// The task.
     pub task: String,

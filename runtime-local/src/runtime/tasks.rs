@@ -89,7 +89,7 @@ impl Runtime {
         self.standing_of_task(&task_key(tenant, agent, task)?).await
     }
 
-    /// Stops a task for ever, also one that only comes later: its session is begun as one that was aborted.
+    /// Stops a task for ever. A task that has not arrived yet gets an aborted session, so it never begins.
     pub async fn stop_task(
         &self,
         tenant: &TenantId,
