@@ -7,8 +7,8 @@
 //! which the heir tells. A death before a write loses it; a death after it loses its answer.
 //!
 //! Somebody also deletes the root, or stops its turn and asks it to go on, or stops, aborts or deletes the clerk
-//! that has the page. At the write the process goes on, or dies, or dies and writes late. In memory this happens at every second write,
-//! on the other stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen at every write on every store.
+//! that has the page. At the write the process goes on, or dies, or dies and writes late. In memory this happens at every
+//! second write, on the other stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen at every write on every store.
 //!
 //! A child may also kill every process that runs it, until it is given up: its parent is told of that once.
 //!
