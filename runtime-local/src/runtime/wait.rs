@@ -32,8 +32,8 @@ const GAP_MAX: Duration = Duration::from_millis(20);
 impl Runtime {
     /// Waits until the turn has ended, or until the session and the children that it waits for can only go on
     /// if somebody outside answers. It also waits for agents of other programs. Meanwhile it runs those sessions that
-    /// are due and that nobody else runs, if their agents are found here, at most 16 at once. Once the runtime [drains](Self::drain), it starts
-    /// nothing more, and returns as soon as its own runs have left their sessions.
+    /// are due and that nobody else runs, if their agents are found here, at most 16 at once. Once the runtime
+    /// [drains](Self::drain), it starts nothing more, and returns as soon as its own runs have left their sessions.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be
     /// [read](RuntimeError::Unreadable), or its run failed with an error. The error is returned after the
