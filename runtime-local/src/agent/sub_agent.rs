@@ -141,7 +141,8 @@ impl SubAgent {
     /// Makes this an agent of another program, which takes the tasks over the
     /// [wire](crate::RuntimeOptions::elsewhere). The parent waits for its outcomes as for those of other children, and a
     /// stop reaches it. The other program defines it, so it has no instructions, model, tools, gate, limits or sub-agents
-    /// here. Its share of the parent's steps, tokens, money and time goes with each task, and what it says that it used is counted.
+    /// here. Its share of the parent's steps, tokens, money and time goes with each task, and the usage that it reports is
+    /// counted.
     pub fn elsewhere(mut self, remote: Remote) -> Self {
         self.rules.remote = Some(Box::new(remote));
         self
