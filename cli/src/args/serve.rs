@@ -17,7 +17,8 @@ It ends as holdover work does.
 
 Examples:
   holdover serve geologist.toml
-  holdover serve geologist.toml --listen 0.0.0.0:8420 --token-env GEOLOGY_TOKEN --replies-to https://mine.example/
+  holdover serve geologist.toml --listen 0.0.0.0:8420 --token-env TOKEN
+  holdover serve geologist.toml --replies-to https://mine.example
   holdover serve --address https://mine.example")]
 pub(crate) struct Serve {
     /// The agent files (TOML) whose agents take tasks; none: only outcomes are taken
