@@ -32,7 +32,9 @@ impl Runtime {
         task: RemoteTask,
     ) -> Result<TaskStanding, RuntimeError> {
         let key = task_key(tenant, agent, &task.id)?;
-        if let Some(standing) = self.standing_of_task(&key).await? {
+        if self.session(&key).await?.is_some_and(|session| has_begun(&session))
+            && let Some(standing) = self.standing_of_task(&key).await?
+        {
             return Ok(standing);
         }
         let RemoteTask { id, task, limits, reply_to } = task;
@@ -46,9 +48,8 @@ impl Runtime {
         if let Some(refused) = self.create_task(&prepared, vec![item.clone()]).await? {
             return Ok(refused);
         }
-        let began = |session: &Session| session.epoch.0 > 0 || session.unread > 0;
-        if self.session(&key).await?.is_some_and(|session| !began(&session)) {
-            // Whoever was to stop it died before: the task is first.
+        if self.session(&key).await?.is_some_and(|session| !has_begun(&session)) {
+            // Whoever was to stop it died in the middle. It is stopped again, or goes on.
             self.host.repeated(|| self.host.store().deliver(&key, item.clone())).await?;
         }
         Ok(self.standing_of_task(&key).await?.unwrap_or(TaskStanding::Open))
@@ -212,6 +213,11 @@ fn used_in_last_turn(machine: &Machine) -> Usage {
 /// The standing of a task that ended without its agent.
 fn ended_without(why: &str) -> TaskStanding {
     TaskStanding::Ended(TaskOutcome { ok: false, text: why.to_owned(), usage: Usage::default() })
+}
+
+/// Whether the task has come to its session, or the session was ended without it.
+fn has_begun(session: &Session) -> bool {
+    session.epoch.0 > 0 || session.unread > 0
 }
 
 /// Whether the ending of the turn stands: it has ended, or others are being told that it has.

@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use holdover_core::ids::SessionId;
 use holdover_core::remote::{RemoteTask, TaskLimits, TaskOutcome, TaskStanding};
-use holdover_core::store::{Deletion, SessionQuery, SessionStatus, SessionSummary};
+use holdover_core::store::{
+    Answer, Deletion, Layer, Layered, Request, SessionQuery, SessionStatus, SessionSummary, StateStore,
+    StoreError, StoreErrorKind,
+};
 use holdover_runtime_local::{Agent, Runtime, SubAgent, WorkerOptions};
 
 use super::until_there;
@@ -114,4 +118,34 @@ async fn h21_a_task_that_was_taken_and_then_refused_is_stopped() {
     assert_eq!(world.wire.begun.lock().unwrap().len(), 1, "it was taken");
     assert_eq!(world.wire.loses.load(Ordering::SeqCst), 0);
     until_there(&world, SessionStatus::Aborted).await;
+}
+
+/// A store that takes no interrupt.
+#[derive(Clone)]
+struct StopsNothing;
+
+#[async_trait]
+impl Layer for StopsNothing {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        match request {
+            Request::Interrupt(..) => {
+                Err(StoreError::new(StoreErrorKind::Unavailable, request.operation(), "cut off"))
+            }
+            other => other.perform(&store).await,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_a_task_whose_stop_was_cut_off_in_the_middle_begins_when_it_comes() {
+    let world = World::new(Wire::default(), "{}", digger());
+    let (there, agent) = world.wire.there();
+    let cut_off = runtime(&Layered::new(world.store_there.clone(), StopsNothing), &agent);
+    cut_off.stop_task(&tenant_there(), &agent, &task().id).await.unwrap_err();
+    let given = RemoteTask { task: "north".into(), ..task() };
+    assert_eq!(there.take_task(&tenant_there(), &agent, given).await.unwrap(), TaskStanding::Open);
+    let _works = world.works_there();
+    until_there(&world, SessionStatus::Idle).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(ended(&there, &agent).await.text, "found north");
 }
