@@ -127,12 +127,10 @@ struct StopsNothing;
 #[async_trait]
 impl Layer for StopsNothing {
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
-        match request {
-            Request::Interrupt(..) => {
-                Err(StoreError::new(StoreErrorKind::Unavailable, request.operation(), "cut off"))
-            }
-            other => other.perform(&store).await,
+        if matches!(request, Request::Interrupt(..)) {
+            return Err(StoreError::new(StoreErrorKind::Unavailable, request.operation(), "cut off"));
         }
+        request.perform(&store).await
     }
 }
 
