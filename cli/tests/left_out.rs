@@ -68,7 +68,8 @@ fn an_agent_of_another_program_names_the_feature_that_reaches_it() {
     let fixture = Fixture::new();
     let other = "[[agent]]\nname = 'other'\ndescription = ''\nurl = 'https://other.example/tasks'\n";
     fixture.write("agent.toml", &format!("model = 'scripted:script.toml'\n{other}"));
-    let line = format!("agent.toml: sub_agent other: agent at https://other.example/tasks:{}", needs("serve"));
+    let line =
+        format!("agent.toml: sub_agent other: agent at https://other.example/tasks:{}", needs("serve"));
     fixture.run(&["run", "agent.toml", "hello"]).fails(2, &[&line]);
     assert!(!fixture.has("holdover.db"), "nothing was begun");
 }
