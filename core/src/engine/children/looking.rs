@@ -1,10 +1,10 @@
-//! Looks for children that have vanished: they would never answer. Of those elsewhere it asks for the outcome, which may
-//! have been lost on its way.
+//! Looks for children that have vanished: they would never answer. Asks agents of other programs for outcomes, which may
+//! have been lost on their way.
 //!
 //! Time is divided into hours, which begin at another minute for each session. A session that waits for children wants a
 //! worker at the beginning of each, and the first run in an hour looks for them, whatever woke it. So does a run
-//! that takes over from a dead one, which may have died while it looked. For children elsewhere the parts of time are as
-//! long as their agent's place says.
+//! that takes over from a dead one, which may have died while it looked. For agents of other programs the parts of time
+//! are shorter: [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn look_every(batch: Option<&Batch>) -> Duration {
     each.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
 }
 
-/// The first instant after `at` at which a part of time of this session begins that is so long.
+/// The first instant after `at` at which a part of time of this session begins, if each is as long as `every`.
 fn next_look(fence: &Fence, every: Duration, at: Timestamp) -> Timestamp {
     let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
     let (_, bits) = fence.incarnation.0.as_u64_pair();

@@ -1,7 +1,7 @@
 //! Tells those who wait for the outcome of a turn how it ended.
 
 use futures::FutureExt;
-use holdover_core::children::{Address, ChildOutcome, ReplyBy, ReplyTo};
+use holdover_core::children::{Address, ChildOutcome, Parent, ReplyBy, ReplyTo};
 use holdover_core::engine::Outcome;
 use holdover_core::ids::{CallId, MessageSeq, SessionKey};
 use holdover_core::message::Message;
@@ -88,9 +88,9 @@ impl Family {
 
 /// Whether two addresses are one parent that is told by messages.
 fn is_same(one: &ReplyTo, other: &ReplyTo) -> bool {
-    let by_message = |reply: &ReplyTo| {
-        reply.to.parent().filter(|parent| matches!(parent.by, ReplyBy::Message { .. })).cloned()
-    };
+    fn by_message(reply: &ReplyTo) -> Option<&Parent> {
+        reply.to.parent().filter(|parent| matches!(parent.by, ReplyBy::Message { .. }))
+    }
     let (Some(one), Some(other)) = (by_message(one), by_message(other)) else { return false };
     (one.incarnation, &one.pending, one.index) == (other.incarnation, &other.pending, other.index)
 }
