@@ -195,6 +195,7 @@ impl From<RuntimeError> for Failure {
                 Self::wrong_use(format!("session {}: call {call}: {why}; nothing was decided", key.id))
             }
             RuntimeError::KeyConflict { .. }
+            | RuntimeError::Changed { .. }
             | RuntimeError::NotFirst { .. }
             | RuntimeError::NoChild { .. }
             | RuntimeError::OtherAgent { .. }

@@ -219,7 +219,7 @@ impl Rows for RedisRows {
         key: &SessionKey,
         life: Option<Incarnation>,
     ) -> Result<bool, StoreError> {
-        let deletion = Deletion { mode: DeleteMode::Force, incarnation: life };
+        let deletion = Deletion { incarnation: life, ..Deletion::FORCE };
         let outcome = self.0.delete_torn(key, deletion).await.map_err(writing)?;
         Ok(outcome == DeleteOutcome::Deleted)
     }

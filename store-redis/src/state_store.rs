@@ -74,7 +74,9 @@ impl StateStore for RedisStore {
         match self.rows.delete_session(key, deletion).await {
             // Of one that no run holds. By force the store over rows does it.
             Err(error)
-                if error.kind == StoreErrorKind::Corrupt && deletion.mode == DeleteMode::UnlessActive =>
+                if error.kind == StoreErrorKind::Corrupt
+                    && deletion.mode == DeleteMode::UnlessActive
+                    && deletion.expected_version.is_none() =>
             {
                 let deleted = self.shared.delete_torn(key, deletion).await;
                 deleted.map_err(|fault| fault.of(Call::Write, "delete_session", Some(key)))

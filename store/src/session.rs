@@ -95,6 +95,10 @@ impl Labels {
     /// The id of the topmost ancestor: the root of the parent or, if the parent has none, the parent. Set by
     /// the runtime.
     pub const ROOT: &'static str = "root";
+    /// The id of the task that another program gave to this session. Set by the runtime.
+    pub const TASK: &'static str = "task";
+    /// The labels that name who waits for the outcome of a session. A session that takes over the outcome has them too.
+    pub const OF_CALLER: [&'static str; 3] = [Self::PARENT, Self::ROOT, Self::TASK];
 
     /// Sets this label, unless it is new and there are [`LABELS_MAX`](Self::LABELS_MAX) others already. The
     /// label therefore never makes the labels too many.
@@ -291,18 +295,27 @@ pub struct Deletion {
     /// The incarnation to delete; a session of another incarnation answers `NotFound`. If none, any
     /// incarnation.
     pub incarnation: Option<Incarnation>,
+    /// The version that the session must have. If none, any version.
+    pub expected_version: Option<Version>,
 }
 
 impl Deletion {
     /// Deletes any incarnation, unless its status is active.
-    pub const UNLESS_ACTIVE: Self = Self { mode: DeleteMode::UnlessActive, incarnation: None };
+    pub const UNLESS_ACTIVE: Self =
+        Self { mode: DeleteMode::UnlessActive, incarnation: None, expected_version: None };
     /// Deletes any incarnation, whatever its status.
-    pub const FORCE: Self = Self { mode: DeleteMode::Force, incarnation: None };
+    pub const FORCE: Self = Self { mode: DeleteMode::Force, ..Self::UNLESS_ACTIVE };
 
     /// The same request for this incarnation only.
     #[must_use]
     pub const fn of(self, incarnation: Incarnation) -> Self {
         Self { incarnation: Some(incarnation), ..self }
+    }
+
+    /// The same request, unless the session has another version by then.
+    #[must_use]
+    pub const fn at(self, version: Version) -> Self {
+        Self { expected_version: Some(version), ..self }
     }
 }
 
@@ -313,6 +326,14 @@ pub enum DeleteOutcome {
     Deleted,
     /// The session is active; nothing was changed.
     Active,
+    /// The session has another version; nothing was changed. An active session that may be deleted by force alone answers
+    /// `Active` instead.
+    VersionConflict {
+        /// The version that was named.
+        expected: Version,
+        /// The version that the session has.
+        actual: Version,
+    },
     /// The session does not exist, or not in the named incarnation.
     NotFound,
 }

@@ -16,6 +16,10 @@ cases! {
         "an active session is deleted only by force, any other at once",
         "a run would lose its session without having been asked to stop",
         "DeleteMode::UnlessActive: an active session is kept";
+    delete.of_another_version_is_refused: Core Property,
+        "a deletion that names a version finds the session at that version, or changes nothing and tells the version it has",
+        "what a session began since the caller read it, children among them, would be left alone",
+        "Deletion::expected_version, DeleteOutcome::VersionConflict: nothing was changed";
     delete.unknown_is_not_found: Core Sequential,
         "deleting nobody's session is told so",
         "a caller that repeats must not take it for an error",
@@ -131,6 +135,34 @@ async fn running_session_rejected_unless_forced(t: Bench) -> CaseResult {
         }
         ensure_eq!(t.store.load_session(&key).await?, None, "the {status} session");
     }
+    Ok(())
+}
+
+async fn of_another_version_is_refused(t: Bench) -> CaseResult {
+    for status in SessionStatus::ALL {
+        let key = t.left_as(status.as_str(), status).await?;
+        let before = t.snapshot(&key).await?;
+        let actual = t.load(&key).await?.version;
+        for expected in [Version(actual.0 - 1), actual.next()] {
+            let conflict = DeleteOutcome::VersionConflict { expected, actual };
+            let forced = t.store.delete_session(&key, Deletion::FORCE.at(expected)).await?;
+            ensure_eq!(forced, conflict, "the answer by force for {status}");
+            let answer = t.store.delete_session(&key, Deletion::UNLESS_ACTIVE.at(expected)).await?;
+            let kept = if status == SessionStatus::Active { DeleteOutcome::Active } else { conflict };
+            ensure_eq!(answer, kept, "the answer for {status}");
+            ensure_eq!(t.snapshot(&key).await?, before, "the {status} session");
+        }
+        let deletion = Deletion::FORCE.at(actual);
+        ensure_eq!(t.store.delete_session(&key, deletion).await?, DeleteOutcome::Deleted, "at its version");
+        ensure_eq!(t.store.load_session(&key).await?, None, "the {status} session");
+    }
+    let claim = t.running("runs").await?;
+    let seen = t.load(&claim.fence.key).await?.version;
+    t.commit(&claim.fence, commit()).await?;
+    let late = t.store.delete_session(&claim.fence.key, Deletion::FORCE.at(seen)).await?;
+    want!(late, DeleteOutcome::VersionConflict { .. });
+    let answer = t.store.delete_session(&nobody(), Deletion::FORCE.at(seen)).await?;
+    ensure_eq!(answer, DeleteOutcome::NotFound, "of nobody");
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Requirements: H05.
 
-use holdover_store::{DeleteMode, InterruptKind};
+use holdover_store::InterruptKind;
 
 use super::prelude::*;
 
@@ -165,8 +165,7 @@ async fn one_that_comes_again_when_it_is_over_stops_nothing(t: Bench) -> CaseRes
         ensure_eq!(t.store.request_interrupt(key, soft("other")).await?, waiting, "the other, again");
     }
     // Another life has never heard of it.
-    let deletion = Deletion { mode: DeleteMode::Force, incarnation: None };
-    t.store.delete_session(&key("heeded"), deletion).await?;
+    t.store.delete_session(&key("heeded"), Deletion::FORCE).await?;
     let claim = t.running("heeded").await?;
     t.interrupt(&claim.fence.key, soft("stop")).await
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use holdover_store::{DeleteMode, SessionSummary, TimeRange};
+use holdover_store::{SessionSummary, TimeRange};
 
 use super::prelude::*;
 use crate::snapshot::all_runs;
@@ -225,7 +225,7 @@ async fn the_session_of_a_life_is_found_by_it(t: Bench) -> CaseResult {
     let status = SessionQuery { status: vec![SessionStatus::Failed], ..by(first) };
     ensure_eq!(names(&t, status).await?, Vec::<String>::new(), "whose life it is, with another status");
     // The session comes again, in another life.
-    t.store.delete_session(&key, Deletion { mode: DeleteMode::Force, incarnation: None }).await?;
+    t.store.delete_session(&key, Deletion::FORCE).await?;
     t.create("one").await?;
     let second = t.load(&key).await?.incarnation;
     ensure_eq!(names(&t, by(first)).await?, Vec::<String>::new(), "whose life it was");

@@ -154,6 +154,7 @@ impl Answer {
             Store::Deleted(outcome) => match outcome {
                 DeleteOutcome::Deleted => "deleted",
                 DeleteOutcome::Active => "active",
+                DeleteOutcome::VersionConflict { .. } => "version conflict",
                 DeleteOutcome::NotFound => "not found",
             },
             Store::Claimed(outcome) => match outcome {

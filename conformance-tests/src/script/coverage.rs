@@ -33,7 +33,7 @@ const REACHABLE: &[(&str, Needs, &[&str])] = &[
     ),
     ("load_session", Nothing, &["nothing", "one"]),
     ("list_sessions", Nothing, &["nothing", "one", "several"]),
-    ("delete_session", Nothing, &["deleted", "active", "not found"]),
+    ("delete_session", Nothing, &["deleted", "active", "version conflict", "not found"]),
     (
         "claim_session",
         Nothing,

@@ -23,9 +23,10 @@ impl Play {
             Op::Create { who, begin, items, life } => {
                 Request::Create(self.create(*who, *begin, items, *life))
             }
-            Op::Delete { who, forced } => {
+            Op::Delete { who, version, forced } => {
+                let expected_version = self.version(*who, *version);
                 let deletion = if *forced { Deletion::FORCE } else { Deletion::UNLESS_ACTIVE };
-                Request::Delete(who.key(), deletion)
+                Request::Delete(who.key(), Deletion { expected_version, ..deletion })
             }
             Op::Claim { who, version, items } => {
                 let expected_version = self.version(*who, *version);

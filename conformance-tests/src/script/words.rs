@@ -162,6 +162,7 @@ pub(crate) enum Op {
     },
     Delete {
         who: Who,
+        version: Named,
         forced: bool,
     },
     Claim {

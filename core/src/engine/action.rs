@@ -11,7 +11,7 @@ use crate::words::custom::CustomState;
 use crate::words::ending::Ending;
 use crate::words::gate::GateQuestion;
 use crate::words::hook::StepEnded;
-use crate::words::ids::{CallId, InboxSeq, MessageSeq, StepNumber, ToolName, TurnNumber};
+use crate::words::ids::{CallId, InboxSeq, MessageSeq, PendingId, StepNumber, ToolName, TurnNumber};
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 use crate::words::mode::Mode;
@@ -197,12 +197,15 @@ pub enum Action {
         children: Children,
     },
     /// Look for these children, and change nothing in them. One that is not there answers its pending call as a failure.
-    /// Answer: [`Reply::ChildrenFound`](super::Reply::ChildrenFound).
+    /// Also look at the sessions that took over from this one. Answer:
+    /// [`Reply::ChildrenFound`](super::Reply::ChildrenFound).
     FindChildren {
         /// The id for the answer.
         id: ActionId,
         /// The children that have not answered.
         children: Vec<Unanswered>,
+        /// The ids from which the names of the sessions follow that took over.
+        successors: Vec<PendingId>,
     },
     /// Stop these children, then create the session that takes over, then tell each address how the turn ended, however
     /// often that was done before. A parent that is not there, or does not wait any more, counts as told. Answer:

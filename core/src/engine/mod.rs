@@ -211,7 +211,9 @@ impl StepIterator {
             Reply::CallUnsent { call } => self.cx.calls().on_call_unsent(call),
             Reply::ChildrenStarted { id } => self.cx.children().on_started(id),
             Reply::ChildrenStopped { id } => self.cx.children().on_stopped(id),
-            Reply::ChildrenFound { id } => self.cx.children().on_found(id),
+            Reply::ChildrenFound { id, successors_rest } => {
+                self.cx.children().on_found(id, successors_rest);
+            }
             Reply::OthersTold { id } => self.cx.children().on_told(id),
             Reply::NotHandedOver { id, error } => self.cx.children().on_not_handed_over(id, error),
             Reply::Slept { id } => {

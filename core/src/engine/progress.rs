@@ -45,7 +45,8 @@ impl StepIterator {
         let kind = self.cx.mind.machine.state.kind();
         if matches!(kind, StateKind::Idle | StateKind::Done) {
             // A summary that somebody asked for at rest was stopped: what it used is still to be counted.
-            return !self.cx.out.model.is_stopped() && self.cx.turn().at_rest_or_leave();
+            let waits = self.cx.out.model.is_stopped() || self.cx.children().are_attended_to();
+            return !waits && self.cx.turn().at_rest_or_leave();
         }
         if self.cx.inbox().take_interrupt() {
             return true;

@@ -125,6 +125,8 @@ pub enum Reply {
     ChildrenFound {
         /// The id of the action.
         id: ActionId,
+        /// Whether none of the sessions that took over works or waits.
+        successors_rest: bool,
     },
     /// The answer to [`Action::StopChildren`](super::Action::StopChildren).
     ChildrenStopped {

@@ -185,6 +185,7 @@ fn children(started: bool) -> CallState {
         started,
         background: None,
         remote: None,
+        since: None,
     }
 }
 

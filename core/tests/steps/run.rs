@@ -326,7 +326,7 @@ impl<'b> Run<'b> {
             Action::TearDown { id, .. } => Reply::TornDown { id, result: Ok(()) },
             Action::StartChildren { id, .. } => Reply::ChildrenStarted { id },
             Action::StopChildren { id, .. } => Reply::ChildrenStopped { id },
-            Action::FindChildren { id, .. } => Reply::ChildrenFound { id },
+            Action::FindChildren { id, .. } => Reply::ChildrenFound { id, successors_rest: true },
             Action::TellOthers { id, .. } => Reply::OthersTold { id },
             Action::Sleep { id, until } => {
                 bench.clock.move_to(until);

@@ -7,7 +7,7 @@
 //! which the heir tells. A death before a write loses it; a death after it loses its answer.
 //!
 //! Somebody also deletes the root, or stops its turn and asks it to go on, or stops, aborts or deletes the clerk
-//! that has the page. At the write the process goes on, or dies, or dies and writes late. In memory this happens at every
+//! that has the page. Or the root is forked, or what rests is purged: then all goes on as if nothing had happened. At the write the process goes on, or dies, or dies and writes late. In memory this happens at every
 //! second write, on the other stores at every eighth. With `HOLDOVER_ORDERS=3`, all three happen at every write on every store.
 //!
 //! A child may also kill every process that runs it, until it is given up: its parent is told of that once.
@@ -53,8 +53,15 @@ const AT_ONE_OF_IN_MEMORY: usize = 2;
 const AT_ONE_OF: usize = 8;
 
 /// The orders beside an abort of the root, which is given at every write in every way.
-const ORDERS: [Order; 5] =
-    [Order::StopRoot, Order::DeleteRoot, Order::StopClerk, Order::AbortClerk, Order::DeleteClerk];
+const ORDERS: [Order; 7] = [
+    Order::StopRoot,
+    Order::DeleteRoot,
+    Order::ForkRoot,
+    Order::Purge,
+    Order::StopClerk,
+    Order::AbortClerk,
+    Order::DeleteClerk,
+];
 
 /// Every test of a store. Orders are given at one write of `every`.
 async fn both(store: Arc<dyn StateStore>, every: usize) {
@@ -89,7 +96,7 @@ async fn sweep(store: &Arc<dyn StateStore>, every: usize) {
     for order in [Order::AbortRoot].into_iter().chain(ORDERS) {
         let given: Vec<&Told> = orders.iter().copied().filter(|told| told.given() == Some(order)).collect();
         match order {
-            Order::AbortRoot | Order::StopRoot | Order::DeleteRoot => {
+            Order::AbortRoot | Order::StopRoot | Order::DeleteRoot | Order::ForkRoot | Order::Purge => {
                 enough(&format!("{order:?}"), FIRED_MIN, &given, |told| told.fired);
             }
             Order::StopClerk | Order::AbortClerk | Order::DeleteClerk => {

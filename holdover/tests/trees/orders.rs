@@ -1,10 +1,11 @@
-//! An order that somebody gives while a tree works: to stop, abort or delete the root, or one of its clerks.
+//! An order that somebody gives while a tree works: to stop, abort, delete or fork the root, to stop, abort or delete one of
+//! its clerks, or to purge every session that rests.
 
 use std::time::Duration;
 
 use holdover::prelude::*;
 use holdover::runtime::RunHandle;
-use holdover::session::{Deletion, InterruptOutcome};
+use holdover::session::{Deletion, Fork, Forked, InterruptOutcome, Retention};
 use holdover::store::Retry;
 
 use crate::dying::Then;
@@ -19,6 +20,10 @@ pub(crate) enum Order {
     AbortRoot,
     /// Delete the root.
     DeleteRoot,
+    /// Begin a fork of the root, and leave it at rest.
+    ForkRoot,
+    /// Remove all sessions at rest.
+    Purge,
     /// End the turn of the clerk.
     StopClerk,
     /// End the clerk for ever.
@@ -29,7 +34,10 @@ pub(crate) enum Order {
 
 impl Order {
     fn is_to_root(self) -> bool {
-        matches!(self, Self::StopRoot | Self::AbortRoot | Self::DeleteRoot)
+        matches!(
+            self,
+            Self::StopRoot | Self::AbortRoot | Self::DeleteRoot | Self::ForkRoot | Self::Purge
+        )
     }
 }
 
@@ -57,6 +65,12 @@ impl Story {
                 }
                 Order::DeleteRoot | Order::DeleteClerk => {
                     self.deletes(person, &to, then).await;
+                    true
+                }
+                Order::ForkRoot => patiently(async || forked(person.fork(&to, Fork::newest()).await)).await,
+                Order::Purge => {
+                    let all = Retention::sessions(Duration::ZERO).of_tenant(to.tenant.clone());
+                    patiently(async || person.purge(&all).await).await;
                     true
                 }
             };
@@ -128,5 +142,13 @@ impl Story {
             Err(RuntimeError::Store(error)) if error.retry == Retry::Later => {}
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+/// Whether there is a fork: in the beginning, a session has no checkpoint to fork from.
+fn forked(forked: Result<Forked, RuntimeError>) -> Result<bool, RuntimeError> {
+    match forked {
+        Err(RuntimeError::NoCheckpoint { .. }) => Ok(false),
+        forked => forked.map(|_| true),
     }
 }

@@ -22,6 +22,9 @@ const LEASE: Duration = Duration::from_secs(3);
 /// How long the person looks before the next answer.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// A session that was handed over looks at its successor later than this.
+const LOOKS_AGAIN: Duration = Duration::from_secs(30);
+
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Story {
@@ -137,7 +140,7 @@ impl Story {
     async fn rest(&self, person: &Runtime) {
         let goes_on = |session: &SessionSummary| {
             matches!(session.status, SessionStatus::Active | SessionStatus::Suspended)
-                || session.alarm.is_some()
+                || session.alarm.is_some_and(|at| at < person.now().after(LOOKS_AGAIN))
         };
         while let Some(open) = self.sessions(person).await.into_iter().find(goes_on) {
             patiently(async || if_there(person.wait_at_most(&open.key, LOOK).await)).await;

@@ -1,6 +1,6 @@
 //! The state of the world and of the store when a story is over, and what must be true of it.
 
-use holdover::session::{Message, ResultStatus, Session, SessionStatus, Usage};
+use holdover::session::{Labels, Message, ResultStatus, Session, SessionStatus, Usage, machine_of};
 use holdover::tools::CallId;
 
 use crate::dying::Fault;
@@ -14,6 +14,9 @@ const WITHOUT_CLERK: [&str; 2] = [
     "[1] done: clerk did: alone\n[2] failed: ended by user_abort",
     "[1] done: clerk did: alone\n[2] failed: ended by user_abort. It had said: clerk did: with the page",
 ];
+
+/// The depths of the sessions of a tree: the root, two clerks, the runner and its heir, and the page.
+const SESSIONS: [u32; 6] = [0, 1, 1, 1, 1, 2];
 
 /// The tokens of one answer of a model.
 const TOKENS: u64 = 11;
@@ -45,6 +48,12 @@ pub(crate) struct Seen {
 impl Seen {
     fn is_aborted(&self) -> bool {
         self.session.status == SessionStatus::Aborted
+    }
+
+    /// Whether it was forked from the root, and not handed over by a child.
+    fn is_fork_of(&self, root: &Seen) -> bool {
+        let from = self.session.labels.0.get(Labels::FORKED_FROM);
+        from.is_some_and(|from| from == root.session.key.id.as_str())
     }
 
     /// Its work has ended, and whoever waited for it was told.
@@ -143,6 +152,12 @@ impl Told {
                 self.check_stopped(&self.seen[1..]);
             }
             Some(Order::DeleteRoot) => self.check_stopped(&self.seen),
+            Some(Order::ForkRoot) => {
+                self.check_fork();
+                self.check_whole();
+                self.check_usage();
+            }
+            Some(Order::Purge) => self.check_purged(),
             Some(Order::StopClerk | Order::AbortClerk) => {
                 self.check_clerk_stopped();
                 self.check_usage();
@@ -157,10 +172,10 @@ impl Told {
     fn check_whole(&self) {
         let fault = &self.fault;
         self.check_root(&[JOINED]);
-        let mut depths: Vec<_> = self.seen.iter().map(|seen| seen.depth).collect();
+        let of_tree = self.seen.iter().filter(|seen| !seen.is_fork_of(self.root()));
+        let mut depths: Vec<_> = of_tree.map(|seen| seen.depth).collect();
         depths.sort_unstable();
-        let whole = [0, 1, 1, 1, 1, 2].map(Some);
-        assert_eq!(depths, whole, "{fault:?}: no child is there twice");
+        assert_eq!(depths, SESSIONS.map(Some), "{fault:?}: no child is there twice");
         assert_eq!(self.counted.len(), 1, "{fault:?}: {:?}", self.counted);
         let page = self.at(2).next().unwrap();
         match page.write() {
@@ -169,6 +184,23 @@ impl Told {
             Some(ResultStatus::InDoubt) => assert!(page.session.epoch.0 >= 3, "{fault:?}: {}", page.written),
             other => panic!("{fault:?}: the call ended {other:?}"),
         }
+    }
+
+    /// There is one fork, which nobody has woken: it has none of the children, and hears of none.
+    fn check_fork(&self) {
+        let forks: Vec<&Seen> = self.seen.iter().filter(|seen| seen.is_fork_of(self.root())).collect();
+        let [fork] = forks.as_slice() else { panic!("{:?}: {} forks", self.fault, forks.len()) };
+        assert!(fork.session.status.at_rest() && fork.session.epoch.0 == 0, "{:?}: {:?}", self.fault, fork.session);
+        assert_eq!((fork.depth, fork.session.unread), (None, 0), "{:?}: {:?}", self.fault, fork.session);
+    }
+
+    /// The root has heard all. Of the others, some are gone, and those that are there have ended.
+    fn check_purged(&self) {
+        let fault = &self.fault;
+        self.check_root(&[JOINED]);
+        self.check_stopped(&self.seen[1..]);
+        assert!(self.seen.len() <= SESSIONS.len(), "{fault:?}: {} sessions", self.seen.len());
+        assert_eq!(self.counted.len(), 1, "{fault:?}: {:?}", self.counted);
     }
 
     /// The root has ended, and each of its calls was done once, whatever was stopped before.
@@ -234,7 +266,9 @@ impl Told {
             let session = &seen.session;
             // What is said to a session that was aborted is never read.
             let is_read = session.unread == 0 || seen.is_aborted();
-            let rests = session.alarm.is_none() && session.interrupt.is_none();
+            // A session that was handed over looks at its successor once an hour.
+            let looks = machine_of(session).unwrap().is_some_and(|machine| !machine.successors.is_empty());
+            let rests = (session.alarm.is_none() || looks) && session.interrupt.is_none();
             assert!(rests && is_read, "{fault:?}: {session:?}");
             let promised = match seen.write() {
                 Some(ResultStatus::Done) => 1..=1,

@@ -48,7 +48,7 @@ impl Driver {
             Action::Sleep { id, until } => self.sleep(id, until),
             Action::StartChildren { id, plan } => self.start_children(id, *plan),
             Action::StopChildren { id, children } => self.stop_children(id, children),
-            Action::FindChildren { id, children } => self.find_children(id, children),
+            Action::FindChildren { id, children, successors } => self.find_children(id, children, successors),
             Action::TellOthers { id, children, replies, successor, outcome } => {
                 self.tell_others(id, children, replies, successor.map(|successor| *successor), *outcome);
             }

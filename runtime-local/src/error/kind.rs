@@ -56,6 +56,7 @@ impl RuntimeError {
             | Self::NotEditable { .. }
             | Self::NoChild { .. }
             | Self::KeyConflict { .. }
+            | Self::Changed { .. }
             | Self::NotFirst { .. }
             | Self::OtherAgent { .. }
             | Self::NotServed { .. }

@@ -10,7 +10,7 @@ use holdover_core::fork::ForkError;
 use holdover_core::handoff::InvalidGoal;
 use holdover_core::ids::{
     CallId, CheckpointId, Epoch, InboxSeq, InvalidId, ItemKey, MessageSeq, PendingId, QueueLabel, SessionKey,
-    StepNumber, ToolName, WorkerId,
+    StepNumber, ToolName, Version, WorkerId,
 };
 use holdover_core::message::SignalBody;
 use holdover_core::phrases;
@@ -98,6 +98,16 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The key.
         item: ItemKey,
+    },
+    /// The session has another version than the one that was named. Nothing was changed.
+    #[error("session {key}: it is at version {actual}, not {expected}: it was written since")]
+    Changed {
+        /// The session.
+        key: SessionKey,
+        /// The version that was named.
+        expected: Version,
+        /// The version that the session has.
+        actual: Version,
     },
     /// The message was sent as the first of its session, but the session exists and began with another
     /// message. Nothing was stored.

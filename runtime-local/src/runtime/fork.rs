@@ -134,8 +134,8 @@ impl Runtime {
         let plan = self.plan_fork(&source, &checkpoint, handoff).await?;
         let status = plan.status;
         let mut labels = source.labels;
-        // No parent waits for a fork.
-        labels.0.retain(|name, _| name != Labels::PARENT && name != Labels::ROOT);
+        // Nobody waits for a fork.
+        labels.0.retain(|name, _| !Labels::OF_CALLER.contains(&name.as_str()));
         if agent.is_some() {
             let of_agent = [Labels::AGENT, Labels::AGENT_VERSION, Labels::PROGRAM];
             labels.0.retain(|name, _| !of_agent.contains(&name.as_str()));

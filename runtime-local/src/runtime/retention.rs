@@ -13,12 +13,11 @@ use crate::error::RuntimeError;
 /// The number of sessions that one write examines. It is small, so that other writes do not wait long.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 
-/// The data to remove, and the sessions to remove it from. A session is never touched if it is active,
-/// suspended or due, or if it has an unread item or a waiting interrupt.
+/// The data to remove, and the sessions to remove it from. A session is never touched if it is active or
+/// suspended, or if it has an alarm, an unread item or a waiting interrupt.
 ///
-/// A session at rest is removed although its children in the background still run. They go on, and nobody hears of
-/// their ends. A session that was handed over to another is removed too, although that one works. Whoever waits for the
-/// outcome then finds the session gone.
+/// A session at rest has an alarm while its background children work or wait. So does a session that was handed over, while
+/// the session that took over works or waits, and for an hour at most after that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use holdover_core::background::ChildSignal;
-use holdover_core::ids::{InboxSeq, SessionKey};
+use holdover_core::ids::{InboxSeq, SessionKey, Version};
 use holdover_core::machine::AgentState;
 use holdover_core::mailbox;
 use holdover_core::store::{
@@ -17,6 +17,10 @@ use crate::error::RuntimeError;
 
 /// The time that a run may take to abort its session before the session is deleted.
 const ABORT_WITHIN: Duration = Duration::from_secs(10);
+
+/// The number of times that a session is looked at before it is deleted. The last time it is aborted in any case, so that
+/// nothing writes it any more.
+const LOOKS_MAX: u32 = 8;
 
 impl Runtime {
     /// Lists the sessions of a tenant, newest first: 50 on a page by default, at most 200. Pass the page's
@@ -35,54 +39,85 @@ impl Runtime {
     /// Deletes a session with everything that belongs to it, for ever. If a session is created under its key
     /// later, no earlier delivery reaches it.
     ///
-    /// A session that has children, or that answers a call of another session, is
-    /// [aborted](Self::abort) first: its children are stopped, and its parent gets an answer. A session that
-    /// cannot be read is deleted without this. With [`Force`](holdover_core::store::DeleteMode::Force), a
-    /// session is also deleted if its run does not end within 10 seconds. In both cases its children go on
-    /// until their own deadlines, and its parent finds it missing within an hour.
+    /// A session that has children, or that answers a call of another session, is [aborted](Self::abort) first: its
+    /// children are stopped, and its parent gets an answer. A session that is written while it is looked at is looked
+    /// at again, so no child is overlooked.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound), or a run [holds](RuntimeError::Running) it
-    /// and the mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive).
+    /// Two kinds of sessions are deleted without this: a session that cannot be read, and, with
+    /// [`Force`](holdover_core::store::DeleteMode::Force), a session whose run does not end within 10 seconds. Their
+    /// children go on until their own deadlines, and their parents find them missing within an hour.
+    ///
+    /// Errors: there is no such [session](RuntimeError::NotFound); a run [holds](RuntimeError::Running) it
+    /// and the mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive); or it has not the
+    /// [version](RuntimeError::Changed) that the deletion names.
     pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
-        let forced = deletion.mode == DeleteMode::Force;
-        match self.session(key).await {
-            Ok(Some(session)) => {
-                let is_meant = deletion.incarnation.is_none_or(|life| life == session.incarnation);
-                // The run may have parked by now: then its children would be left alone.
-                if is_meant && !forced && session.status == SessionStatus::Active {
-                    return Err(RuntimeError::Running { key: key.clone() });
-                }
-                if is_meant && self.owes(&session).await {
-                    self.end_before_deletion(key).await;
+        for look in 1..=LOOKS_MAX {
+            let seen = self.end_before_deletion(key, deletion, look == LOOKS_MAX).await?;
+            let deletion_of_it = Deletion { expected_version: seen, ..deletion };
+            match self.host.repeated(|| self.host.store().delete_session(key, deletion_of_it)).await? {
+                DeleteOutcome::Deleted => return Ok(()),
+                DeleteOutcome::NotFound => return Err(RuntimeError::NotFound { key: key.clone() }),
+                DeleteOutcome::Active => break,
+                DeleteOutcome::VersionConflict { expected, actual } => {
+                    named_version(key, deletion, actual)?;
+                    tracing::debug!(session = %key, %expected, %actual, "written before it was deleted");
                 }
             }
-            Ok(None) => {}
-            // A session that cannot be read is deleted all the same.
-            Err(error) => tracing::warn!(session = %key, %error, "deleted without a look at it"),
         }
-        match self.host.repeated(|| self.host.store().delete_session(key, deletion)).await? {
-            DeleteOutcome::Deleted => Ok(()),
-            DeleteOutcome::Active => Err(RuntimeError::Running { key: key.clone() }),
-            DeleteOutcome::NotFound => Err(RuntimeError::NotFound { key: key.clone() }),
-        }
+        Err(RuntimeError::Running { key: key.clone() })
     }
 
-    /// Aborts a session, so that its children are stopped and its parent is told. If that fails, a warning is
-    /// logged and the deletion goes on.
-    async fn end_before_deletion(&self, key: &SessionKey) {
+    /// Aborts a session that waits for another session, or for which another one waits, or, if `in_any_case`, any session.
+    /// Returns the version at which it may be deleted. None: any version.
+    async fn end_before_deletion(
+        &self,
+        key: &SessionKey,
+        deletion: Deletion,
+        in_any_case: bool,
+    ) -> Result<Option<Version>, RuntimeError> {
+        let found = match self.session(key).await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(session = %key, %error, "deleted without a look at it");
+                None
+            }
+        };
+        let is_meant = |session: &Session| deletion.incarnation.is_none_or(|life| life == session.incarnation);
+        let Some(session) = found.filter(is_meant) else { return Ok(None) };
+        named_version(key, deletion, session.version)?;
+        let forced = deletion.mode == DeleteMode::Force;
+        if !forced && session.status == SessionStatus::Active {
+            return Err(RuntimeError::Running { key: key.clone() });
+        }
+        if !in_any_case && !self.owes(&session).await {
+            return Ok(Some(session.version));
+        }
         let ended = async {
             self.abort(key, "it is being deleted").await?;
-            self.wait_at_most(key, ABORT_WITHIN).await
+            self.wait_at_most(key, ABORT_WITHIN).await?;
+            let there = self.session(key).await?;
+            Ok::<_, RuntimeError>(there.is_none_or(|session| session.status == SessionStatus::Aborted))
         };
-        if let Err(error) = ended.await {
-            tracing::warn!(session = %key, %error, "deleted before it could be ended");
+        match ended.await {
+            Ok(true) => Ok(None),
+            // A run may have it.
+            Ok(false) if !forced => Err(RuntimeError::Running { key: key.clone() }),
+            Err(error) if !forced => Err(error),
+            Ok(false) => {
+                tracing::warn!(session = %key, "deleted before its run had ended");
+                Ok(None)
+            }
+            Err(error) => {
+                tracing::warn!(session = %key, %error, "deleted before it could be ended");
+                Ok(None)
+            }
         }
     }
 
-    /// Whether this session is a child, and the session that took over from it works. Somebody waits for that, and it is
-    /// found by this session alone.
+    /// Whether a caller waits for the outcome of this session, and the session that took over from it works. The caller
+    /// finds that session only by way of this one.
     async fn owes_by_successor(&self, session: &Session) -> bool {
-        if !session.labels.0.contains_key(Labels::PARENT) {
+        if !Labels::OF_CALLER.iter().any(|name| session.labels.0.contains_key(*name)) {
             return false;
         }
         match self.successor(session).await {
@@ -122,5 +157,15 @@ impl Runtime {
             after = page.next;
         }
         false
+    }
+}
+
+/// Checks the version that the caller of a deletion named, if any.
+fn named_version(key: &SessionKey, deletion: Deletion, actual: Version) -> Result<(), RuntimeError> {
+    match deletion.expected_version {
+        Some(expected) if expected != actual => {
+            Err(RuntimeError::Changed { key: key.clone(), expected, actual })
+        }
+        Some(_) | None => Ok(()),
     }
 }

@@ -10,7 +10,9 @@ use holdover_core::machine::{AgentState, CallState, Ending, Machine, Usage};
 use holdover_core::message::Message;
 use holdover_core::payload::{Digest, Payload};
 use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
-use holdover_core::store::{CreateOutcome, InboxItem, ItemKind, NewSession, Session, SessionStatus, Start};
+use holdover_core::store::{
+    CreateOutcome, InboxItem, ItemKind, Labels, NewSession, Session, SessionStatus, Start,
+};
 
 use super::Runtime;
 use super::execute::{Execute, Prepared};
@@ -38,11 +40,12 @@ impl Runtime {
             return Ok(standing);
         }
         let RemoteTask { id, task, limits, reply_to } = task;
+        let labels = Labels::default().with_if_room(Labels::TASK, id.as_str());
         let to = Address::Elsewhere { task: id, url: reply_to, time_ms: limits.time_ms };
         let reply = ReplyTo { to, allowance: limits.share(), used_before: Usage::default() };
         self.check_effects(agent)?;
         let request = Execute::new(tenant.clone(), Arc::clone(agent), task).in_session(key.id.clone());
-        let prepared = request.once(ItemKey::new("task")?).replying(reply).prepare()?;
+        let prepared = request.labelled(labels).once(ItemKey::new("task")?).replying(reply).prepare()?;
         self.check_is_served(&prepared).await?;
         let item = prepared.item.clone();
         if let Some(refused) = self.create_task(&prepared, vec![item.clone()]).await? {
@@ -98,8 +101,9 @@ impl Runtime {
         task: &SessionId,
     ) -> Result<(), RuntimeError> {
         let key = task_key(tenant, agent, task)?;
-        let prepared =
-            Execute::new(tenant.clone(), Arc::clone(agent), "").in_session(key.id.clone()).prepare()?;
+        let labels = Labels::default().with_if_room(Labels::TASK, task.as_str());
+        let request = Execute::new(tenant.clone(), Arc::clone(agent), "").in_session(key.id.clone());
+        let prepared = request.labelled(labels).prepare()?;
         if self.create_task(&prepared, Vec::new()).await?.is_some() {
             return Ok(());
         }

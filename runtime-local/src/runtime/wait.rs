@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
-use holdover_core::machine::Call;
+use holdover_core::machine::{Call, Machine};
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
 use tokio::time::{Instant, sleep};
@@ -250,6 +250,14 @@ fn is_elsewhere(session: &Session) -> Result<bool, RuntimeError> {
     Ok(batch.is_some_and(|batch| batch.calls.iter().any(is_elsewhere)))
 }
 
+/// Whether a session at rest is woken only to look at others: its background children, or those that took over from it.
+fn looks_at_others(session: &Session) -> Result<bool, RuntimeError> {
+    let looks = |machine: Machine| {
+        !machine.successors.is_empty() || machine.running_children().next().is_some()
+    };
+    Ok(machine_of(session)?.is_some_and(looks))
+}
+
 pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {
     match (session.status, &session.lease, session.alarm) {
         (SessionStatus::Active, Some(lease), _) if lease.ends > now => return Ok(Look::Later(lease.ends)),
@@ -267,7 +275,7 @@ pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeErr
             Ok(Look::Later(alarm))
         }
         // A scheduled start.
-        (SessionStatus::Idle, Some(alarm)) => Ok(Look::Later(alarm)),
+        (SessionStatus::Idle, Some(alarm)) if !looks_at_others(session)? => Ok(Look::Later(alarm)),
         (_, _) => Ok(Look::Over(Box::new(outcome))),
     }
 }

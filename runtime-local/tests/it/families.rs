@@ -3,7 +3,7 @@
 //! Requirements: C48, H06.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,10 +12,12 @@ use holdover_core::engine::STATE_FORMAT_ALONE;
 use holdover_core::ids::SessionKey;
 use holdover_core::message::ResultStatus;
 use holdover_core::store::{
-    Answer, Deletion, Labels, Layer, Layered, OutcomeKind, Request, SessionStatus, StateStore, StoreError,
+    Answer, DeleteOutcome, Deletion, Labels, Layer, Layered, OutcomeKind, Request, SessionStatus, StateStore,
+    StoreError,
 };
 use holdover_core::tool::ToolOutput;
 use holdover_runtime_local::{Agent, Fork, Runtime, RuntimeError, SubAgent, WorkerOptions};
+use tokio::sync::Notify;
 
 use crate::bench::{agent, asking_for, finish, only_pending, only_result, runtime, say, store, worker};
 use crate::script::{Say, Script, results};
@@ -139,6 +141,107 @@ async fn a_parent_that_parks_while_its_deletion_is_refused_is_not_deleted_withou
     stale.0.store(false, Ordering::SeqCst);
     runtime.delete(&parent, Deletion::UNLESS_ACTIVE).await.unwrap();
     assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
+}
+
+/// Holds the first deletion back until the test lets it go on, and counts those that the store refuses.
+#[derive(Clone, Default)]
+struct Held(Arc<Deletions>);
+
+#[derive(Default)]
+struct Deletions {
+    asked: AtomicU32,
+    refused: AtomicU32,
+    has_come: Notify,
+    goes_on: Notify,
+}
+
+#[async_trait]
+impl Layer for Held {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let Self(deletions) = self;
+        if matches!(request, Request::Delete(..)) && deletions.asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            deletions.has_come.notify_one();
+            deletions.goes_on.notified().await;
+        }
+        let answer = request.perform(&store).await?;
+        if matches!(answer, Answer::Deleted(DeleteOutcome::VersionConflict { .. })) {
+            deletions.refused.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(answer)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn children_that_begin_between_the_look_and_the_deletion_are_stopped_too() {
+    for deletion in [Deletion::UNLESS_ACTIVE, Deletion::FORCE] {
+        let (agent, held) = (family(), Held::default());
+        let runtime = runtime(&Layered::new(store(), held.clone()), &agent);
+        let parent = runtime.start(say(&agent, "go")).await.unwrap().key;
+        let deleting = tokio::spawn({
+            let (runtime, parent) = (runtime.clone(), parent.clone());
+            async move { runtime.delete(&parent, deletion).await }
+        });
+        held.0.has_come.notified().await;
+        let outcome = runtime.wait(&parent).await.unwrap();
+        assert_eq!(outcome.kind(), OutcomeKind::SuspendedAwaitingChildren);
+        let child = runtime.tree(&parent, false).await.unwrap().entries[1].session.key.clone();
+        held.0.goes_on.notify_one();
+        deleting.await.unwrap().unwrap();
+        assert_eq!(held.0.refused.load(Ordering::SeqCst), 1, "{deletion:?}");
+        assert_eq!(status(&runtime, &parent).await, None);
+        assert_eq!(runtime.wait(&child).await.unwrap().kind(), OutcomeKind::Aborted);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_at_a_version_is_refused_once_the_session_was_written() {
+    let (agent, held) = (family(), Held::default());
+    let runtime = runtime(&Layered::new(store(), held.clone()), &agent);
+    let parent = runtime.start(say(&agent, "go")).await.unwrap().key;
+    let seen = runtime.session(&parent).await.unwrap().unwrap().version;
+    let deleting = tokio::spawn({
+        let (runtime, parent) = (runtime.clone(), parent.clone());
+        async move { runtime.delete(&parent, Deletion::FORCE.at(seen)).await }
+    });
+    held.0.has_come.notified().await;
+    runtime.wait(&parent).await.unwrap();
+    held.0.goes_on.notify_one();
+    let refused = deleting.await.unwrap().unwrap_err();
+    assert!(matches!(&refused, RuntimeError::Changed { expected, .. } if *expected == seen), "{refused}");
+    let refused = runtime.delete(&parent, Deletion::UNLESS_ACTIVE.at(seen)).await.unwrap_err();
+    assert!(matches!(refused, RuntimeError::Changed { .. }), "{refused}");
+    assert_eq!(status(&runtime, &parent).await, Some(SessionStatus::Suspended), "nothing was changed");
+    let now = runtime.session(&parent).await.unwrap().unwrap().version;
+    runtime.delete(&parent, Deletion::UNLESS_ACTIVE.at(now)).await.unwrap();
+    assert_eq!(status(&runtime, &parent).await, None);
+}
+
+/// Writes a session each time before it is deleted.
+#[derive(Clone, Default)]
+struct Busy(Arc<AtomicU32>);
+
+#[async_trait]
+impl Layer for Busy {
+    async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError> {
+        let mut request = request;
+        if let Request::Delete(_, deletion) = &mut request
+            && let Some(version) = deletion.expected_version
+        {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            deletion.expected_version = Some(version.next());
+        }
+        request.perform(&store).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_written_all_the_time_is_stopped_before_it_is_deleted() {
+    let (agent, busy) = (family(), Busy::default());
+    let runtime = runtime(&Layered::new(store(), busy.clone()), &agent);
+    let parent = runtime.start(say(&agent, "go")).await.unwrap().key;
+    runtime.delete(&parent, Deletion::FORCE).await.unwrap();
+    assert_eq!(status(&runtime, &parent).await, None);
+    assert!(busy.0.load(Ordering::SeqCst) > 2, "it was looked at again");
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use holdover_core::ids::SessionKey;
 use holdover_core::message::{Message, ResultStatus};
 use holdover_core::store::{Deletion, PendingKind, SessionStatus, StateStore};
 use holdover_runtime_local::{
-    Agent, AgentBuilder, Approval, ChildStanding, Deliver, Runtime, SubAgent, WorkerOptions,
+    Agent, AgentBuilder, Approval, ChildStanding, Deliver, Retention, Runtime, SubAgent, WorkerOptions,
 };
 
 use crate::background::{ids, last_said};
@@ -109,6 +109,33 @@ async fn h26_a_successor_that_vanished_is_found_missing() {
     tokio::time::sleep(Duration::from_hours(3)).await;
     assert_eq!(status(&runtime, &parent).await, SessionStatus::Idle);
     assert!(tool_results(&runtime, &parent).await[0].content.contains("it is gone"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn h26_the_old_child_is_kept_while_its_successor_works_and_no_longer() {
+    let agent = built(&waits(), |builder| builder.limits(Limits::default().answer_timeout_ms(None)));
+    let runtime = runtime(&store(), &agent);
+    let _worker = worker(&runtime, WorkerOptions::default());
+    let parent = begun(&runtime, &agent).await;
+    let (child, heir) = (named(&runtime, &parent, "child-").await, named(&runtime, &parent, "next-").await);
+    let all = Retention::sessions(Duration::ZERO);
+    let epoch = async || runtime.session(&child).await.unwrap().unwrap().epoch.0;
+    let before = epoch().await;
+    for hours in 1..=3 {
+        assert_eq!(runtime.purge(&all).await.unwrap().sessions, 0);
+        tokio::time::sleep(Duration::from_hours(1)).await;
+        assert_eq!(epoch().await, before + hours, "it looks once an hour");
+    }
+    assert_eq!(status(&runtime, &heir).await, SessionStatus::Suspended);
+    assert!(runtime.replay(&child).await.unwrap().agrees());
+
+    let asked = runtime.pending(&parent).await.unwrap();
+    let asked = asked.iter().find(|entry| entry.call.kind == PendingKind::Approval).unwrap();
+    runtime.approve(&parent, asked.id(), "ann").await.unwrap();
+    tokio::time::sleep(Duration::from_hours(2)).await;
+    assert_eq!(tool_results(&runtime, &parent).await[0].status, ResultStatus::Done);
+    assert_eq!((epoch().await, runtime.session(&child).await.unwrap().unwrap().alarm), (before + 4, None));
+    assert_eq!(runtime.purge(&all).await.unwrap().sessions, 3);
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,6 +51,7 @@ mod phases;
 mod reading;
 mod renewing;
 mod replaying;
+mod resting;
 mod retrying;
 mod running;
 mod sandbox;

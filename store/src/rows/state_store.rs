@@ -98,8 +98,12 @@ impl<R: Rows> StateStore for RowStore<R> {
         const OPERATION: &str = "delete_session";
         let asked = self.ask(OPERATION, key, &ops::delete::Delete(deletion)).await;
         let (outcome, now) = match asked {
-            // A session that cannot be read can still be removed.
-            Err(error) if error.kind == StoreErrorKind::Corrupt && deletion.mode == DeleteMode::Force => {
+            // A session that cannot be read can still be removed, unless it must have a version: that cannot be read.
+            Err(error)
+                if error.kind == StoreErrorKind::Corrupt
+                    && deletion.mode == DeleteMode::Force
+                    && deletion.expected_version.is_none() =>
+            {
                 let removed = self.rows().remove_unreadable(key, deletion.incarnation).await;
                 return match removed.map_err(|error| named(error, OPERATION, key))? {
                     true => Ok(DeleteOutcome::Deleted),

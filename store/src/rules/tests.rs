@@ -150,6 +150,12 @@ fn a_deletion_leaves_the_names_of_the_life_that_it_ended() {
     let other = Deletion::FORCE.of(Incarnation(Uuid::from_u128(2)));
     assert_eq!(row.delete(other, at(1)), Err(DeleteOutcome::NotFound));
     assert_eq!(row.delete(Deletion::UNLESS_ACTIVE, at(1)), Err(DeleteOutcome::Active));
+    let (expected, actual) = (Version(row.version.0 - 1), row.version);
+    let conflict = Err(DeleteOutcome::VersionConflict { expected, actual });
+    assert_eq!(row.delete(Deletion::FORCE.at(expected), at(1)), conflict);
+    assert_eq!(row.delete(Deletion::UNLESS_ACTIVE.at(expected), at(1)), Err(DeleteOutcome::Active));
+    assert_eq!(row.delete(other.at(expected), at(1)), Err(DeleteOutcome::NotFound));
+    assert!(row.delete(Deletion::FORCE.at(actual), at(1)).is_ok());
     let left = row.delete(Deletion::FORCE.of(row.incarnation), at(1)).expect("deleted");
     let (life, again) = (Incarnation(Uuid::from_u128(2)), OperationId::new("again").unwrap());
     assert!(left.names(row.incarnation, &again) && left.names(life, &row.created_by));

@@ -19,9 +19,14 @@ impl SessionRow {
         if deletion.incarnation.is_some_and(|named| named != self.incarnation) {
             return Err(DeleteOutcome::NotFound);
         }
-        match deletion.mode {
-            DeleteMode::UnlessActive if self.status == SessionStatus::Active => Err(DeleteOutcome::Active),
-            DeleteMode::UnlessActive | DeleteMode::Force => Ok(self.tombstone(now)),
+        if deletion.mode == DeleteMode::UnlessActive && self.status == SessionStatus::Active {
+            return Err(DeleteOutcome::Active);
+        }
+        match deletion.expected_version {
+            Some(expected) if expected != self.version => {
+                Err(DeleteOutcome::VersionConflict { expected, actual: self.version })
+            }
+            Some(_) | None => Ok(self.tombstone(now)),
         }
     }
 

@@ -28,7 +28,9 @@ pub(super) fn create(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
 }
 
 pub(super) fn delete(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {
-    (who.clone(), any::<bool>()).prop_map(|(who, forced)| Op::Delete { who, forced }).boxed()
+    (who.clone(), version(), any::<bool>())
+        .prop_map(|(who, version, forced)| Op::Delete { who, version, forced })
+        .boxed()
 }
 
 pub(super) fn claim(who: &BoxedStrategy<Who>) -> BoxedStrategy<Op> {

@@ -79,6 +79,7 @@ impl ChildrenHandler<'_> {
             needed: 0,
             background,
             remote: None,
+            since: None,
         })
     }
 

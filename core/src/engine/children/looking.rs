@@ -1,39 +1,64 @@
 //! Looks for children that have vanished: they would never answer. Asks agents of other programs for outcomes, which may
 //! have been lost on their way.
 //!
-//! Time is divided into hours, which begin at another minute for each session. A session that waits for children wants a
-//! worker at the beginning of each, and the first run in an hour looks for them, whatever woke it. So does a run
-//! that takes over from a dead one, which may have died while it looked. For agents of other programs the parts of time
-//! are shorter: [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms).
+//! Time is divided into hours, which begin at another minute for each session. A session that waits for children, or
+//! that rests while its background children run, wants a worker at the beginning of each hour. The first run in an hour
+//! looks for the children, whatever woke it. So does a run that takes over from a dead one, which may have died while it
+//! looked.
+//!
+//! A session that was handed over looks for its successor in the same way, until that rests. A session with an alarm is not
+//! purged, so a session at rest is kept while its background children or its successor work, which are found by way of it.
+//!
+//! For agents of other programs the parts of time are shorter: at first as long as
+//! [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms) says, then longer the longer a call waits, since
+//! each look costs a run. An outcome is then late by an eighth of its time at most.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::children::ChildrenHandler;
-use crate::machine::{Batch, Call, CallState};
+use crate::engine::context::run::Look;
+use crate::machine::{AgentState, Batch, Call, CallState};
 use crate::store::StoredItem;
 use crate::time::Timestamp;
+use crate::words::background::{Background, ChildEnd};
 use crate::words::children::{ChildOutcome, ReplyBy, Tasks, Unanswered};
-use crate::words::ids::Fence;
+use crate::words::ids::{Fence, PendingId};
+use crate::words::mailbox;
 use crate::words::remote::LOOK_EVERY_MIN_MS;
 
 /// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_hours(1);
 
+/// A call that waits for an agent elsewhere looks for it at least this often in the time that it has waited.
+const LOOKS_IN_WAIT: u32 = 8;
+
 /// Whether a run that begins at `now` looks for the children, if the run before it began at `before`.
 pub(crate) fn looks_again(fence: &Fence, batch: Option<&Batch>, before: Timestamp, now: Timestamp) -> bool {
-    next_look(fence, look_every(batch), before) <= now
+    next_look(fence, look_every(batch, before), before) <= now
 }
 
-/// The time between two looks at the children of a step.
-fn look_every(batch: Option<&Batch>) -> Duration {
+/// The time between two looks at the children of a step, as it is at `at`.
+fn look_every(batch: Option<&Batch>, at: Timestamp) -> Duration {
     let every = |call: &Call| {
-        let CallState::BlockedOnChild { remote: Some(remote), .. } = &call.state else { return None };
-        Some(Duration::from_millis(remote.look_every_ms.max(LOOK_EVERY_MIN_MS)))
+        let CallState::BlockedOnChild { remote: Some(remote), since, .. } = &call.state else { return None };
+        let first = Duration::from_millis(remote.look_every_ms.max(LOOK_EVERY_MIN_MS));
+        Some(longer(first, since.map_or(Duration::ZERO, |since| since.until(at))))
     };
     let each = batch.into_iter().flat_map(|batch| batch.calls.iter().filter_map(every));
     each.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
+}
+
+/// The time between two looks after a call has waited for so long: `first`, doubled as often as the wait allows. Parts of
+/// a doubled length begin where a part of the length before begins, so a run that was to look finds that it is to look.
+fn longer(first: Duration, waited: Duration) -> Duration {
+    let most = (waited / LOOKS_IN_WAIT).min(LOOK_EVERY);
+    let mut every = first;
+    while every * 2 <= most {
+        every *= 2;
+    }
+    every
 }
 
 /// The first instant after `at` at which a part of time of this session begins, if each is as long as `every`.
@@ -48,27 +73,43 @@ fn next_look(fence: &Fence, every: Duration, at: Timestamp) -> Timestamp {
 impl ChildrenHandler<'_> {
     /// Looks for the children that have not answered, if the run is to look. False: there is nothing to look for.
     pub(crate) fn look(&mut self) -> bool {
-        if self.cx.end.starts_nothing() || !std::mem::take(&mut self.cx.run.looks) {
+        if self.cx.end.starts_nothing() || self.cx.run.look != Look::Due {
             return false;
         }
-        let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
-        let waits = batch.calls.iter().filter_map(|call| self.unanswered(call));
+        self.cx.run.look = Look::NotDue;
+        let batch = self.cx.mind.machine.state.batch();
+        let waits = batch.into_iter().flat_map(|batch| &batch.calls).filter_map(|call| self.unanswered(call));
         let children: Vec<Unanswered> = waits.chain(self.unended()).collect();
-        if children.is_empty() {
+        let successors: Vec<PendingId> = match self.successor() {
+            Some(_) => self.cx.mind.machine.successors.iter().map(|to| to.pending.clone()).collect(),
+            None => Vec::new(),
+        };
+        if children.is_empty() && successors.is_empty() {
             return false;
         }
         let id = self.cx.output.next_id();
         self.cx.out.looking = Some(id);
-        self.cx.output.push(Action::FindChildren { id, children });
+        self.cx.output.push(Action::FindChildren { id, children, successors });
         true
     }
 
-    /// The background children for whose ends a call waits, as far as they have not come.
-    fn unended(&self) -> impl Iterator<Item = Unanswered> {
+    /// The newest successor of a session at rest. None: there is none, or all of them are known to rest.
+    fn successor(&self) -> Option<&PendingId> {
         let machine = &self.cx.mind.machine;
-        let waits = |call: &Call| matches!(call.state, CallState::AwaitingEnds { .. });
-        let any = machine.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
-        machine.running_children().filter(move |_| any).filter_map(|child| {
+        let rests = matches!(machine.state, AgentState::Idle | AgentState::Done { .. });
+        let newest = machine.successors.last().filter(|_| rests).map(|to| &to.pending);
+        let resting = match &self.cx.run.look {
+            Look::Done { resting } => resting.as_ref(),
+            Look::NotDue | Look::Due => None,
+        };
+        newest.filter(|newest| Some(*newest) != resting)
+    }
+
+    /// The background children whose ends have not come.
+    fn unended(&self) -> impl Iterator<Item = Unanswered> {
+        let ends: Vec<ChildEnd> = self.cx.mind.inbox.items.iter().filter_map(mailbox::end_of).collect();
+        let runs = move |child: &&Background| !child.ends_with(ends.iter().filter(|end| child.has_ended_with(end)));
+        self.cx.mind.machine.running_children().filter(runs).filter_map(|child| {
             Some(Unanswered {
                 pending: child.pending.clone(),
                 indexes: vec![child.index],
@@ -105,8 +146,10 @@ impl ChildrenHandler<'_> {
     }
 
     /// The children were looked for, and those that are gone have answered.
-    pub(crate) fn on_found(&mut self, id: ActionId) {
+    pub(crate) fn on_found(&mut self, id: ActionId, successors_rest: bool) {
         if self.cx.out.looking.take_if(|looking| *looking == id).is_some() {
+            let resting = self.successor().filter(|_| successors_rest).cloned();
+            self.cx.run.look = Look::Done { resting };
             self.cx.out.news.hear();
         }
     }
@@ -116,16 +159,16 @@ impl ChildrenHandler<'_> {
         !self.cx.out.children.is_empty() || self.cx.out.looking.is_some()
     }
 
-    /// The instant at which a session that waits wants a worker: `own`, or earlier to look for its children.
+    /// The instant at which a session that waits or rests wants a worker: `own`, or earlier to look for its children.
     pub(crate) fn alarm(&self, own: Option<Timestamp>) -> Option<Timestamp> {
-        let waits = |call: &Call| {
-            matches!(call.state, CallState::BlockedOnChild { .. } | CallState::AwaitingEnds { .. })
-        };
+        let waits = |call: &Call| matches!(call.state, CallState::BlockedOnChild { .. });
         let batch = self.cx.mind.machine.state.batch();
-        if !batch.is_some_and(|batch| batch.calls.iter().any(waits)) {
+        let has_children = batch.is_some_and(|batch| batch.calls.iter().any(waits)) || self.unended().next().is_some();
+        if !has_children && self.successor().is_none() {
             return own;
         }
-        let look = next_look(&self.cx.run.fence, look_every(batch), self.cx.run.now);
+        let now = self.cx.run.now;
+        let look = next_look(&self.cx.run.fence, look_every(batch, now), now);
         Some(own.map_or(look, |own| own.min(look)))
     }
 }
@@ -135,13 +178,16 @@ mod tests {
     use super::*;
     use crate::words::ids::{Epoch, Incarnation, SessionId, SessionKey, TenantId};
 
-    #[test]
-    fn each_hour_of_a_session_has_one_first_run_and_begins_at_its_own_minute() {
-        let fence = |bits: u128| Fence {
+    fn fence(bits: u128) -> Fence {
+        Fence {
             key: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
             incarnation: Incarnation(uuid::Uuid::from_u128(bits)),
             epoch: Epoch(1),
-        };
+        }
+    }
+
+    #[test]
+    fn each_hour_of_a_session_has_one_first_run_and_begins_at_its_own_minute() {
         let hour = LOOK_EVERY.as_millis() as i64;
         for bits in [0, 1, 77_777_777] {
             let fence = fence(bits);
@@ -154,5 +200,30 @@ mod tests {
         }
         let first = |bits| next_look(&fence(bits), LOOK_EVERY, Timestamp::from_ms(0));
         assert_ne!(first(1), first(2));
+    }
+
+    #[test]
+    fn looks_at_an_agent_elsewhere_grow_rare_and_none_is_missed() {
+        let seconds = Duration::from_secs;
+        let first = seconds(15);
+        let of = |waited| longer(first, waited).as_secs();
+        assert_eq!([0, 239, 240, 479, 480, 86_400].map(|at| of(seconds(at))), [15, 15, 30, 30, 60, 1_920]);
+        assert_eq!(longer(seconds(7_200), seconds(1_000_000)), seconds(7_200), "never more often than asked for");
+
+        let fence = fence(77_777_777);
+        let (begin, mut at) = (Timestamp::from_ms(1_000), Timestamp::from_ms(1_000));
+        let mut looks = 0;
+        while begin.until(at) < Duration::from_hours(24) {
+            let every = |at| longer(first, begin.until(at));
+            // A run works for a while before it parks.
+            for works in [0, 1, 4_999] {
+                let parks = at.after(Duration::from_millis(works));
+                let rings = next_look(&fence, every(parks), parks);
+                assert!(next_look(&fence, every(at), at) <= rings, "at {at} for {works} ms: the run would not look");
+            }
+            at = next_look(&fence, every(at), at);
+            looks += 1;
+        }
+        assert!((60..200).contains(&looks), "{looks} looks in a day");
     }
 }

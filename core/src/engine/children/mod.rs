@@ -82,6 +82,7 @@ impl ChildrenHandler<'_> {
             needed,
             background: None,
             remote: rules.remote.clone(),
+            since: rules.remote.as_ref().map(|_| self.cx.run.now),
         })
     }
 

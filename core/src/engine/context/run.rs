@@ -7,7 +7,7 @@ use crate::store::SessionStatus;
 use crate::time::Timestamp;
 use crate::words::agent::{AgentSpec, Durability, HookPoint};
 use crate::words::error::ErrorInfo;
-use crate::words::ids::{CallId, Fence, MessageSeq};
+use crate::words::ids::{CallId, Fence, MessageSeq, PendingId};
 use crate::words::usage::Usage;
 
 /// One run of a session.
@@ -30,12 +30,26 @@ pub(crate) struct Run {
     pub(crate) marks: Vec<CallId>,
     /// Whether the machine knows of the claim.
     pub(crate) begun: bool,
-    /// Whether the run looks for the children that its calls wait for.
-    pub(crate) looks: bool,
+    /// Whether the run looks for the children of the session.
+    pub(crate) look: Look,
     /// Whether the run ends the turn of another run, under the claim of that run.
     pub(crate) stands_in: bool,
     /// The reason why the turn can only be ended: its runs die, or the previous run could not go on.
     pub(crate) doom: Option<ErrorInfo>,
+}
+
+/// Whether a run looks for the children of its session, and for the sessions that took over from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// It is not time.
+    NotDue,
+    /// It looks as soon as there is nothing else to do.
+    Due,
+    /// It has looked.
+    Done {
+        /// The newest successor, if all successors rest.
+        resting: Option<PendingId>,
+    },
 }
 
 impl Run {

@@ -10,7 +10,7 @@ use crate::engine::context::end::End;
 use crate::engine::context::out::Out;
 use crate::engine::context::output::Output;
 use crate::engine::context::past::Past;
-use crate::engine::context::run::Run;
+use crate::engine::context::run::{Look, Run};
 use crate::engine::mind::{Draft, Ended, Inbox, Mind, StepMemory, Transcript};
 use crate::engine::reply::Reply;
 use crate::engine::writes::Writes;
@@ -133,7 +133,7 @@ impl StepIterator {
             claimed: mind.transcript.last,
             marks: claim.session.staged.starts,
             begun: false,
-            looks,
+            look: if looks { Look::Due } else { Look::NotDue },
             stands_in,
             doom: failing.or_else(|| poisoned(claim.session.attempts)),
         };

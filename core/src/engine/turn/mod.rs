@@ -50,17 +50,23 @@ impl TurnHandler<'_> {
         let status = self.cx.mind.machine.state.status_at_rest();
         match self.cx.mind.what_begins() {
             None => self.leave_at_rest(RunOutcome::Released, status),
-            Some(_) => {
-                let now = Some(self.cx.run.now);
-                self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline: now, wake_on: 0 });
-            }
+            Some(_) => self.leave_due(RunOutcome::Released, status),
         }
     }
 
     /// Leaves a session at rest. Messages that wait are for the next run, at once.
     pub(crate) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
         self.cx.inbox().consume_rest();
-        let deadline = self.cx.mind.message_waits().then_some(self.cx.run.now);
+        if self.cx.mind.message_waits() {
+            return self.leave_due(outcome, status);
+        }
+        let deadline = self.cx.children().alarm(None);
+        self.cx.end.leave(outcome, Release::To { status, deadline, wake_on: 0 });
+    }
+
+    /// Leaves a session at rest that wants another run at once.
+    fn leave_due(&mut self, outcome: RunOutcome, status: SessionStatus) {
+        let deadline = Some(self.cx.run.now);
         self.cx.end.leave(outcome, Release::To { status, deadline, wake_on: 0 });
     }
 
@@ -110,6 +116,8 @@ impl TurnHandler<'_> {
         } else {
             match begins {
                 Some(request) => self.begin_turn(request),
+                // Those that are gone may have left a message.
+                None if self.cx.children().look() => return false,
                 None => self.come_to_rest(),
             }
         }
@@ -124,7 +132,8 @@ impl TurnHandler<'_> {
         self.cx.mind.draft.interrupt_confirmed =
             self.cx.mind.inbox.interrupt.as_ref().map(|waiting| waiting.id.clone());
         let status = self.cx.mind.machine.state.status_at_rest();
-        self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline: None, wake_on: 0 });
+        let deadline = self.cx.children().alarm(None);
+        self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline, wake_on: 0 });
     }
 
     /// Gives the claim back, because the work needs the agent. Nothing was seen, and the session wants a
@@ -139,7 +148,8 @@ impl TurnHandler<'_> {
         let alarm = match &self.cx.mind.machine.state {
             AgentState::Idle | AgentState::Done { .. } => {
                 let moved = self.cx.run.found == SessionStatus::Suspended;
-                (moved || self.cx.mind.inbox.items.iter().any(wakes)).then_some(self.cx.run.now)
+                let due = moved || self.cx.mind.inbox.items.iter().any(wakes);
+                if due { Some(self.cx.run.now) } else { self.cx.children().alarm(None) }
             }
             AgentState::Confirming { batch } | AgentState::Dispatching { batch } => {
                 let rings = self.cx.rings_at(batch.wakes_at());

@@ -35,7 +35,7 @@ impl CallState {
             }
             (
                 S::Gating,
-                I::NeedsChildren { pending, deadline, count, needed, background, remote, profile: _ },
+                I::NeedsChildren { pending, deadline, count, needed, background, remote, since, profile: _ },
             ) => to(S::BlockedOnChild {
                 pending: pending.clone(),
                 deadline: *deadline,
@@ -44,6 +44,7 @@ impl CallState {
                 started: false,
                 background: *background,
                 remote: remote.clone(),
+                since: *since,
             }),
             (S::Gating, I::HandsOver { .. }) => to(S::Done),
             (S::Gating, I::NeedsEnds { deadline, profile: _ }) => to(S::AwaitingEnds { deadline: *deadline }),
@@ -57,6 +58,7 @@ impl CallState {
                     needed,
                     background: None,
                     remote,
+                    since,
                     started: false,
                 },
                 I::Started,
@@ -68,6 +70,7 @@ impl CallState {
                 started: true,
                 background: None,
                 remote: remote.clone(),
+                since: *since,
             }),
             (S::Queued | S::Gating, I::Refused) => to(S::Error),
             (S::Gating, I::Output { fits }) => to(ended(*fits)),

@@ -54,6 +54,9 @@ pub enum CallState {
         /// The place where they work, if that is elsewhere.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote: Option<Box<Remote>>,
+        /// When the call was let through, if they work elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
     },
     /// Parked: background children run, and the call waits for their ends.
     AwaitingEnds {

@@ -85,6 +85,7 @@ fn joined() -> Vec<Input> {
         needed: 2,
         background: None,
         remote: None,
+        since: None,
     };
     let begun = [CallInput::Asked, needs_children, CallInput::Started].map(call);
     let answered = call(CallInput::Answered { ok: true, usage: Usage::default() });

@@ -16,6 +16,7 @@ pub(super) fn needs_children(background: Option<Terms>) -> CallInput {
         needed: 1,
         background,
         remote: None,
+        since: None,
     }
 }
 
@@ -29,6 +30,7 @@ pub(super) fn beginning() -> CallState {
         started: false,
         background: Some(Terms::default()),
         remote: None,
+        since: None,
     }
 }
 

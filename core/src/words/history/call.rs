@@ -91,6 +91,9 @@ pub enum CallInput {
         /// The place where they work, if that is elsewhere.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote: Option<Box<Remote>>,
+        /// The present instant, if they work elsewhere.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<Timestamp>,
     },
     /// The session is handed over once its step is over.
     HandsOver {

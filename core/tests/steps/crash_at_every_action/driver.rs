@@ -351,7 +351,7 @@ impl<P: Place> Teller<P> {
                 self.stop_children(&[children]);
                 Reply::ChildrenStopped { id }
             }
-            Action::FindChildren { id, .. } => Reply::ChildrenFound { id },
+            Action::FindChildren { id, .. } => Reply::ChildrenFound { id, successors_rest: true },
             Action::TellOthers { id, children, .. } => {
                 self.stop_children(&children);
                 Reply::OthersTold { id }

@@ -137,7 +137,7 @@ impl Family {
 /// tree if it owes the source's outcome there.
 fn labels_of(agent: &Agent, successor: &Successor, source: &Session) -> Labels {
     let mut labels = source.labels.clone();
-    let of_place = |name: &str| name == Labels::PARENT || name == Labels::ROOT;
+    let of_place = |name: &str| Labels::OF_CALLER.contains(&name);
     let of_agent = |name: &str| name == Labels::AGENT || name == Labels::AGENT_VERSION;
     labels.0.retain(|name, _| !(of_agent(name) || of_place(name) && successor.replies.is_empty()));
     agent.labelled(labels).with_if_room(Labels::FORKED_FROM, source.key.id.as_str())

@@ -117,6 +117,18 @@ impl Family {
         }
     }
 
+    /// Whether none of the sessions that took over works or waits. One that cannot be read may.
+    pub(super) async fn rest(&self, successors: &[PendingId]) -> Result<bool, LeaseEnded> {
+        for to in successors {
+            let Ok(names) = ChildNames::of(to, 0) else { continue };
+            match self.newest(names).await? {
+                Ok(found) if found.as_ref().is_none_or(has_ended) => {}
+                Ok(_) | Err(_) => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
     async fn find_one(&self, children: &Unanswered, index: u32) -> Result<(), LeaseEnded> {
         let Unanswered { pending, fail_fast, by, tasks, .. } = children;
         let fail_fast = *fail_fast;

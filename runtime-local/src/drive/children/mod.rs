@@ -62,11 +62,20 @@ impl Driver {
         });
     }
 
-    pub(super) fn find_children(&mut self, id: ActionId, children: Vec<Unanswered>) {
+    pub(super) fn find_children(
+        &mut self,
+        id: ActionId,
+        children: Vec<Unanswered>,
+        successors: Vec<PendingId>,
+    ) {
         let family = self.family();
         self.send(async move {
-            match family.find(&children).await {
-                Ok(()) => Done::Reply(Reply::ChildrenFound { id }),
+            let found = async {
+                family.find(&children).await?;
+                family.rest(&successors).await
+            };
+            match found.await {
+                Ok(successors_rest) => Done::Reply(Reply::ChildrenFound { id, successors_rest }),
                 Err(LeaseEnded) => Done::LeaseLost,
             }
         });

@@ -1,7 +1,7 @@
 //! Creating, moving and deleting a session.
 
 use holdover_store::{
-    CasOutcome, CreateOutcome, DeleteOutcome, Deletion, NewSession, SessionStatus, Start, StatusCas,
+    CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, NewSession, SessionStatus, Start, StatusCas,
 };
 
 use crate::fault::{Mutant, broken};
@@ -193,18 +193,28 @@ pub(super) static MUTANTS: &[Mutant] = &[
     }),
     broken("delete-ignores-the-holder", "an active session is deleted without force").delete(
         |tx, key, deletion| {
-            let incarnation = deletion.incarnation;
-            sound::delete(tx, key, Deletion { incarnation, ..Deletion::FORCE })
+            let mode = DeleteMode::Force;
+            sound::delete(tx, key, Deletion { mode, ..deletion })
         },
     ),
     broken("delete-has-no-force", "an active session is kept even with force").delete(|tx, key, deletion| {
-        let incarnation = deletion.incarnation;
-        sound::delete(tx, key, Deletion { incarnation, ..Deletion::UNLESS_ACTIVE })
+        let mode = DeleteMode::UnlessActive;
+        sound::delete(tx, key, Deletion { mode, ..deletion })
     }),
+    broken("delete-ignores-the-version", "a session is deleted although it was written since").delete(
+        |tx, key, deletion| sound::delete(tx, key, Deletion { expected_version: None, ..deletion }),
+    ),
+    broken("delete-of-another-version-is-not-found", "a deletion at another version answers that there is no session")
+        .delete(|tx, key, deletion| match sound::delete(tx, key, deletion) {
+            DeleteOutcome::VersionConflict { .. } => DeleteOutcome::NotFound,
+            kept @ (DeleteOutcome::Deleted | DeleteOutcome::Active | DeleteOutcome::NotFound) => kept,
+        }),
     broken("delete-of-nothing-is-deleted", "deleting an unknown session answers that it was deleted").delete(
         |tx, key, mode| match sound::delete(tx, key, mode) {
             DeleteOutcome::NotFound => DeleteOutcome::Deleted,
-            kept @ (DeleteOutcome::Deleted | DeleteOutcome::Active) => kept,
+            kept @ (DeleteOutcome::Deleted
+            | DeleteOutcome::Active
+            | DeleteOutcome::VersionConflict { .. }) => kept,
         },
     ),
 ];
