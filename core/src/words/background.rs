@@ -106,7 +106,7 @@ pub enum ChildSignal {
         pending: PendingId,
         /// The sub-agent, by the name under which the parent's model calls it.
         agent: ToolName,
-        /// The task.
+        /// The task of the child.
         task: String,
         /// If true, the end of the child does not wake its parent.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

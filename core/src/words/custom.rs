@@ -120,21 +120,21 @@ impl<'de> Deserialize<'de> for CustomState {
 pub enum StateChange {
     /// Sets the value under a key.
     Set {
-        /// The key.
+        /// The key to set.
         key: String,
-        /// The value.
+        /// The new value.
         value: Value,
     },
     /// Appends to the list under a key. If the key does not exist, creates a list with this value only.
     Append {
-        /// The key.
+        /// The key of the list.
         key: String,
         /// The value to append.
         value: Value,
     },
     /// Removes a key.
     Delete {
-        /// The key.
+        /// The key to remove.
         key: String,
     },
 }
@@ -154,19 +154,19 @@ impl StateChange {
 pub enum Undo {
     /// Restores an earlier value of a key.
     Set {
-        /// The key.
+        /// The key to restore.
         key: String,
-        /// The value.
+        /// The earlier value.
         value: Value,
     },
     /// Removes a key that did not exist before.
     Delete {
-        /// The key.
+        /// The key to remove.
         key: String,
     },
     /// Shortens the list under a key to its earlier length.
     Shorten {
-        /// The key.
+        /// The key of the list.
         key: String,
         /// The earlier length of the list.
         len: usize,

@@ -267,12 +267,12 @@ pub enum Event {
     },
     /// Freeing the surroundings of the turn failed. The outcome of the turn does not change.
     TeardownFailed {
-        /// The error.
+        /// The error of the teardown.
         error: ErrorInfo,
     },
     /// The turn failed and ends. Written before `done`, at most once per turn.
     Error {
-        /// The error.
+        /// The error that ends the turn.
         error: ErrorInfo,
     },
     /// The turn ended. This is the last event of a turn, written exactly once (INV-12).

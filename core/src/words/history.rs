@@ -157,7 +157,7 @@ mod tests {
     fn rows_that_leave_nothing_out_are_read_as_well() {
         let whole = serde_json::json!({ "type": "history", "rows": rows() });
         assert_eq!(serde_json::from_value::<Event>(whole).unwrap(), Event::History { rows: rows() });
-        // As they were first written: all defaults said.
+        // The first format wrote all default values.
         let text = r#"{"type":"history","rows":[{"from":"streaming","on":{"input":"model_answered",
             "message":2,"calls":[{"id":"c1-0","tool":"a","effect":"at_most_once","runs_on":"server"}],
             "stop":"tool_use","usage":{"tokens":{"input":0,"output":1,"cached":0,"reasoning":0},

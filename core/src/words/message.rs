@@ -158,12 +158,12 @@ impl AssistantMessage {
 pub enum AssistantPart {
     /// Text for the reader.
     Text {
-        /// The text.
+        /// The text of the part.
         text: String,
     },
     /// The reasoning of the model, if the provider shows it.
     Reasoning {
-        /// The text.
+        /// The reasoning text.
         text: String,
         /// Opaque data that the provider needs back together with the reasoning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,11 +243,11 @@ impl ToolResult {
 pub enum ResultStatus {
     /// The call succeeded.
     Done,
-    /// The call failed, and the text says why.
+    /// The call failed, or a person refused it with a reason. The text says why.
     Error,
     /// The policy refused the call.
     Denied,
-    /// A person refused the call.
+    /// A person refused the call without a reason.
     RejectedByUser,
     /// The call was stopped before it acted.
     Cancelled,
@@ -258,11 +258,11 @@ pub enum ResultStatus {
 /// A person's decision on a call. It applies only to the exact arguments that the person saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRecord {
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
     /// The id of the pending call.
     pub pending: PendingId,
-    /// The decision.
+    /// The decision, as the person sent it.
     pub decision: Decision,
     /// The instant of the decision, by the store's clock.
     pub at: Timestamp,

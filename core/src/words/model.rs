@@ -197,7 +197,7 @@ pub enum AnswerPart {
     Text(String),
     /// Reasoning, with data that the provider needs back.
     Reasoning {
-        /// The text.
+        /// The reasoning text.
         text: String,
         /// Opaque data of the provider.
         signature: Option<String>,
@@ -282,7 +282,7 @@ mod tests {
         ];
         assert_eq!(events(answer.clone()), expected);
 
-        // Whether the last call is whole is not known then, so of none it is said that it is.
+        // It is not known here if the last call is complete, so no call is reported as written.
         let cut = events(ModelAnswer { stop: StopReason::MaxTokens, ..answer });
         assert!(!cut.iter().any(|event| matches!(event, ModelEvent::CallWritten { .. })), "{cut:?}");
     }

@@ -331,7 +331,7 @@ pub enum ToolError {
     /// in the agent's rules if `wait` is `None` (requirement C52).
     #[error("not run yet: {detail}")]
     Transient {
-        /// The reason.
+        /// The reason why the tool did not act.
         detail: String,
         /// The wait before the next try, at most one day.
         wait: Option<Duration>,

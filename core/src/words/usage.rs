@@ -20,7 +20,7 @@ pub struct Usage {
     /// The number of model calls that began to answer, including those that broke off or were stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model_calls: u64,
-    /// The number of tool calls that the model asked for.
+    /// The number of tool calls that were sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tool_calls: u64,
 }

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::ids::ToolName;
 
-/// The consequence when a person refuses a call without giving a reason. A refusal with a reason never ends
-/// the turn, because the reason is meant for the model. In all cases, every call of the step gets exactly one
-/// result.
+/// The consequence when a person refuses a call without giving a reason. A refusal with a reason always has
+/// the effect of [`GoOn`](Self::GoOn), because the reason is meant for the model. In all cases, every call of
+/// the step gets exactly one result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDenial {

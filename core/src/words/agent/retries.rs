@@ -155,7 +155,7 @@ mod tests {
             (Duration::from_secs(1), [1, 1, 1, 1, 1]),
             (Duration::from_secs(90), [90, 90, 90, 90, 90]),
             (Duration::MAX, [WAIT_MAX.as_secs(); 5]),
-            // To ask for nothing is not to ask.
+            // A requested wait of zero counts as no request.
             (Duration::ZERO, [5, 10, 20, 40, 60]),
         ] {
             error.retry_after = Some(asked);

@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn people_beyond_the_bound_of_escalations_come_later() {
         let people = |letter: char| (0..8).map(move |n: u64| format!("{letter}{n}"));
-        // Each rule names at once whom the other names later, one after the other.
+        // Each rule names these people at once; the other rule adds them later, one after another.
         let rule = |at_once: char, later: char, from: u64| ApprovalTerms {
             approvers: Approvers { names: people(at_once).chain(["x".to_owned()]).collect(), needed: 1 },
             escalate: people(later)

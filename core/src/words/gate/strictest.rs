@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(gate.clone().and(rules(RuleAction::Ask)).foresee(&question()), None);
         let asks_elsewhere = gate.and(Says(Ok(Verdict::Allow)));
         assert_eq!(asks_elsewhere.foresee(&question()), None);
-        // A denial is one whatever the others would say.
+        // A denial is certain, regardless of the other gates.
         let denied = asks_elsewhere.and(rules(RuleAction::Deny)).foresee(&question());
         assert!(matches!(denied, Some(Verdict::Deny { .. })), "{denied:?}");
     }

@@ -229,7 +229,7 @@ pub enum Input {
     },
     /// An error occurred that no retry can fix.
     Failed {
-        /// The error.
+        /// The error that ends the turn.
         error: ErrorInfo,
     },
     /// The turn must report its outcome to the session or program that gave it.

@@ -46,7 +46,7 @@ impl Notice {
 /// Arguments that a hook set in place of the model's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewriting {
-    /// The call.
+    /// The call whose arguments were replaced.
     pub call: CallId,
     /// The exact arguments with which the call would run.
     pub arguments: String,

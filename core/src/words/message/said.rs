@@ -73,7 +73,7 @@ pub enum SignalBody {
 pub enum CallSignal {
     /// Stops this call and no other.
     StopCall {
-        /// The call.
+        /// The id of the call.
         call: CallId,
     },
 }
