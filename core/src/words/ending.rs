@@ -21,11 +21,11 @@ pub enum DoneReason {
     UserAbort,
     /// The turn failed with an error that it cannot recover from.
     Error,
-    /// The turn exceeded its limit on tokens, cost or wall time.
+    /// A limit on tokens, cost or wall time was exceeded, or a hook reported a spent budget.
     BudgetExceeded,
     /// The model repeated the same calls too often.
     LoopDetected,
-    /// A tool, a stop condition or a hook ended the turn.
+    /// A tool, a stop condition, a hook or the refusal of a call ended the turn.
     ToolStop,
 }
 

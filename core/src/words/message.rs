@@ -262,7 +262,7 @@ pub struct DecisionRecord {
     pub call: CallId,
     /// The id of the pending call.
     pub pending: PendingId,
-    /// The decision, as the person sent it.
+    /// The decision. The engine writes it if the request expired and the terms let the call run.
     pub decision: Decision,
     /// The instant of the decision, by the store's clock.
     pub at: Timestamp,

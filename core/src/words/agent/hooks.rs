@@ -20,7 +20,7 @@ pub enum HookPoint {
     AfterTool,
     /// A step is over.
     AfterStep,
-    /// The machine changed its state.
+    /// The machine made a transition.
     Transition,
     /// A turn ends.
     AgentEnd,

@@ -116,7 +116,7 @@ pub trait Hook: Send + Sync + 'static {
         Ok(AfterStep::GoOn)
     }
 
-    /// Called when the machine changes its state. Calls come in order and in parallel with the run, which
+    /// Called when the machine makes a transition. Calls come in order and in parallel with the run, which
     /// does not wait for them. A hook that falls far behind misses some transitions. The transitions are
     /// decided but not yet durable: if the run dies or must decide again, some of them may not appear in the
     /// history.
