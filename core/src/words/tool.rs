@@ -48,8 +48,7 @@ pub enum RunsOn {
     /// The engine itself.
     #[default]
     Server,
-    /// A client that follows the session. The call is announced, the run exits, and the client delivers the
-    /// answer.
+    /// A client that follows the session: the call is announced, the run exits, and the answer is delivered.
     Client,
     /// Child sessions, whose turns answer the call.
     Child,
@@ -75,8 +74,7 @@ pub struct ToolSpec {
     #[serde(default)]
     pub runs_on: RunsOn,
     /// The time limit of one call, in milliseconds; for a client tool, the time limit of its answer. `None`
-    /// means the agent's limit. [`Bound::Never`], written `"none"`, means no limit, whatever the agent's
-    /// limit is.
+    /// means the agent's limit. [`Bound::Never`], written `"none"`, means no limit at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Bound>,
 }
@@ -118,8 +116,8 @@ impl ResourceProfile {
         Self::Keys(vec![(key.into(), access)])
     }
 
-    /// Returns true if two calls must not run in parallel: one of them is serial, or their keys overlap and
-    /// at least one of them writes. Keys overlap if they are equal or one lies beneath the other.
+    /// Returns true if two calls must not run in parallel: one of them is serial, or two of their keys
+    /// overlap (equal, or one beneath the other) and at least one of the two is written.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Serial, _) | (_, Self::Serial) => true,
@@ -154,8 +152,7 @@ pub trait Tool: Send + Sync + 'static {
     /// Returns the spec of the tool. It must not change.
     fn spec(&self) -> &ToolSpec;
 
-    /// Returns the resources that a call with these arguments uses. Called only with arguments that fit the
-    /// schema.
+    /// Returns the resources that a call uses. Called only with arguments that fit the schema.
     fn profile(&self, arguments: &Value) -> ResourceProfile;
 
     /// Returns the reason why a person must approve a call with these arguments. `None`, the default, means
@@ -172,9 +169,8 @@ pub trait Tool: Send + Sync + 'static {
     /// not act, and [`call`](Self::call) is not run. The default does nothing.
     ///
     /// # Errors
-    /// [`ToolError::Failed`] means that the call cannot be prepared: the model sees the reason, and that
-    /// nothing was done. Other errors have the same meaning as for `call`: for example, [`ToolError::NotRun`]
-    /// may be retried.
+    /// For [`ToolError::Failed`], the model sees the reason, and that nothing was done. Other errors mean the
+    /// same as for `call`: for example, [`ToolError::NotRun`] may be retried.
     async fn prepare(&self, _call: &ToolCall) -> Result<(), ToolError> {
         Ok(())
     }
