@@ -1,12 +1,12 @@
-//! The pure core of Holdover: it decides, and performs nothing.
+//! The pure core of Holdover: it decides what to do and performs no effects.
 //!
 //! > The core decides, the runtime performs, the store remembers.
 //!
-//! Nothing here awaits, reads a clock, draws a random number or opens a socket. Time and random numbers come
-//! in as facts; the things to do go out as actions.
+//! The core never awaits, reads a clock, draws a random number or opens a socket. Time and random numbers
+//! come in as facts. Effects go out as actions, which the runtime performs.
 //!
-//! The crate has three floors, and each knows only those below it. The [`engine`] decides what a run does
-//! next, the [`machine`] is the state machine of a session, and the [`words`] are the values and traits that
+//! The crate has three layers, and each depends only on those below it. The [`engine`] decides what a run
+//! does next. The [`machine`] is the state machine of a session. The [`words`] are the values and traits that
 //! both use.
 
 pub mod engine;

@@ -1,4 +1,4 @@
-//! The definition of an agent, as far as the core decides by it.
+//! The definition of an agent: the part that the core needs for its decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,100 +32,99 @@ pub use limits::{Limits, Prices};
 pub use loops::{COUNTED_MAX, LoopDetection};
 pub use retries::{OnTrip, Retries};
 
-/// An agent as the core sees it: instructions, tools, limits. The model, the tools' code and the gate stay
-/// with the runtime.
+/// The definition of an agent as the core sees it: instructions, tools and limits. The runtime holds the
+/// model, the code of the tools, and the gate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
-    /// The name of the agent, for people.
+    /// The name of the agent, shown to people.
     pub name: String,
-    /// The instructions for the agent, which follow the other layers of its
-    /// [system prompt](crate::words::prompt).
+    /// The instructions for the agent: the last layer of its [system prompt](crate::words::prompt).
     pub instructions: String,
-    /// The identity that the prompt gives the agent. None: the agent of its name. Empty: the prompt gives
-    /// none.
+    /// The identity of the agent in the prompt. `None` means a sentence with the agent's name. An empty text
+    /// means no identity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
     /// The mode in which the agent's sessions begin.
     #[serde(default, skip_serializing_if = "crate::words::payload::is_default")]
     pub mode: Mode,
-    /// The tools that the model may call, in the order in which the model is told of them.
+    /// The tools that the model may call, in the order in which requests list them.
     pub tools: Vec<ToolSpec>,
     /// The limits of the agent's turns.
     #[serde(default)]
     pub limits: Limits,
-    /// The steps after which a turn ends although the model would go on (`tool_stop`).
+    /// The conditions that end a turn after a step, even if the model would continue (`tool_stop`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_when: Vec<StopCondition>,
-    /// The point at which intents are made durable.
+    /// The rule for when a run waits for its commits.
     #[serde(default)]
     pub durability: Durability,
-    /// Whether something must be provisioned before a turn and freed after it.
+    /// True if each turn needs surroundings that are provisioned before it and freed after it.
     #[serde(default)]
     pub provisions: bool,
-    /// The rules for a model that makes the same calls again and again.
+    /// The rules for a model that repeats the same calls.
     #[serde(default)]
     pub loops: LoopDetection,
-    /// The rules for a transcript that grows beyond what the model can read.
+    /// The rules for a transcript that no longer fits into the model's context.
     #[serde(default)]
     pub compaction: Compaction,
     /// The rules for retries after failures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retries: Retries,
-    /// The rules of the breaker: all sessions that share it skip a failing model for a while. None: no
-    /// breaker; each session notices failures by itself.
+    /// The rules of the circuit breaker. All sessions that share the breaker skip a failing model for a
+    /// while. `None` means no breaker: each session finds failures by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breaker: Option<BreakerRules>,
-    /// The models that are asked in place of the agent's own, in this order. When a model refuses for good,
-    /// or has failed on every try, the next one is asked. Each step begins with the agent's own model.
+    /// The models that are asked if the agent's own model fails, in order. The next one is asked when a model
+    /// refuses for good or has failed on every try. Each step begins with the agent's own model.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallback: Vec<Fallback>,
-    /// The token prices of the models that serve single modes. A mode that is not listed costs as much as the
+    /// The token prices of models that are set for one mode. A mode that is not listed has the prices of the
     /// agent's own model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub mode_prices: BTreeMap<Mode, Prices>,
-    /// The policy for messages that come while a turn runs or is parked and that have no policy of their own.
-    /// None: the message steers the turn. A request to start a turn, however, is refused while one runs.
+    /// The policy for messages that arrive while a turn runs or is parked, unless a message sets its own
+    /// policy. With `None`, such a message steers the turn. A request to start a turn is refused while one
+    /// runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_message: Option<MessagePolicy>,
-    /// The effect of a steering message on approvals that are open when it comes.
+    /// The effect of a steering message on approvals that are open when the message arrives.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_message_while_asking: WhileAsking,
-    /// Tools that only people may use. The model is not told of them, and the model's calls of them are
-    /// refused.
+    /// Tools that only people may use. The model does not see these tools, and its calls of them are refused.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub human_only: BTreeSet<ToolName>,
-    /// The consequence when a person refuses a call and says nothing more.
+    /// The consequence when a person refuses a call without giving a reason.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_denial: OnDenial,
-    /// The points at which hooks of the embedding program are asked.
+    /// The points at which the hooks of the embedding program are called.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub hooks: BTreeSet<HookPoint>,
-    /// The value that each turn must return; none: turns end with words.
+    /// The value that each turn must return. `None` means that turns end with text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputSpec>,
-    /// How many results of a step must ask for the end of the turn before it ends.
+    /// The number of results in a step that must ask to end the turn before the turn ends: any or all.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stop_signals: StopSignals,
-    /// The rule for a turn that has taken as many steps as it may.
+    /// The consequence when a turn reaches its step limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub at_max: AtMax,
     /// The rules for the custom state of the agent's sessions.
     #[serde(default, skip_serializing_if = "is_default")]
     pub state: StateRules,
-    /// The rules for the tools that are sub-agents.
+    /// The rules for each tool that is a sub-agent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sub_agents: BTreeMap<ToolName, ChildRules>,
-    /// Whether calls that only read may begin while the model is still writing the answer that asks for them.
-    /// If the answer fails, is refused, or is stopped, such a read is wasted; set this only if the cost of
-    /// reads and their requests to others do not matter. A call begins early only if nothing could forbid it
-    /// once the answer is complete. The result is kept and shown only when the answer is complete. At most
-    /// [`EARLY_READS_MAX`] calls of an answer begin early. Not with [`Durability::Sync`].
+    /// If true, calls that only read may begin before the model has finished the answer that contains them.
+    /// Such a read is wasted if the answer fails, is refused or is stopped, so set this only if the cost of
+    /// extra reads does not matter. A call begins early only if nothing could forbid it once the answer is
+    /// complete. Its result is kept and shown only then. At most [`EARLY_READS_MAX`] calls of an answer begin
+    /// early. Has no effect with [`Durability::Sync`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub early_reads: bool,
 }
 
 impl AgentSpec {
-    /// Returns an agent called `name`, without instructions and tools.
+    /// Returns an agent called `name` with default settings, without instructions and without tools.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -157,93 +156,93 @@ impl AgentSpec {
         }
     }
 
-    /// Whether a call of the tool with this name gives the value that a turn must return.
+    /// Returns true if a call of the tool with this name returns the turn's value.
     pub fn is_output(&self, tool: &str) -> bool {
         self.output.as_ref().is_some_and(|output| output.tool.as_str() == tool)
     }
 
-    /// The rules for the sub-agent with this name.
+    /// Returns the rules for the sub-agent with this name.
     pub fn sub_agent(&self, tool: &str) -> Option<&ChildRules> {
         self.sub_agents.iter().find(|(name, _)| name.as_str() == tool).map(|(_, rules)| rules)
     }
 
-    /// The tool for background children with this name, if the agent may have any.
+    /// Returns the tool with this name for background children, if the agent may have background children.
     pub fn child_tool(&self, tool: &str) -> Option<ChildTool> {
         let may = self.sub_agents.values().any(|rules| rules.background);
         ChildTool::named(tool).filter(|_| may)
     }
 
-    /// Whether only people may use the tool with this name.
+    /// Returns true if only people may use the tool with this name.
     pub(crate) fn is_human_only(&self, tool: &str) -> bool {
         self.human_only.iter().any(|name| name.as_str() == tool)
     }
 
-    /// Whether hooks are asked at this point.
+    /// Returns true if hooks are called at this point.
     pub(crate) fn is_hooked(&self, point: HookPoint) -> bool {
         self.hooks.contains(&point)
     }
 
-    /// Whether there is work to do when a turn begins and when it ends: surroundings are prepared and freed,
-    /// or hooks are asked.
+    /// Returns true if each turn has work to do at its start and end: surroundings are provisioned and freed,
+    /// or hooks are called.
     pub(crate) fn has_surroundings(&self) -> bool {
         self.provisions || self.is_hooked(HookPoint::AgentStart) || self.is_hooked(HookPoint::AgentEnd)
     }
 
-    /// Whether the usage of single steps is counted, for the hooks that are told of it.
+    /// Returns true if the usage of each step is counted, because a hook receives it.
     pub(crate) fn counts_steps(&self) -> bool {
         self.is_hooked(HookPoint::AfterStep) || self.is_hooked(HookPoint::AgentEnd)
     }
 
-    /// Whether a model is told of this tool in `mode`.
+    /// Returns true if the model sees this tool in `mode`.
     pub fn tells_of(&self, tool: &ToolSpec, mode: Mode) -> bool {
         mode.tells_of(tool) && !self.is_human_only(tool.name.as_str())
     }
 
-    /// The token prices of the model with this number. They hold for summaries, and for all modes that have
-    /// no prices of their own. Number 0 is the agent's own model, and the fallbacks follow.
+    /// Returns the token prices of the model with this number. Number 0 is the agent's own model, and the
+    /// fallbacks follow. These prices apply to summaries, and to all modes without prices of their own.
     pub fn prices(&self, model: u32) -> &Prices {
         self.fallback_at(model).and_then(|fallback| fallback.prices.as_ref()).unwrap_or(&self.limits.prices)
     }
 
-    /// The token prices of the model with this number in `mode`. Number 0 is the model of that mode, and the
-    /// fallbacks follow.
+    /// Returns the token prices of the model with this number in `mode`. Number 0 is the model of that mode,
+    /// and the fallbacks follow.
     pub(crate) fn prices_in(&self, mode: Mode, model: u32) -> &Prices {
         self.mode_prices.get(&mode).filter(|_| model == 0).unwrap_or_else(|| self.prices(model))
     }
 
-    /// The model with this number, if it is one of the fallbacks.
+    /// Returns the fallback with this model number. Number 1 is the first fallback.
     pub(crate) fn fallback_at(&self, model: u32) -> Option<&Fallback> {
         usize::try_from(model.checked_sub(1)?).ok().and_then(|at| self.fallback.get(at))
     }
 
-    /// The tool with this name.
+    /// Returns the tool with this name.
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name.as_str() == name)
     }
 }
 
-/// A model that is asked when the ones before it have failed.
+/// A model that is asked when the models before it have failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fallback {
-    /// The name of the model, for people and events.
+    /// The name of the model, shown to people and in events.
     pub model: String,
-    /// The token prices of the model. None: the same as those of the agent's own model.
+    /// The token prices of the model. `None` means the prices of the agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
 }
 
-/// The most calls of one answer that [begin early](AgentSpec::early_reads). Their results are held until the
-/// answer is complete.
+/// The maximum number of calls of one answer that [begin early](AgentSpec::early_reads). Their results are
+/// held in memory until the answer is complete.
 pub const EARLY_READS_MAX: usize = 16;
 
-/// Whether a run waits for its commits before it goes on.
+/// The rule for when a run waits for its commits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// Every commit is acknowledged before anything else begins.
+    /// Every commit must be acknowledged before the run starts anything else.
     Sync,
-    /// Anything without an effect outside may begin while a commit is on its way.
+    /// While a commit is in progress, the run may start anything that has no outside effect.
     #[default]
     Pipelined,
 }

@@ -1,7 +1,8 @@
-//! Background children: children that outlive the call that began them.
+//! Background children: child sessions that outlive the call that began them.
 //!
-//! Nothing waits for a background child. When a turn of it ends, its parent is sent a message that says how. The
-//! parent's model can list its background children, write to them, wait for them and stop them.
+//! The parent does not wait for a background child. When a turn of the child ends, the parent receives a
+//! message with the outcome. The parent's model can list its background children, write to them, wait for
+//! them and stop them.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,29 +15,31 @@ pub use crate::words::reply::{ChildEnd, Terms};
 use crate::words::tool::Bound;
 use crate::words::usage::Usage;
 
-/// The most background children that a session may have at once.
+/// The maximum number of background children that a session may have at once.
 pub const BACKGROUND_MAX: usize = 64;
 
-/// A background child, as its parent remembers it.
+/// A background child, as the parent's state records it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Background {
     /// The sub-agent, by the name under which the parent's model calls it.
     pub agent: ToolName,
-    /// The id from which the names of the child follow. There is no such pending call: nobody waits.
+    /// The id from which the names of the child are derived. No pending call has this id, because the parent
+    /// does not wait.
     pub pending: PendingId,
-    /// The place of the child among those that were begun together.
+    /// The index of the child among the children that the same call began.
     #[serde(default, skip_serializing_if = "is_default")]
     pub index: u32,
-    /// The terms.
+    /// The terms on which the child was begun.
     #[serde(flatten)]
     pub terms: Terms,
-    /// The calls whose tasks it has and of whose ends the parent was not told. Empty: it has ended.
+    /// The calls that gave the child its unfinished tasks. Empty if the parent has received the end of every
+    /// task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub owes: Vec<CallId>,
 }
 
 impl Background {
-    /// The children that were begun together for these tasks.
+    /// Returns the background children that one call began together.
     pub fn begun(agent: &ToolName, pending: &PendingId, count: u32, terms: Terms) -> Vec<Self> {
         let owes: Vec<CallId> = task_of(pending).into_iter().collect();
         let one =
@@ -44,33 +47,34 @@ impl Background {
         (0..count).map(one).collect()
     }
 
-    /// Whether all of its tasks have ended, as the parent was told.
+    /// Returns true if the parent has received the ends of all of the child's tasks.
     pub fn has_ended(&self) -> bool {
         self.owes.is_empty()
     }
 
-    /// Whether all of its tasks have ended once these ends are known.
+    /// Returns true if these ends include all of the child's unfinished tasks.
     pub fn ends_with<'a>(&self, ends: impl IntoIterator<Item = &'a ChildEnd>) -> bool {
         let told: Vec<&CallId> = ends.into_iter().flat_map(|end| &end.tasks).collect();
         self.owes.iter().all(|task| told.contains(&task))
     }
 
-    /// The names of the child. None: they cannot be made, so there is no such child.
+    /// Returns the names of the child, or `None` if no valid names can be derived. In that case there is no
+    /// such child.
     pub fn names(&self) -> Option<ChildNames> {
         ChildNames::of(&self.pending, self.index).ok()
     }
 
-    /// Whether the id is that of this child.
+    /// Returns true if `id` is the session id of this child.
     pub fn is_called(&self, id: &str) -> bool {
         self.names().is_some_and(|names| names.id.as_str() == id)
     }
 
-    /// Whether this is the end of a turn of that child.
+    /// Returns true if `end` is the end of a turn of this child.
     pub fn has_ended_with(&self, end: &ChildEnd) -> bool {
         end.pending == self.pending && end.index == self.index
     }
 
-    /// What is set aside for the child while it runs, as if it were used.
+    /// Returns the budget that is reserved for the child while it runs. It counts as used.
     pub fn set_aside(&self) -> Usage {
         if self.has_ended() {
             return Usage::default();
@@ -81,60 +85,62 @@ impl Background {
     }
 }
 
-/// The id from which the names of a background child follow that was begun from outside, in this life of its parent.
-/// The same key makes the same child.
+/// Returns the id from which the names of a background child are derived, if the child was begun from outside
+/// the parent's turn. The same parent incarnation and key always give the same child.
 ///
 /// # Errors
-/// The id cannot be made.
+/// Fails if the id would be invalid.
 pub fn begun_outside(parent: Incarnation, key: &ItemKey) -> Result<PendingId, InvalidId> {
     let digest = Digest::of(format!("background\0{key}").as_bytes());
     let short: String = digest.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
     PendingId::of(parent, &CallId::new(format!("outside-{short}"))?, 1)
 }
 
-/// The request from outside to begin a background child: the content of a signal.
+/// A request from outside to begin a background child: the content of a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum ChildSignal {
-    /// A background child is to begin.
+    /// Begins a background child.
     BeginChild {
-        /// The id from which its names follow.
+        /// The id from which the names of the child are derived.
         pending: PendingId,
         /// The sub-agent, by the name under which the parent's model calls it.
         agent: ToolName,
-        /// The task.
+        /// The task of the child.
         task: String,
-        /// Whether its end wakes nobody.
+        /// If true, the end of the child does not wake its parent.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         quiet: bool,
-        /// Whether it goes on if its parent is aborted or deleted.
+        /// If true, the child continues when its parent is aborted or deleted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         detached: bool,
     },
 }
 
-/// With this begins the key of a message that tells of an end.
+/// The prefix of the key of a message that reports the end of a child's turn.
 const END_KEY: &str = "end.";
 
-/// The task with which a child began: the call that gave it.
+/// Returns the call that gave a child its first task.
 pub fn task_of(pending: &PendingId) -> Option<CallId> {
     pending.parts().map(|(_, call)| call)
 }
 
-/// The key of the message that tells of the end of a child's turn with this task: told twice, it is one message.
+/// Returns the key of the message that reports the end of a child's turn with this task. A message that is
+/// delivered twice has the same key, so the parent stores it once.
 ///
 /// # Errors
-/// The key cannot be made.
+/// Fails if the key would be invalid.
 pub fn end_key(child: &ChildNames, task: &CallId) -> Result<ItemKey, InvalidId> {
     ItemKey::new(format!("{END_KEY}{}.{task}", child.incarnation))
 }
 
-/// Whether the key is that of a message that tells of an end. No key that a caller chooses is.
+/// Returns true if `key` belongs to a message that reports the end of a child's turn. Keys chosen by callers
+/// never do.
 pub(crate) fn is_end_key(key: &ItemKey) -> bool {
     key.as_str().starts_with(END_KEY)
 }
 
-/// The text of the message that tells a parent of the end of a child's turn, for its model.
+/// Returns the text of the message that reports the end of a child's turn to the parent's model.
 pub fn told_of_end(agent: &str, child: &SessionId, ok: bool, text: &str) -> String {
     let word = if ok { "has ended" } else { "has failed" };
     format!("[{agent} {child} {word}]\n{}", in_part(text, OUTCOME_CHARS_MAX))
@@ -144,19 +150,19 @@ pub fn told_of_end(agent: &str, child: &SessionId, ok: bool, text: &str) -> Stri
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Awaited {
-    /// The children. None: all that have not ended.
+    /// The ids of the children to wait for. `None` means all children that have not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ids: Option<Vec<String>>,
-    /// The number of them whose ends are waited for. None: all.
+    /// The number of children whose ends the call waits for. `None` means all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u32>,
-    /// How long to wait, in seconds. None: as long as for other answers.
+    /// The maximum wait in seconds. `None` means the agent's limit for answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
 }
 
 impl Awaited {
-    /// Reads and checks the arguments of a call. If they do not fit, returns the reason.
+    /// Reads and checks the arguments of a call. The error text says why they are invalid.
     pub fn read(arguments: &str, children: &[Background]) -> Result<Self, String> {
         let awaited: Self = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
         if let Some(ids) = &awaited.ids {
@@ -175,7 +181,7 @@ impl Awaited {
         }
     }
 
-    /// The children that are waited for.
+    /// Returns the children that the call waits for.
     pub fn among<'a>(&'a self, children: &'a [Background]) -> impl Iterator<Item = &'a Background> {
         children.iter().filter(|child| match &self.ids {
             Some(ids) => ids.iter().any(|id| child.is_called(id)),
@@ -183,7 +189,7 @@ impl Awaited {
         })
     }
 
-    /// The time limit of the call.
+    /// Returns the time limit of the call, if the arguments set one.
     pub fn timeout(&self) -> Option<Bound> {
         self.timeout_s.map(|seconds| Bound::of(std::time::Duration::from_secs(seconds)))
     }
@@ -193,9 +199,9 @@ impl Awaited {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToChild {
-    /// The child.
+    /// The session id of the child.
     pub id: String,
-    /// The message.
+    /// The text of the message.
     pub text: String,
 }
 
@@ -203,11 +209,11 @@ pub struct ToChild {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfChild {
-    /// The child.
+    /// The session id of the child.
     pub id: String,
 }
 
-/// Finds a background child by its id. If there is none, returns the text that says so.
+/// Finds a background child by its id. The error text is meant for the model.
 pub fn find<'a>(children: &'a [Background], id: &str) -> Result<&'a Background, String> {
     let found = children.iter().find(|child| child.is_called(id));
     found.ok_or_else(|| format!("there is no background child {id:?}; {} lists them", ChildTool::List.name()))

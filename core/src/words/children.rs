@@ -1,7 +1,7 @@
-//! Children: sessions whose turn answers a call of another session, their parent.
+//! Children: sessions whose turns answer a call of another session, their parent.
 //!
-//! A call of a sub-agent asks for one child or for several, each with a task of its own. The parent opens one
-//! pending call for all of them, and each child answers it with the outcome of its turn.
+//! A call of a sub-agent begins one child for each of its tasks. The parent opens one pending call for all of
+//! them, and each child answers it with the outcome of its turn.
 
 use std::collections::BTreeMap;
 
@@ -18,34 +18,36 @@ use crate::words::remote::Remote;
 pub use crate::words::reply::{Address, Allowance, Parent, ReplyBy, ReplyTo, Terms};
 use crate::words::usage::Usage;
 
-/// The most characters of outcomes that the parent's model is shown for one call.
+/// The maximum number of characters of outcomes that the parent's model sees for one call.
 pub const OUTCOME_CHARS_MAX: usize = 8_000;
 
 /// The arguments of a call of a sub-agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tasks {
-    /// The tasks. Each is given to a child of its own.
+    /// The tasks. Each task goes to a child of its own.
     pub tasks: Vec<String>,
-    /// How many outcomes the call waits for; the other children are then stopped. None: all of them.
+    /// The number of outcomes that the call waits for. The remaining children are then stopped. `None` means
+    /// all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u32>,
-    /// Whether the first failure ends the call; the other children are then stopped.
+    /// If true, the first failure ends the call, and the remaining children are stopped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fail_fast: bool,
-    /// Whether the call waits for none of them: they are [background children](crate::words::background).
+    /// If true, the call waits for none of the children: they become
+    /// [background children](crate::words::background).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub background: bool,
-    /// In the background, whether their ends wake nobody.
+    /// If true, the ends of these background children do not wake the parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
-    /// In the background, whether they go on if their parent is aborted or deleted.
+    /// If true, these background children continue when their parent is aborted or deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
 }
 
 impl Tasks {
-    /// Reads and checks the arguments of a call. If no children can be begun for them, returns the reason.
+    /// Reads and checks the arguments of a call. The error text says why no children can be begun for them.
     pub fn read(arguments: &str, rules: &ChildRules) -> Result<Self, String> {
         let tasks: Self = serde_json::from_str(arguments).map_err(|error| error.to_string())?;
         let (count, most) = (tasks.count(), rules.fan_out_max);
@@ -77,36 +79,37 @@ impl Tasks {
         }
     }
 
-    /// The number of children.
+    /// Returns the number of children.
     pub fn count(&self) -> u32 {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
-    /// The number of outcomes that the call waits for.
+    /// Returns the number of outcomes that the call waits for.
     pub fn needed(&self) -> u32 {
         self.first.unwrap_or_else(|| self.count())
     }
 }
 
-/// The children of one call: the data that a run needs to begin or stop them.
+/// The children of one call, with the data that a run needs to begin or stop them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Children {
-    /// The pending call that they answer.
+    /// The pending call that the children answer.
     pub pending: PendingId,
     /// The number of children.
     pub count: u32,
-    /// The place where they work, if that is elsewhere.
+    /// The place where the children work, if another program runs them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<Box<Remote>>,
 }
 
 impl Children {
-    /// So many children of this store.
+    /// Returns `count` children in this store.
     pub fn here(pending: PendingId, count: u32) -> Self {
         Self { pending, count, remote: None }
     }
 
-    /// Whether this is the session that took over from the one that stops it. An abort reaches that also at rest.
+    /// Returns true if this is the session that took over from the session that stops it. An abort also stops
+    /// a successor that is at rest.
     pub fn is_successor(&self) -> bool {
         self.pending.round() == Some(SUCCESSOR_ROUND)
     }
@@ -115,39 +118,39 @@ impl Children {
 /// The children of one call that have not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unanswered {
-    /// The pending call that they answer.
+    /// The pending call that the children answer.
     pub pending: PendingId,
-    /// Their places among the children of the call.
+    /// The indexes of these children among all children of the call.
     pub indexes: Vec<u32>,
-    /// Whether a failure settles the call.
+    /// If true, one failure settles the call.
     pub fail_fast: bool,
-    /// How the parent is told that one is gone.
+    /// The way in which the parent learns that a child is gone.
     pub by: ReplyBy,
-    /// The tasks whose ends the parent was not told of, if it is told by messages.
+    /// For background children, the tasks whose ends the parent has not received.
     pub tasks: Vec<CallId>,
-    /// The place where they work, if that is elsewhere.
+    /// The place where the children work, if another program runs them.
     pub remote: Option<Box<Remote>>,
 }
 
-/// The outcome of a child's turn: the content of its answer to the parent.
+/// The outcome of a child's turn, which is the content of the child's answer to its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildOutcome {
-    /// The place of the child among the children of the call.
+    /// The index of the child among the children of the call.
     pub index: u32,
-    /// The child. None: it could not be created.
+    /// The session id of the child. `None` if the child could not be created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// Whether the child did what it was asked for.
+    /// True if the child did its task.
     pub ok: bool,
-    /// The last words of the child, or the reason why it failed.
+    /// The last text of the child, or the reason for its failure.
     pub text: String,
-    /// The usage of the turn, that of its own children included.
+    /// The usage of the turn, including the usage of the child's own children.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage: Usage,
 }
 
 impl ChildOutcome {
-    /// The outcome of a turn with this ending and these last words.
+    /// Returns the outcome of a turn with this ending and this last text.
     pub fn of(index: u32, session: SessionId, ending: &Ending, words: &str, usage: Usage) -> Self {
         let ok = ending.status() == SessionStatus::Idle
             && matches!(ending.reason, DoneReason::ModelStop | DoneReason::ToolStop);
@@ -160,51 +163,51 @@ impl ChildOutcome {
         Self { index, session: Some(session), ok, text, usage }
     }
 
-    /// The outcome of a child that could not be created.
+    /// Returns the outcome of a child that could not be created.
     pub fn not_created(index: u32, why: impl Into<String>) -> Self {
         Self { index, session: None, ok: false, text: why.into(), usage: Usage::default() }
     }
 }
 
-/// The round in the id from which the names of a successor follow. No pending call has it.
+/// The round in a pending id that marks a successor. No real pending call has it.
 const SUCCESSOR_ROUND: u32 = 0;
 
-/// The id from which the names of the session follow that takes over a session at this call.
+/// Returns the id from which the names of a successor are derived: the session that takes over at this call.
 ///
 /// # Errors
-/// The id cannot be made.
+/// Fails if the id would be invalid.
 pub fn successor(life: Incarnation, call: &CallId) -> Result<PendingId, InvalidId> {
     PendingId::of(life, call, SUCCESSOR_ROUND)
 }
 
-/// The names of a child. They follow from the pending call and the place of the child alone, so creating the
-/// child twice is harmless.
+/// The names of a child. They depend only on the pending call and the child's index, so creating a child
+/// twice is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildNames {
-    /// The id.
+    /// The session id.
     pub id: SessionId,
-    /// The life.
+    /// The incarnation of the session.
     pub incarnation: Incarnation,
     /// The operation that creates the child.
     pub operation: OperationId,
-    /// The key of the answer for the child. The key is the same whoever answers, so the call gets one answer
-    /// for each child.
+    /// The key under which the child's answer is delivered. Every sender uses the same key, so the call gets
+    /// one answer for each child.
     pub answer: ItemKey,
 }
 
 impl ChildNames {
-    /// The names of the child at `index` of the call that waits under `pending`. The pending id contains the
-    /// life of the parent, the call and the round of asking.
+    /// Derives the names of the child at `index` of the pending call `pending`. The pending id contains the
+    /// incarnation of the parent, the call and the round of asking.
     ///
     /// # Errors
-    /// One of the names is no id.
+    /// Fails if a derived name would be invalid.
     pub fn of(pending: &PendingId, index: u32) -> Result<Self, InvalidId> {
         let digest = Digest::of(format!("child\0{pending}\0{index}").as_bytes());
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&digest.0[16..]);
         let incarnation = Incarnation::derived(bytes);
         let id: String = digest.0[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        // What takes a session over is no child of it.
+        // A session that takes over is not a child.
         let kind = if pending.round() == Some(SUCCESSOR_ROUND) { "next" } else { "child" };
         Ok(Self {
             id: SessionId::new(format!("{kind}-{id}"))?,
@@ -224,20 +227,20 @@ pub struct ChildPlan {
     pub pending: PendingId,
     /// The tasks, one for each child.
     pub tasks: Vec<String>,
-    /// Whether a failure settles the call.
+    /// If true, one failure settles the call.
     pub fail_fast: bool,
     /// The call that gives the tasks.
     pub task: CallId,
-    /// The terms, if they are background children.
+    /// The terms, if the children are background children.
     pub background: Option<Terms>,
     /// The share of the parent's limits that each child may use.
     pub allowance: Allowance,
-    /// The place where they work, if that is elsewhere.
+    /// The place where the children work, if another program runs them.
     pub remote: Option<Box<Remote>>,
 }
 
 impl ChildPlan {
-    /// The way in which the parent is told of an outcome.
+    /// Returns the way in which the parent receives an outcome.
     pub fn told_by(&self) -> ReplyBy {
         self.background.map_or(ReplyBy::Answer, |terms| ReplyBy::Message {
             agent: self.tool.clone(),
@@ -247,9 +250,9 @@ impl ChildPlan {
     }
 }
 
-/// Returns whether one call did what it was asked for, and the text about its outcomes for the parent's
-/// model. The call did so if at least one child did, and, with `fail_fast`, no child failed. The text of each
-/// child is cut to an equal part of [`OUTCOME_CHARS_MAX`].
+/// Returns the result of one call: true if the call succeeded, and the text about its outcomes for the
+/// parent's model. A call succeeds if at least one child succeeded and, with `fail_fast`, no child failed.
+/// The text of each child is cut to an equal share of [`OUTCOME_CHARS_MAX`].
 pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str) -> (bool, String) {
     let by_index: BTreeMap<u32, &ChildOutcome> =
         outcomes.iter().map(|outcome| (outcome.index, outcome)).collect();
@@ -268,7 +271,7 @@ pub fn told(count: u32, fail_fast: bool, outcomes: &[ChildOutcome], ending: &str
     (ok, (0..count).map(told).collect::<Vec<_>>().join("\n"))
 }
 
-/// The text, or its beginning with a word about the rest.
+/// Returns the text, cut after `chars_max` characters with a note about the number of characters left out.
 pub fn in_part(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((at, _)) => {

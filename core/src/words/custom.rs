@@ -1,14 +1,14 @@
-//! Custom state: data that tools keep for a session, key by key, beside its transcript.
+//! Custom state: key-value data that tools keep for a session, beside its transcript.
 //!
-//! The output of a call may carry [`StateChange`]s. They are kept with the call's result, with the same
-//! durability. When the step is over, the changes of the calls that were done are applied in call order,
-//! whichever came back first. So each step begins with a fixed state, and all calls of the step are shown
-//! that state. Before a result is kept, its changes are tried on top of those that came back before it. A
-//! change that cannot be applied, does not fit the agent's schema or makes the state too large turns the
-//! result into an error, and changes nothing.
+//! The output of a call may carry [`StateChange`]s. They are stored together with the call's result. When the
+//! step is over, the changes of the successful calls are applied in call order, regardless of the order in
+//! which the calls returned. So the state stays fixed during a step, and all calls of the step see the same
+//! state. Before a result is stored, its changes are tried on top of the changes of results that came back
+//! earlier. If a change cannot be applied, does not fit the agent's schema, or makes the state too large, the
+//! result becomes an error and changes nothing.
 //!
-//! A notice behind the results of a step says what the step changed, and how to undo it. So a session that is
-//! taken back to an earlier message has the state of that message again.
+//! A notice after the results of a step records the changes of the step and how to undo them. When a session
+//! is rewound to an earlier message, its custom state is rewound too.
 
 mod rules;
 
@@ -21,32 +21,33 @@ use serde_json::Value;
 
 pub use rules::{STATE_BYTES_MAX, StateCheck, StateRules};
 
-/// The custom state of a session: values by key. A clone copies one pointer.
+/// The custom state of a session: JSON values by key. A clone copies one pointer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CustomState(Arc<BTreeMap<String, Value>>);
 
 impl CustomState {
-    /// The value under `key`.
+    /// Returns the value under `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.0.get(key)
     }
 
-    /// Iterates over all keys and values, in the order of the keys.
+    /// Iterates over all keys and values, in key order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// Whether the state has no keys.
+    /// Returns true if the state has no keys.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The whole state, as one JSON object.
+    /// Returns the whole state as one JSON object.
     pub fn to_value(&self) -> Value {
         Value::Object(self.0.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 
-    /// Applies one change, and returns how to undo it. None: it changed nothing.
+    /// Applies one change and returns how to undo it, or `None` if the state already had that value. Fails if
+    /// the change appends to a value that is not a list.
     pub(crate) fn apply(&mut self, change: &StateChange) -> Result<Option<Undo>, NoList> {
         let map = Arc::make_mut(&mut self.0);
         let restore = |key: &String, before: Option<Value>| match before {
@@ -71,7 +72,7 @@ impl CustomState {
         })
     }
 
-    /// Undoes changes, in this order.
+    /// Applies `undo` in the given order.
     pub(crate) fn take_back(&mut self, undo: &[Undo]) {
         if undo.is_empty() {
             return;
@@ -119,27 +120,27 @@ impl<'de> Deserialize<'de> for CustomState {
 pub enum StateChange {
     /// Sets the value under a key.
     Set {
-        /// The key.
+        /// The key to set.
         key: String,
-        /// The value.
+        /// The new value.
         value: Value,
     },
-    /// Appends to the list under a key. If there is no such key, creates a list of this value alone.
+    /// Appends to the list under a key. If the key does not exist, creates a list with this value only.
     Append {
-        /// The key.
+        /// The key of the list.
         key: String,
         /// The value to append.
         value: Value,
     },
     /// Removes a key.
     Delete {
-        /// The key.
+        /// The key to remove.
         key: String,
     },
 }
 
 impl StateChange {
-    /// The key that is changed.
+    /// Returns the key that the change affects.
     pub fn key(&self) -> &str {
         match self {
             Self::Set { key, .. } | Self::Append { key, .. } | Self::Delete { key } => key,
@@ -147,27 +148,27 @@ impl StateChange {
     }
 }
 
-/// The way to undo one change.
+/// The inverse of one change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "does", rename_all = "snake_case")]
 pub enum Undo {
-    /// The key had this value.
+    /// Restores an earlier value of a key.
     Set {
-        /// The key.
+        /// The key to restore.
         key: String,
-        /// The value.
+        /// The earlier value.
         value: Value,
     },
-    /// There was no such key.
+    /// Removes a key that did not exist before.
     Delete {
-        /// The key.
+        /// The key to remove.
         key: String,
     },
-    /// The list under the key was shorter.
+    /// Shortens the list under a key to its earlier length.
     Shorten {
-        /// The key.
+        /// The key of the list.
         key: String,
-        /// The number of values that the list had.
+        /// The earlier length of the list.
         len: usize,
     },
 }
@@ -180,7 +181,7 @@ impl Undo {
     }
 }
 
-/// The value under the key is not a list, so nothing can be appended to it.
+/// The error of an append to a value that is not a list.
 pub(crate) struct NoList {
     key: String,
 }

@@ -1,34 +1,35 @@
-//! Deltas show a model's answer while it comes, and calls that are out, before they are committed. Deltas are
-//! provisional: only the commit is final, and the next attempt may differ.
+//! Deltas show the model's answer while it is being written, and calls that are running, before they are
+//! committed. Deltas are provisional: only the commit is final, and the next attempt may differ.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::ids::{CallId, ToolName};
 
-/// A piece of an answer, or a call that is out. JSON with a `type`; the payload of one stored delta.
+/// A piece of an answer, or a note that a call is running. One stored delta is this value as JSON with a
+/// `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Delta {
-    /// More text.
+    /// More text of the answer.
     Text {
         /// The piece of text.
         text: String,
     },
-    /// More reasoning.
+    /// More reasoning of the model.
     Reasoning {
         /// The piece of text.
         text: String,
     },
     /// The model began to write a call of a tool.
     CallStarted {
-        /// The tool.
+        /// The name of the tool.
         tool: String,
     },
-    /// A call is out for longer than the interval in which deltas are gathered. The event that says so comes
-    /// with the next commit, if it has not come before.
+    /// A call has been running longer than the interval in which deltas are gathered. Its event follows with
+    /// the next commit, unless it was already committed.
     CallRunning {
-        /// The call.
+        /// The id of the call.
         call: CallId,
         /// The tool of the call.
         tool: ToolName,
@@ -36,8 +37,8 @@ pub enum Delta {
 }
 
 impl Delta {
-    /// Appends `next` to the last of `deltas` if both are pieces of the same text; else adds it as a new
-    /// delta.
+    /// Appends `next` to the last delta if both are text or both are reasoning. Otherwise adds `next` as a
+    /// new delta.
     pub fn coalesce(deltas: &mut Vec<Self>, next: Self) {
         match (deltas.last_mut(), next) {
             (Some(Self::Text { text }), Self::Text { text: more })

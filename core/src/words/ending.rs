@@ -1,4 +1,4 @@
-//! The reasons for which turns end and calls are cancelled.
+//! The reasons for the end of a turn and for the cancellation of a call.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,24 +8,24 @@ use crate::words::ids::{CallId, MessageSeq, PendingId, SessionId, StepNumber, To
 use crate::words::output::OutputPlace;
 use crate::words::payload::is_default;
 
-/// The reason for which a turn ended. Programs read these wire names.
+/// The reason for which a turn ended. Programs read the wire names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DoneReason {
-    /// The model said all that it wanted.
+    /// The model finished its answer without calling a tool.
     ModelStop,
-    /// The step limit was reached.
+    /// The turn reached its step limit.
     MaxTurns,
-    /// Somebody stopped the turn.
+    /// The turn was stopped from outside.
     UserAbort,
-    /// An error that this turn cannot recover from.
+    /// The turn failed with an error that it cannot recover from.
     Error,
-    /// Tokens, money or wall time ran out.
+    /// A limit on tokens, cost or wall time was exceeded, or a hook reported a spent budget.
     BudgetExceeded,
-    /// The model made the same calls again and again.
+    /// The model repeated the same calls too often.
     LoopDetected,
-    /// A tool or a stop condition ended the turn.
+    /// A tool, a stop condition, a hook or the refusal of a call ended the turn.
     ToolStop,
 }
 
@@ -41,7 +41,7 @@ impl DoneReason {
         Self::ToolStop,
     ];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ModelStop => "model_stop",
@@ -55,25 +55,25 @@ impl DoneReason {
     }
 }
 
-/// The origin of a stop from outside. Ordered: a later variant takes more back.
+/// The origin of a stop from outside. The order matters: a later variant undoes more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopCause {
-    /// Somebody asked for the stop.
+    /// A request to stop.
     #[default]
     Asked,
-    /// A handoff: the session rests with its goal, and nobody has worked on it yet.
+    /// A handoff: the new session rests with its goal, and no turn has worked on it yet.
     HandedOff,
-    /// A message that interrupts.
+    /// A message with the policy `interrupt`.
     Message,
     /// An edit of an earlier message.
     Edit,
-    /// A message that takes the turn back.
+    /// A message with the policy `rollback`.
     Rollback,
 }
 
 impl StopCause {
-    /// The reason with which the open calls of the turn are cancelled.
+    /// Returns the reason with which the open calls of the turn are cancelled.
     pub(crate) fn cancels_as(self) -> CancelReason {
         match self {
             Self::Asked | Self::HandedOff => CancelReason::UserCancelled,
@@ -83,48 +83,48 @@ impl StopCause {
     }
 }
 
-/// How a turn ends.
+/// The ending of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
-    /// The reason.
+    /// The reason for the end.
     pub reason: DoneReason,
-    /// The error, if that is the reason.
+    /// The error, if the turn failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorInfo>,
-    /// The step of the session in which the error happened; none if the turn had no step yet.
+    /// The step in which the error happened. `None` if the turn had no step yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepNumber>,
-    /// The stop that was asked for, if that is the reason.
+    /// The kind of stop, if the turn was stopped from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped: Option<InterruptKind>,
-    /// The origin of that stop.
+    /// The origin of the stop, if there was one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cause: StopCause,
-    /// The place of the value that the turn returned, if that is the reason.
+    /// The place of the value that the turn returned, if the turn returned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputPlace>,
-    /// The session that goes on in place of this one, if the turn handed it over.
+    /// The successor session, if the turn handed the session over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_to: Option<Box<HandedTo>>,
 }
 
-/// A handoff by a tool: another agent goes on, in a session of its own.
+/// A handoff by a tool: another agent continues in a session of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandedTo {
     /// The session of the other agent.
     pub session: SessionId,
     /// The other agent, by the name under which the model called it.
     pub agent: ToolName,
-    /// The id from which the names of that session follow.
+    /// The id from which the names of the successor session are derived.
     pub pending: PendingId,
-    /// The call that handed over.
+    /// The call that handed the session over.
     pub call: CallId,
-    /// The message that holds its arguments, and with them the goal.
+    /// The message that holds the arguments of the call, which include the goal.
     pub arguments: MessageSeq,
 }
 
 impl Ending {
-    /// An ending that is neither an error nor a stop from outside.
+    /// Returns an ending that is neither an error nor a stop from outside.
     pub fn of(reason: DoneReason) -> Self {
         Self {
             reason,
@@ -137,32 +137,32 @@ impl Ending {
         }
     }
 
-    /// The ending of a turn with an unrecoverable error.
+    /// Returns the ending of a turn that failed with this error.
     pub fn error(error: ErrorInfo) -> Self {
         Self { error: Some(error), ..Self::of(DoneReason::Error) }
     }
 
-    /// The ending of a turn with a stop from outside.
+    /// Returns the ending of a turn that was stopped from outside.
     pub fn stopped(kind: InterruptKind) -> Self {
         Self { stopped: Some(kind), ..Self::of(DoneReason::UserAbort) }
     }
 
-    /// The ending of a turn with the value that it had to return.
+    /// Returns the ending of a turn that returned the required value.
     pub fn output(place: OutputPlace) -> Self {
         Self { output: Some(place), ..Self::of(DoneReason::ToolStop) }
     }
 
-    /// The ending of a turn that hands its session over.
+    /// Returns the ending of a turn that hands its session over.
     pub(crate) fn handing_over(to: HandedTo) -> Self {
         Self { handed_to: Some(Box::new(to)), ..Self::of(DoneReason::ToolStop) }
     }
 
-    /// The ending of a turn with a stop of this cause.
+    /// Returns the ending of a turn that was stopped with this cause.
     pub(crate) fn stopped_by(kind: InterruptKind, cause: StopCause) -> Self {
         Self { cause, ..Self::stopped(kind) }
     }
 
-    /// The reason with which the open calls of the turn are cancelled.
+    /// Returns the reason with which the open calls of the turn are cancelled.
     pub(crate) fn cancels_as(&self) -> CancelReason {
         match self.stopped {
             Some(_) => self.cause.cancels_as(),
@@ -170,7 +170,7 @@ impl Ending {
         }
     }
 
-    /// The status of the session after this ending.
+    /// Returns the status of the session after this ending.
     pub fn status(&self) -> SessionStatus {
         match (self.reason, self.stopped) {
             (DoneReason::UserAbort, Some(InterruptKind::Abort)) => SessionStatus::Aborted,
@@ -188,34 +188,34 @@ impl Ending {
     }
 }
 
-/// The reason for which a call was cancelled. Programs read these wire names.
+/// The reason for which a call was cancelled. Programs read the wire names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CancelReason {
-    /// The turn was stopped.
+    /// A request stopped the turn.
     #[serde(rename = "user:cancelled")]
     UserCancelled,
-    /// A message stops the turn.
+    /// A message interrupted the turn or rolled it back.
     #[serde(rename = "user:interrupted")]
     UserInterrupted,
     /// The message that led to the call was edited.
     #[serde(rename = "system:edited")]
     SystemEdited,
-    /// The engine gave the turn up.
+    /// The engine ended the turn.
     #[serde(rename = "system:disposed")]
     SystemDisposed,
-    /// The call is dangerous, and its run died before it started.
+    /// The call is dangerous, and its run died before the call started.
     #[serde(rename = "system:safety")]
     SystemSafety,
-    /// A person refused another call of its step, and the agent's rules then cancel the rest.
+    /// A person refused another call of the step, and the agent's rules cancel the remaining calls.
     #[serde(rename = "user:rejected")]
     UserRejected,
-    /// The call stayed behind with the session from which this one was forked.
+    /// The call belongs to the session from which this session was forked.
     #[serde(rename = "system:forked")]
     SystemForked,
 }
 
 impl CancelReason {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UserCancelled => "user:cancelled",

@@ -1,3 +1,3 @@
-//! Errors as a session remembers them.
+//! The error type that sessions store.
 
 pub use holdover_store::{ERROR_DETAIL_BYTES_MAX, ErrorInfo};

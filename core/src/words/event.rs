@@ -1,24 +1,24 @@
-//! The event log of a session, which its followers read.
+//! The event log of a session, which followers read.
 //!
-//! Events are committed with the changes that they report. An event for a message holds the message's place,
-//! not a copy. An event for a call that is out shows its arguments in short, without values that look like
-//! secrets (see [`parameters`](crate::words::parameters)).
+//! Events are committed together with the changes that they report. The event for a message holds the
+//! position of the message, not a copy. The event for a running call shows its arguments in short form,
+//! without values that look like secrets (see [`parameters`](crate::words::parameters)).
 //!
-//! The order within a turn:
+//! The events of a turn, in order:
 //!
 //! | event | when | how often |
 //! |---|---|---|
 //! | [`Init`](Event::Init) | a turn begins; this is its first event | once |
-//! | [`RunStarted`](Event::RunStarted) | a run takes the turn up | once a run |
-//! | [`StepStarted`](Event::StepStarted) | the model is about to be asked | once a step |
-//! | [`Message`](Event::Message), [`Call`](Event::Call) | a message was appended; a call is in a new state | |
-//! | [`StepEnded`](Event::StepEnded) | the calls of the step have ended, or the turn ends | once a step |
-//! | [`Error`](Event::Error) | the turn has failed | once, if it fails |
+//! | [`RunStarted`](Event::RunStarted) | a run claims the session | once per run |
+//! | [`StepStarted`](Event::StepStarted) | the model is about to be asked | once per step |
+//! | [`Message`](Event::Message), [`Call`](Event::Call) | a message was appended; a call changed state | varies |
+//! | [`StepEnded`](Event::StepEnded) | the calls of the step have ended, or the turn ends | once per step |
+//! | [`Error`](Event::Error) | the turn has failed | at most once |
 //! | [`AgentEnd`](Event::AgentEnd) | the surroundings of the turn are freed | once |
 //! | [`Done`](Event::Done) | the turn has ended; this is its last event | once |
 //!
-//! Events, steps and turns are numbered through the whole session. The rows of the machine's history stand
-//! between the events, before those that end a turn.
+//! Events, steps and turns are numbered across the whole session. The rows of the machine's history are also
+//! events; they are written before the events that end a turn.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,62 +37,63 @@ use crate::words::run::RunKind;
 use crate::words::suspension::Owed;
 use crate::words::usage::Usage;
 
-/// The reason for which old messages are summarised.
+/// The reason for a summary of old messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SummaryCause {
-    /// The old messages are more than the model should be shown, or can be shown.
+    /// The old messages exceed the agent's threshold, or the provider refused them as too long.
     #[default]
     TooLong,
-    /// Somebody asked for the summary.
+    /// A request from outside.
     Asked,
-    /// The session is handed over to a new one.
+    /// A handoff of the session to a new one.
     Handoff,
 }
 
-/// An event of a session. JSON with a `type`.
+/// An event of a session. Its JSON form has a `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event {
-    /// A turn began. The first event of a turn.
+    /// A turn began. This is the first event of a turn.
     Init {
-        /// The turn.
+        /// The number of the turn.
         turn: TurnNumber,
-        /// The session. In a fork, the copied events name the source.
+        /// The session. In a fork, copied events name the source session.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
     },
-    /// A step began: the model is about to be asked. Exactly once a step.
+    /// A step began: the model is about to be asked. Written exactly once per step.
     StepStarted {
-        /// The step, counted over the session.
+        /// The number of the step in the session.
         step: StepNumber,
     },
-    /// A step is over: all of its calls have ended, or it had none, or the turn ends. Exactly once a step.
+    /// A step ended: all of its calls have ended, it had no calls, or the turn ends. Written exactly once per
+    /// step.
     StepEnded {
-        /// The step, counted over the session.
+        /// The number of the step in the session.
         step: StepNumber,
     },
-    /// Somebody said how the agent works from now on.
+    /// The mode or the system prompt of the agent changed.
     Briefed {
-        /// The new mode; none: as before.
+        /// The new mode. `None` if the mode did not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
-        /// The place of the system prompt that replaces the agent's; none: as before. 0: the agent's own
-        /// again.
+        /// The position of the new system prompt. `None` if the prompt did not change; 0 if the agent's own
+        /// prompt applies again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<MessageSeq>,
     },
-    /// The surroundings of the turn are ready.
+    /// The surroundings of the turn are provisioned.
     Provisioned {
-        /// Descriptions of what was prepared, for people.
+        /// Descriptions of the provisioned surroundings, for people.
         what: Vec<String>,
     },
-    /// A run took the session up. Written with the first commit of the run.
+    /// A run claimed the session. Written with the first commit of the run.
     RunStarted {
-        /// The run.
+        /// The number of the run.
         run: Epoch,
-        /// The status that the run found; active means that the run before it died.
+        /// The status of the session before the claim. Active means that the previous run died.
         found: SessionStatus,
         /// The purpose of the run, if the status does not imply it
         /// ([`RunKind::by_status`](crate::engine::RunKind::by_status)).
@@ -101,97 +102,99 @@ pub enum Event {
     },
     /// A message was appended.
     Message {
-        /// The place of the message.
+        /// The position of the message.
         seq: MessageSeq,
-        /// The role of its author.
+        /// The role of the message's author.
         role: String,
-        /// The stream that the message ends, if a model said it. The deltas of that stream are void.
+        /// The stream that this message completes, if a model wrote the message. The deltas of that stream
+        /// are now void.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stream: Option<StreamId>,
     },
-    /// A call is in a new state.
+    /// A call changed its state.
     Call {
-        /// The call.
+        /// The id of the call.
         call: CallId,
         /// The tool of the call.
         tool: String,
-        /// The wire name of the call's state.
+        /// The wire name of the new state.
         is: String,
-        /// The parameters of the call in short, once it is out.
+        /// The parameters of the call in short form, once the call has been sent.
         #[serde(default, skip_serializing_if = "Parameters::is_empty")]
         parameters: Parameters,
-        /// How long the call was out, in milliseconds, once it came back.
+        /// The time that the call ran, in milliseconds, once it has returned.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         duration_ms: Option<u64>,
     },
-    /// Somebody outside is asked about a call: a person for approval, a client for its result, or children.
+    /// A call waits for an answer: a person's approval, a client's result, or the outcomes of children.
     Asked {
-        /// The call.
+        /// The id of the call.
         call: CallId,
         /// The tool of the call.
         tool: String,
-        /// The kind of answer that is asked for.
+        /// The kind of the answer that the call needs.
         kind: PendingKind,
-        /// The id of the pending call, under which it is answered.
+        /// The id of the pending call. Answers must name it.
         pending: PendingId,
-        /// The reason for asking, in at most 1000 characters. If an answer was faulty and is asked for again,
-        /// the description of the fault may repeat the answer, so only those who are asked see it.
+        /// The reason for asking, in at most 1000 characters. If an answer was invalid, the call is asked
+        /// about again. The reason then may quote that answer, so only those who are asked see the quote.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// The number of children that answer, if children do; else 0. Their ids follow from `pending`
-        /// ([`ChildNames`](crate::children::ChildNames)).
+        /// The number of children that answer the call, or 0 if no children do. Their ids are derived from
+        /// `pending` ([`ChildNames`](crate::children::ChildNames)).
         #[serde(default, skip_serializing_if = "is_default")]
         children: u32,
     },
-    /// Background children began: nobody waits for them.
+    /// Background children began. The parent does not wait for them.
     Began {
         /// The sub-agent, by the name under which the model calls it.
         agent: String,
-        /// The id from which the ids of the children follow ([`ChildNames`](crate::children::ChildNames)).
+        /// The id from which the ids of the children are derived
+        /// ([`ChildNames`](crate::children::ChildNames)).
         pending: PendingId,
         /// The number of children.
         children: u32,
-        /// The call that began them; none: somebody outside did.
+        /// The call that began the children. `None` if a request from outside did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         call: Option<CallId>,
     },
-    /// A background child that somebody outside asked for was not begun.
+    /// A background child was not begun, although a request from outside asked for it.
     NotBegun {
         /// The sub-agent, by the name under which the model calls it.
         agent: String,
-        /// The id from which the id of the child would have followed.
+        /// The id from which the id of the child would have been derived.
         pending: PendingId,
-        /// The reason.
+        /// The reason why the child was not begun.
         why: String,
     },
-    /// A call has waited for long, and more people may now decide on it.
+    /// A call has waited for a long time, and more people may now decide on it.
     Escalated {
-        /// The call.
+        /// The id of the call.
         call: CallId,
         /// The tool of the call.
         tool: String,
-        /// The id of the pending call, under which it is answered.
+        /// The id of the pending call. Answers must name it.
         pending: PendingId,
-        /// The people who may now decide too.
+        /// The people who may now decide in addition.
         to: Vec<String>,
     },
-    /// A warning: calls that ran side by side changed one key of the custom state. The later call won.
+    /// A warning: calls that ran in parallel changed the same key of the custom state. The later call won.
     StateConflict {
-        /// The key.
+        /// The key in the custom state.
         key: String,
         /// The calls, in call order.
         calls: Vec<CallId>,
     },
     /// The run exits because it must wait.
     Suspended {
-        /// The kind of suspension.
+        /// The kind of the suspension.
         kind: OutcomeKind,
-        /// The instant at which time alone wakes the session.
+        /// The instant at which the session wakes by itself.
         until: Option<Timestamp>,
-        /// The things that are owed.
+        /// The answers, outcomes and timers that the session waits for.
         owed: Vec<Owed>,
     },
-    /// The model is asked again later.
+    /// The model call failed, and the model is asked again later.
     BackingOff {
         /// The instant of the next attempt.
         until: Timestamp,
@@ -200,104 +203,103 @@ pub enum Event {
         /// The error of the last attempt.
         error: ErrorInfo,
     },
-    /// From now on, another model of the agent is asked for the step.
+    /// The step continues with another model of the agent, because the previous model failed.
     FellBack {
-        /// The new model.
+        /// The name of the new model.
         model: String,
-        /// The error because of which the model before it is not asked any more.
+        /// The error of the previous model.
         error: ErrorInfo,
     },
-    /// A call could not be run, and is sent again later.
+    /// A call could not be run, and it is sent again later.
     CallRetried {
-        /// The call.
+        /// The id of the call.
         call: CallId,
         /// The tool of the call.
         tool: String,
-        /// The instant at which it is sent again.
+        /// The instant at which the call is sent again.
         until: Timestamp,
-        /// The number of the next try; the first was 0.
+        /// The number of the next try. The first try was number 0.
         attempt: u32,
-        /// The reason why it could not be run.
+        /// The reason why the call could not be run.
         why: String,
     },
-    /// The agent's circuit opened, because too many calls in a row could not be run.
+    /// The circuit of the turn opened, because too many calls in a row could not be run.
     CircuitOpened {
-        /// The number of those calls.
+        /// The number of calls in a row that could not be run.
         calls: u32,
-        /// The reason why the last of them could not be run, in at most 1000 characters.
+        /// The reason why the last of these calls could not be run, in at most 1000 characters.
         why: String,
     },
     /// A summary of old messages begins.
     CompactionStarted {
-        /// The number of tokens that the model would be shown.
+        /// The number of tokens that the model would read.
         tokens: u64,
-        /// The number of tokens beyond which a summary is made.
+        /// The number of tokens above which old messages are summarised.
         threshold: u64,
         /// The reason for the summary.
         #[serde(default, skip_serializing_if = "is_default")]
         cause: SummaryCause,
     },
-    /// A summary of old messages was made, or failed, or had nothing to summarise.
+    /// A summary of old messages ended: it was made, it failed, or there was nothing to summarise.
     CompactionEnded {
-        /// The number of tokens that the model was shown before.
+        /// The number of tokens that the model read before the summary.
         before: u64,
-        /// The number of tokens that the model is shown now.
+        /// The number of tokens that the model reads from now on.
         after: u64,
-        /// The usage of the summary.
+        /// The usage of the summary itself.
         usage: Usage,
-        /// The error, if the summary failed. Then, and if there was nothing to summarise, both numbers are
-        /// equal.
+        /// The error, if the summary failed. If there is no summary, `before` and `after` are equal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorInfo>,
         /// The reason for the summary.
         #[serde(default, skip_serializing_if = "is_default")]
         cause: SummaryCause,
     },
-    /// The session began as a fork. All events before this one are copies.
+    /// The session began as a fork. All events before this one are copies from the source.
     Forked {
-        /// The source of the fork.
+        /// The source session of the fork.
         from: SessionKey,
-        /// The checkpoint of the source.
+        /// The checkpoint of the source at which the fork began.
         at: CheckpointId,
-        /// The place of the goal, if the fork is a handoff.
+        /// The position of the goal, if the fork is a handoff.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<MessageSeq>,
     },
-    /// Freeing the surroundings of the turn failed. The outcome of the turn stands.
+    /// Freeing the surroundings of the turn failed. The outcome of the turn does not change.
     TeardownFailed {
-        /// The error.
+        /// The error of the teardown.
         error: ErrorInfo,
     },
-    /// The turn has failed, and ends. Before its `done`, at most once a turn.
+    /// The turn failed and ends. Written before `done`, at most once per turn.
     Error {
-        /// The error.
+        /// The error that ends the turn.
         error: ErrorInfo,
     },
-    /// The turn ended. Exactly once a turn, and its last event (INV-12).
+    /// The turn ended. This is the last event of a turn, written exactly once (INV-12).
     Done {
-        /// The turn.
+        /// The number of the turn.
         turn: TurnNumber,
-        /// The ending.
+        /// The reason and details of the ending.
         #[serde(flatten)]
         ending: Ending,
-        /// The usage of the session so far.
+        /// The total usage of the session so far.
         usage: Usage,
     },
-    /// The agent has left the turn, and its surroundings are freed. Exactly once a turn, before `done`
-    /// (INV-12).
+    /// The agent has left the turn, and the surroundings are freed. Written exactly once per turn, before
+    /// `done` (INV-12).
     AgentEnd {
-        /// The turn.
+        /// The number of the turn.
         turn: TurnNumber,
-        /// The session.
+        /// The session that the turn belongs to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<SessionId>,
-        /// The number of finished model calls of the turn.
+        /// The number of completed model calls in the turn.
         steps: u32,
         /// The reason for which the turn ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<DoneReason>,
     },
-    /// The transitions since the last commit.
+    /// The transitions of the machine since the last commit.
     History {
         /// The transitions, in order.
         #[serde(with = "history::compact")]

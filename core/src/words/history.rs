@@ -1,4 +1,4 @@
-//! The recorded history of a session: rows from which its state can be rebuilt.
+//! The recorded history of a session. The session's state can be rebuilt from its rows.
 
 mod call;
 mod input;
@@ -18,17 +18,17 @@ use crate::words::ids::CallId;
 /// One transition of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryRow {
-    /// The state before.
+    /// The state before the transition.
     pub from: StateKind,
-    /// The input.
+    /// The input that caused the transition.
     #[serde(rename = "on")]
     pub input: Input,
     /// The instant of the transition.
     pub at: Timestamp,
 }
 
-/// The stored form of the rows of one commit: each row leaves out the fields that equal those of the row
-/// before it.
+/// The stored form of the rows of one commit. Each row leaves out fields that are equal to those of the
+/// previous row.
 pub(crate) mod compact {
     use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) mod compact {
     use super::{CallId, CallInput, Deserialize, HistoryRow, Input, Serialize, StateKind, Timestamp};
     use crate::words::payload::is_default;
 
-    /// One row. In the first format rows left nothing out: `from`, `on`, `at`.
+    /// One stored row. In the first version of the format, every row had all its fields: `from`, `on`, `at`.
     #[derive(Default, Serialize, Deserialize)]
     struct Row {
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ pub(crate) mod compact {
         does: Option<CallInput>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at: Option<Timestamp>,
-        /// Milliseconds since the row before.
+        /// The number of milliseconds since the previous row.
         #[serde(default, skip_serializing_if = "is_default")]
         ms: u32,
     }
@@ -77,12 +77,13 @@ pub(crate) mod compact {
         }))
     }
 
-    /// The milliseconds from `before` to `at`; none if `at` lies before, or too far after.
+    /// Returns the milliseconds from `before` to `at`. `None` if `at` is earlier, or if the number does not
+    /// fit.
     fn since(before: Timestamp, at: Timestamp) -> Option<u32> {
         at.as_ms().checked_sub(before.as_ms()).and_then(|ms| u32::try_from(ms).ok())
     }
 
-    /// Returns the value if it differs from the one before, and replaces that one.
+    /// Returns the value if it differs from `before`, and stores it there.
     fn fresh<T: Clone + PartialEq>(before: &mut Option<T>, value: T) -> Option<T> {
         (before.as_ref() != Some(&value)).then(|| before.insert(value).clone())
     }
@@ -156,7 +157,7 @@ mod tests {
     fn rows_that_leave_nothing_out_are_read_as_well() {
         let whole = serde_json::json!({ "type": "history", "rows": rows() });
         assert_eq!(serde_json::from_value::<Event>(whole).unwrap(), Event::History { rows: rows() });
-        // As they were first written: all defaults said.
+        // The first format wrote all default values.
         let text = r#"{"type":"history","rows":[{"from":"streaming","on":{"input":"model_answered",
             "message":2,"calls":[{"id":"c1-0","tool":"a","effect":"at_most_once","runs_on":"server"}],
             "stop":"tool_use","usage":{"tokens":{"input":0,"output":1,"cached":0,"reasoning":0},

@@ -1,9 +1,9 @@
-//! Names and numbers: those that stores know too, and those of agents.
+//! The ids and numbers of the store contract, and those that only the core uses.
 
 pub use holdover_store::ids::*;
 use holdover_store::{number, text_id};
 
-/// The longest name of a new tool, in bytes. No provider takes a longer one.
+/// The maximum length of a tool name, in bytes. No provider accepts a longer name.
 pub const TOOL_NAME_BYTES_MAX: usize = PLAIN_BYTES_MAX;
 
 text_id!(

@@ -1,4 +1,4 @@
-//! Pictures in a transcript, which people and tools show to a model (requirement A51).
+//! Pictures that people and tools show to a model (requirement A51).
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,17 +7,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// The largest picture, in bytes.
+/// The maximum size of a picture, in bytes.
 pub const IMAGE_BYTES_MAX: usize = 1 << 20;
 
-/// The most bytes of pictures in one message, and in all that a model is shown at once.
+/// The maximum total size of the pictures in one message, in bytes. The same limit applies to all pictures
+/// that the model sees in one request.
 pub const IMAGES_BYTES_MAX: usize = 5 << 20;
 
-/// The most pictures in one message, and in all that a model is shown at once. Providers refuse requests with
-/// more pictures than they accept, and beyond 20 some refuse large pictures.
+/// The maximum number of pictures in one message. The same limit applies to all pictures that the model sees
+/// in one request. Providers limit the number of pictures, and some refuse large pictures beyond 20.
 pub const IMAGES_MAX: usize = 20;
 
-/// The rough size of a picture in tokens: providers count the visible content, and scale large pictures.
+/// The estimated size of a picture in tokens. Providers scale large pictures down, so the number of bytes
+/// does not matter.
 pub const IMAGE_TOKENS: u64 = 1_600;
 
 /// The format of a picture. OpenAI, Anthropic and Gemini all read these formats.
@@ -29,7 +31,7 @@ pub enum ImageType {
     /// JPEG.
     #[serde(rename = "image/jpeg")]
     Jpeg,
-    /// GIF. Models see only the first picture of an animation.
+    /// GIF. Models see only the first frame of an animation.
     #[serde(rename = "image/gif")]
     Gif,
     /// WebP.
@@ -38,7 +40,8 @@ pub enum ImageType {
 }
 
 impl ImageType {
-    /// The format of these bytes, by their beginning. None: they are not a picture that models read.
+    /// Detects the format from the first bytes. Returns `None` if the bytes are not a picture that models can
+    /// read.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some(Self::Png),
@@ -49,7 +52,7 @@ impl ImageType {
         }
     }
 
-    /// The media type: `image/png`.
+    /// Returns the media type, such as `image/png`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Png => "image/png",
@@ -60,8 +63,8 @@ impl ImageType {
     }
 }
 
-/// A picture of at most [`IMAGE_BYTES_MAX`], kept in base64, as wire protocols need it. The same bound is
-/// checked when a stored picture is read.
+/// A picture of at most [`IMAGE_BYTES_MAX`] bytes, kept as base64 text because wire protocols need it. The
+/// limit is also checked when a stored picture is read.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Image {
@@ -69,7 +72,7 @@ pub struct Image {
     data: Arc<str>,
 }
 
-/// The stored form of a picture. The type that it names is ignored.
+/// The stored form of a picture. The stored media type is ignored and detected again.
 #[derive(Deserialize)]
 struct Written {
     data: String,
@@ -83,32 +86,32 @@ impl TryFrom<Written> for Image {
     }
 }
 
-/// The reason why bytes are no such picture, or no such list of pictures.
+/// The reason why data is not a valid picture or list of pictures.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidImage {
-    /// The bytes do not begin like those of a known picture format.
+    /// The bytes do not start like any known picture format.
     #[error("is no picture that models read: PNG, JPEG, GIF or WebP")]
     Unknown,
     /// The text is not base64.
     #[error("is not in base 64")]
     NotBase64,
-    /// One picture is too large.
+    /// A picture is larger than [`IMAGE_BYTES_MAX`].
     #[error("a picture has {0} bytes, at most {IMAGE_BYTES_MAX} are allowed")]
     TooLarge(usize),
-    /// The pictures are too large together.
+    /// The pictures together are larger than [`IMAGES_BYTES_MAX`].
     #[error("the pictures have {0} bytes together, at most {IMAGES_BYTES_MAX} are allowed")]
     TooManyBytes(usize),
-    /// There are too many pictures.
+    /// There are more than [`IMAGES_MAX`] pictures.
     #[error("there are {0} pictures, at most {IMAGES_MAX} are allowed")]
     TooMany(usize),
 }
 
 impl Image {
-    /// Makes a picture of these bytes.
+    /// Creates a picture from its bytes.
     ///
     /// # Errors
-    /// They are not a picture that models read, or there are too many bytes.
+    /// Fails if the bytes are not a picture that models can read, or if there are too many.
     pub fn new(bytes: &[u8]) -> Result<Self, InvalidImage> {
         if bytes.len() > IMAGE_BYTES_MAX {
             return Err(InvalidImage::TooLarge(bytes.len()));
@@ -117,10 +120,10 @@ impl Image {
         Ok(Self { media_type, data: STANDARD.encode(bytes).into() })
     }
 
-    /// Makes a picture of bytes in base64. A type that is named elsewhere is ignored.
+    /// Creates a picture from base64 text. The format is detected from the bytes.
     ///
     /// # Errors
-    /// As [`new`](Self::new), or the text is not base64.
+    /// Fails as [`new`](Self::new) does, or if the text is not base64.
     pub fn from_base64(text: &str) -> Result<Self, InvalidImage> {
         // The length is checked before decoding, because the text may be of any size.
         if text.len() / 4 * 3 > IMAGE_BYTES_MAX + 3 {
@@ -129,17 +132,17 @@ impl Image {
         Self::new(&STANDARD.decode(text).map_err(|_| InvalidImage::NotBase64)?)
     }
 
-    /// The format of the picture.
+    /// Returns the format of the picture.
     pub fn media_type(&self) -> ImageType {
         self.media_type
     }
 
-    /// The bytes of the picture, in base64.
+    /// Returns the bytes of the picture as base64 text.
     pub fn base64(&self) -> &str {
         &self.data
     }
 
-    /// The number of bytes of the picture.
+    /// Returns the size of the picture in bytes.
     pub fn bytes(&self) -> usize {
         let padding = self.data.bytes().rev().take_while(|byte| *byte == b'=').count();
         (self.data.len() / 4 * 3).saturating_sub(padding)
@@ -158,8 +161,8 @@ impl fmt::Display for Image {
     }
 }
 
-/// The pictures of one message: at most [`IMAGES_BYTES_MAX`] together, and at most [`IMAGES_MAX`] unless they
-/// were read from the store.
+/// The pictures of one message: at most [`IMAGES_BYTES_MAX`] bytes together. There are at most
+/// [`IMAGES_MAX`], unless they were read from the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Image>")]
 pub struct Images(Vec<Image>);
@@ -167,23 +170,23 @@ pub struct Images(Vec<Image>);
 impl TryFrom<Vec<Image>> for Images {
     type Error = InvalidImage;
 
-    /// Reads any number of stored pictures, unless they are too large together. A model is shown those that
-    /// fit the bounds.
+    /// Accepts any number of stored pictures, unless they are too large together. The model sees only those
+    /// within the limits.
     fn try_from(images: Vec<Image>) -> Result<Self, InvalidImage> {
         Self::bounded(images)
     }
 }
 
 impl Images {
-    /// No pictures.
+    /// Returns an empty list.
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// These pictures, in this order.
+    /// Collects pictures in this order.
     ///
     /// # Errors
-    /// There are too many, or they are too large together.
+    /// Fails if there are too many pictures or if they are too large together.
     pub fn of(images: impl IntoIterator<Item = Image>) -> Result<Self, InvalidImage> {
         let images: Vec<Image> = images.into_iter().collect();
         if images.len() > IMAGES_MAX {
@@ -199,13 +202,13 @@ impl Images {
         }
     }
 
-    /// The first of these pictures that fit the bounds together.
+    /// Returns the pictures up to the first one that exceeds the limits on number and total size.
     pub fn first_of(images: impl IntoIterator<Item = Image>) -> Self {
         let mut room = Room::default();
         Self(images.into_iter().take_while(|image| room.takes(image)).collect())
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no pictures.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -229,8 +232,8 @@ impl<'a> IntoIterator for &'a Images {
     }
 }
 
-/// The room for [`IMAGES_MAX`] pictures of [`IMAGES_BYTES_MAX`] together. No room is left once a picture does
-/// not fit.
+/// The remaining room for pictures: at most [`IMAGES_MAX`] of them, with [`IMAGES_BYTES_MAX`] bytes together.
+/// Once a picture does not fit, no room is left.
 pub(crate) struct Room {
     many: usize,
     bytes: usize,
@@ -243,12 +246,13 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Whether no more pictures are taken: the number is used up, or a picture did not fit.
+    /// Returns true if no more pictures fit: the maximum number is reached, or an earlier picture did not
+    /// fit.
     pub(crate) fn is_full(&self) -> bool {
         self.many == 0
     }
 
-    /// Takes the room for this picture, if there is any. Returns whether there was.
+    /// Reserves room for this picture. Returns false if it does not fit.
     pub(crate) fn takes(&mut self, image: &Image) -> bool {
         match (self.many.checked_sub(1), self.bytes.checked_sub(image.bytes())) {
             (Some(many), Some(bytes)) => {

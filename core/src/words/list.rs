@@ -1,4 +1,4 @@
-//! A list that grows at its end, and is passed on without being copied.
+//! A list that grows at its end and whose clones share memory.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -8,10 +8,11 @@ use std::sync::Arc;
 /// The number of items in one chunk.
 const CHUNK: usize = 32;
 
-/// A list in chunks that its clones share.
+/// A list of chunks that are shared among clones.
 ///
-/// A clone costs the same however long the list is. A push copies only shared parts: at most one chunk, and
-/// once a chunk is full, the pointers to all chunks. A clone never changes when its origin does.
+/// The cost of a clone does not depend on the length of the list. A push copies only shared parts: at most
+/// one chunk and, when a chunk becomes full, the pointers to all chunks. Changes to one clone never affect
+/// another.
 ///
 /// ```
 /// use holdover_core::list::SharedList;
@@ -25,55 +26,55 @@ const CHUNK: usize = 32;
 pub struct SharedList<T> {
     /// The full chunks.
     full: Arc<Vec<Arc<Vec<T>>>>,
-    /// The items after them; less than a chunk.
+    /// The items after the full chunks: fewer than one chunk.
     tail: Arc<Vec<T>>,
 }
 
 impl<T> SharedList<T> {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The number of items.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.full.len() * CHUNK + self.tail.len()
     }
 
-    /// Whether the list has no items.
+    /// Returns true if the list has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item at this place, from 0.
+    /// Returns the item at this index, counted from 0.
     pub fn get(&self, at: usize) -> Option<&T> {
         let chunk = self.full.get(at / CHUNK).unwrap_or(&self.tail);
         if at < self.len() { chunk.get(at % CHUNK) } else { None }
     }
 
-    /// The first item.
+    /// Returns the first item.
     pub fn first(&self) -> Option<&T> {
         self.get(0)
     }
 
-    /// The last item.
+    /// Returns the last item.
     pub fn last(&self) -> Option<&T> {
         self.len().checked_sub(1).and_then(|at| self.get(at))
     }
 
-    /// Iterates over the items in order, from both ends.
+    /// Iterates over the items in order. The iterator is double-ended.
     pub fn iter(&self) -> Iter<'_, T> {
         self.range(0..self.len())
     }
 
-    /// Iterates over the items at these places, as far as they exist.
+    /// Iterates over the items in this index range. Indexes beyond the end are ignored.
     pub fn range(&self, places: Range<usize>) -> Iter<'_, T> {
         let end = places.end.min(self.len());
         Iter { list: self, places: places.start.min(end)..end }
     }
 
-    /// The place of the first item for which `is_before` is false. It must be true for all items before that
-    /// one, and false for all after it.
+    /// Returns the index of the first item for which `is_before` is false. `is_before` must be true for all
+    /// items before that index and false for all items from it on.
     pub fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
         let (mut from, mut to) = (0, self.len());
         while from < to {
@@ -101,7 +102,7 @@ impl<T: Clone> SharedList<T> {
         }
     }
 
-    /// Keeps the first `len` items. A shorter list stays as it is.
+    /// Keeps the first `len` items. Does nothing if the list is not longer.
     pub fn truncate(&mut self, len: usize) {
         if len >= self.len() {
             return;
@@ -120,7 +121,7 @@ impl<T: Clone> SharedList<T> {
         Some(last)
     }
 
-    /// Replaces the item at this place. Panics if there is none.
+    /// Replaces the item at this index. Panics if the index is out of bounds.
     pub fn set(&mut self, at: usize, item: T) {
         let len = self.len();
         assert!(at < len, "place {at} of a list of {len}");
@@ -201,7 +202,7 @@ impl<'a, T> IntoIterator for &'a SharedList<T> {
     }
 }
 
-/// The items of a [`SharedList`], in order.
+/// An iterator over the items of a [`SharedList`].
 #[derive(Debug)]
 pub struct Iter<'a, T> {
     list: &'a SharedList<T>,

@@ -1,5 +1,4 @@
-//! The mailbox: the messages that wait in a session's inbox, and the changes of queued messages before they
-//! are taken.
+//! The mailbox: messages that wait in a session's inbox, and changes to them before the session takes them.
 //!
 //! Requirements: U07, U08, B44, B48, B49, C40.
 
@@ -12,39 +11,40 @@ use crate::words::background::{ChildEnd, is_end_key};
 use crate::words::ids::InboxSeq;
 use crate::words::message::Said;
 
-/// A change of a queued message: the content of a signal of its own.
+/// A change to a queued message, delivered as a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum QueueChange {
-    /// The message is withdrawn.
+    /// Withdraws a message.
     Withdrawn {
-        /// The message.
+        /// The inbox number of the message.
         of: InboxSeq,
     },
-    /// The text of the message is replaced. Its pictures, and how the agent is to work, stay.
+    /// Replaces the text of a message. The pictures and the briefing stay.
     Replaced {
-        /// The message.
+        /// The inbox number of the message.
         of: InboxSeq,
         /// The new text.
         text: String,
     },
 }
 
-/// The result of the changes of queued messages: the items of an inbox that still matter, in order, and the
-/// places of those that do not.
+/// The result of [`settle`]: the inbox items that still matter, and the items that can be consumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// The items that are still to be taken, and the changes of their texts.
+    /// The items that the session must still take, including replacements of texts, in order.
     pub items: Vec<StoredItem>,
-    /// The withdrawn messages, all withdrawals, and the replacements of messages that are withdrawn or gone.
+    /// Items without further effect: withdrawn messages, all withdrawals, and replacements for messages that
+    /// are withdrawn or gone.
     pub consumed: Vec<InboxSeq>,
 }
 
-/// Applies withdrawals to the messages of an inbox. A change of a message that was taken before has no
-/// effect, and a withdrawal of a task that a parent gave has none either. A replacement stays in the inbox
-/// until its message is taken.
+/// Applies withdrawals to the messages of an inbox. A change to a message that was already taken has no
+/// effect. A task from a parent and a message about the end of a background child cannot be withdrawn. A
+/// replacement stays in the inbox until its message is taken.
 pub fn settle(inbox: Vec<StoredItem>) -> Settled {
-    // A task from a parent cannot be withdrawn, because the parent waits for the outcome, nor what an end tells.
+    // A parent waits for the outcome of its task, so the task cannot be withdrawn. Neither can the end of a
+    // child.
     let asked: BTreeSet<InboxSeq> = inbox
         .iter()
         .filter(|item| is_message(item) && (said(item).reply.is_some() || is_end_key(&item.key)))
@@ -72,15 +72,16 @@ pub fn settle(inbox: Vec<StoredItem>) -> Settled {
     Settled { items, consumed: gone.iter().map(|item| item.seq).collect() }
 }
 
-/// The waiting messages of an inbox, in order, with their changes applied. The ends of background children are not
-/// among them.
+/// Returns the waiting messages of an inbox in order, with their changes applied. Messages about the ends of
+/// background children are left out.
 pub fn queued(inbox: Vec<StoredItem>) -> Vec<(StoredItem, Said)> {
     let items = settle(inbox).items;
     let messages = items.iter().filter(|item| is_message(item) && !is_end_key(&item.key));
     messages.map(|item| (item.clone(), said_in(&items, item))).collect()
 }
 
-/// The current content of a message of `inbox`. If several changes replace its text, the last one counts.
+/// Returns the current content of a message of `inbox`. If several changes replace its text, the last one
+/// counts.
 pub(crate) fn said_in(inbox: &[StoredItem], message: &StoredItem) -> Said {
     let replaced = inbox.iter().rev().find_map(|item| match change_of(item) {
         Some(QueueChange::Replaced { of, text }) if of == message.seq => Some(text),
@@ -93,7 +94,7 @@ pub(crate) fn said_in(inbox: &[StoredItem], message: &StoredItem) -> Said {
     }
 }
 
-/// The message whose text this item replaces, if it replaces one.
+/// Returns the message whose text this item replaces, if the item is a replacement.
 pub fn replaces(item: &StoredItem) -> Option<InboxSeq> {
     match change_of(item) {
         Some(QueueChange::Replaced { of, .. }) => Some(of),
@@ -108,12 +109,12 @@ fn change_of(item: &StoredItem) -> Option<QueueChange> {
     item.payload.parse().ok()
 }
 
-/// Whether an item is a message to the agent.
+/// Returns true if an item is a message to the agent.
 pub(crate) fn is_message(item: &StoredItem) -> bool {
     matches!(item.kind, ItemKind::Message { .. })
 }
 
-/// The end of a background child that a message tells of.
+/// Returns the end of a background child that an item reports, if it reports one.
 pub(crate) fn end_of(item: &StoredItem) -> Option<ChildEnd> {
     if !is_message(item) || !is_end_key(&item.key) {
         return None;
@@ -121,7 +122,7 @@ pub(crate) fn end_of(item: &StoredItem) -> Option<ChildEnd> {
     said(item).ended.map(|end| *end)
 }
 
-/// The original content of a message. Bytes that are not a [`Said`] are its text.
+/// Returns the original content of a message. Bytes that do not parse as [`Said`] are used as its text.
 pub fn said(item: &StoredItem) -> Said {
     item.payload
         .parse()

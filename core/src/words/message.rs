@@ -1,7 +1,7 @@
 //! The messages of a transcript.
 //!
-//! A message is written once, as JSON, and never changed. Tool calls keep their arguments as the text that
-//! the model wrote: an approval binds exactly those bytes.
+//! A message is written once as JSON and never changed. Tool calls keep their arguments as the exact text
+//! that the model wrote, because an approval applies to exactly those bytes.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,11 +22,11 @@ pub use notice::{InShort, Notice, Rewriting, Summary};
 pub use policy::{MessagePolicy, WhileAsking};
 pub use said::{CallSignal, Said, SignalBody};
 
-/// One entry of the transcript.
+/// One message of the transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// A message to the agent.
+    /// A message to the agent, usually from a person.
     User(UserMessage),
     /// A message of the model.
     Assistant(AssistantMessage),
@@ -34,15 +34,16 @@ pub enum Message {
     Tool(ToolResult),
     /// A person's decision on a call. It is kept for the record; no model sees it.
     Decision(DecisionRecord),
-    /// A message of the engine to followers of the session (a step limit was reached, a hook rewrote
-    /// arguments). The model sees only the part about a turn that was taken back.
+    /// A message of the engine to followers of the session, for example about a step limit or about arguments
+    /// that a hook rewrote. The model sees a notice only if it reports the effects of a turn that was taken
+    /// back.
     Notice(Notice),
     /// A summary of the conversation so far. The model sees it in place of the messages that it covers.
     Summary(Summary),
 }
 
 impl Message {
-    /// The wire name of the role.
+    /// Returns the wire name of the role.
     pub fn role(&self) -> &'static str {
         match self {
             Self::User(_) => "user",
@@ -54,7 +55,7 @@ impl Message {
         }
     }
 
-    /// The pictures of the message.
+    /// Returns the pictures of the message.
     pub fn images(&self) -> &Images {
         static NONE: Images = Images::none();
         match self {
@@ -64,7 +65,7 @@ impl Message {
         }
     }
 
-    /// The stored bytes.
+    /// Returns the bytes that are stored.
     pub(crate) fn to_payload(&self) -> Result<Payload, serde_json::Error> {
         Payload::json(self)
     }
@@ -73,26 +74,26 @@ impl Message {
 /// A message to the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMessage {
-    /// The text.
+    /// The text of the message.
     pub text: String,
-    /// The inbox item of the message; none: it is the goal of a handoff, or a message of the engine to the
-    /// model.
+    /// The inbox item of the message. `None` if the message is the goal of a handoff, or if the engine wrote
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<InboxSeq>,
-    /// How the agent works from now on.
+    /// The changes to the mode and the system prompt that apply from this message on.
     #[serde(default, skip_serializing_if = "Briefing::is_empty")]
     pub briefing: Briefing,
-    /// The pictures that are shown with the text.
+    /// The pictures that the model sees with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
-    /// Whether the engine wrote the message: a correction by a hook, or a reminder of what is owed. Old
-    /// messages do not record this.
+    /// True if the engine wrote the message: a correction by a hook, or a reminder to return a value. Not
+    /// recorded in old messages.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_engine: bool,
 }
 
 impl UserMessage {
-    /// A message with this text, and nothing else.
+    /// Returns a message with this text only.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -103,7 +104,7 @@ impl UserMessage {
         }
     }
 
-    /// A message of the engine with this text.
+    /// Returns a message that the engine wrote.
     pub fn by_engine(text: impl Into<String>) -> Self {
         Self { by_engine: true, ..Self::new(text) }
     }
@@ -114,24 +115,24 @@ impl UserMessage {
 pub struct AssistantMessage {
     /// The parts of the message, in order.
     pub parts: Vec<AssistantPart>,
-    /// Whether the turn was stopped in the middle of the message. Then the text is as far as it had come, and
-    /// the calls that the model was about to make are left out.
+    /// True if the turn was stopped while the model was writing. The message then holds the text received so
+    /// far, without the calls that the model was about to make.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aborted: bool,
 }
 
 impl AssistantMessage {
-    /// A complete message of these parts.
+    /// Returns a complete message with these parts.
     pub fn new(parts: Vec<AssistantPart>) -> Self {
         Self { parts, aborted: false }
     }
 
-    /// The text that had come when the turn was stopped.
+    /// Returns a message with the text that had arrived when the turn was stopped.
     pub fn aborted(text: impl Into<String>) -> Self {
         Self { parts: vec![AssistantPart::Text { text: text.into() }], aborted: true }
     }
 
-    /// The whole text, joined.
+    /// Returns the text parts, joined.
     pub fn text(&self) -> String {
         self.parts
             .iter()
@@ -142,7 +143,7 @@ impl AssistantMessage {
             .collect()
     }
 
-    /// The calls, in order.
+    /// Returns the calls of the message, in order.
     pub fn calls(&self) -> impl Iterator<Item = &CallRequest> {
         self.parts.iter().filter_map(|part| match part {
             AssistantPart::Call(call) => Some(call),
@@ -157,14 +158,14 @@ impl AssistantMessage {
 pub enum AssistantPart {
     /// Text for the reader.
     Text {
-        /// The text.
+        /// The text of the part.
         text: String,
     },
-    /// The reasoning of the model, as far as the provider shows it.
+    /// The reasoning of the model, if the provider shows it.
     Reasoning {
-        /// The text.
+        /// The reasoning text.
         text: String,
-        /// Opaque data that the provider wants back with the reasoning.
+        /// Opaque data that the provider needs back together with the reasoning.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
@@ -175,56 +176,56 @@ pub enum AssistantPart {
 /// A tool call as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRequest {
-    /// The id that the engine gives, unique in the session; providers' ids are not.
+    /// The id that the engine assigned. It is unique in the session, unlike the ids of providers.
     pub id: CallId,
-    /// The tool, as the model named it. It may not exist.
+    /// The name of the tool, as the model wrote it. The tool may not exist.
     pub tool: String,
-    /// The arguments, as the model wrote them. Not necessarily JSON.
+    /// The arguments, as the model wrote them. They may not be valid JSON.
     pub arguments: String,
 }
 
-/// The one result of a call. Every call of the transcript has exactly one (INV-08).
+/// The result of a call. Every call in the transcript has exactly one result (INV-08).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolResult {
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// How the call ended.
+    /// The final status of the call.
     pub status: ResultStatus,
-    /// The text that the model is told.
+    /// The text that the model sees.
     pub content: String,
-    /// The arguments that ran, if a person edited them.
+    /// The arguments that the call ran with, if a person edited them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_arguments: Option<String>,
-    /// How long the call was out, in milliseconds.
+    /// The time that the call ran, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Whether the result asks for the end of the turn after this step.
+    /// True if the result asks to end the turn after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop: bool,
-    /// Whether the call could not be run on any try. Then the text is not the tool's own.
+    /// True if the call could not be run on any try. The text then comes from the engine, not from the tool.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broken: bool,
-    /// Whether the call was sent, if its status does not imply it; see [`ToolResult::was_sent`].
+    /// Records if the call was sent, unless the status implies it; see [`ToolResult::was_sent`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<bool>,
-    /// Who refused the call and why, for programs.
+    /// The record of the refusal, if the call was refused, for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denial: Option<DenialRecord>,
-    /// The changes of the [custom state](crate::words::custom). No model sees them.
+    /// The changes to the [custom state](crate::words::custom). The model does not see them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
-    /// The pictures that the model is shown beside the text.
+    /// The pictures that the model sees beside the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
 }
 
 impl ToolResult {
-    /// Whether the call was sent, so that it acted or may have acted. Calls that are done or in doubt were
-    /// sent, and all others were not, unless the result says otherwise: a call that failed may have acted
-    /// before it failed, and a hook can give the result of a call that never ran. For calls that only read,
-    /// nothing is recorded beyond their status.
+    /// Returns true if the call was sent, so that it acted or may have acted. By default, calls that are done
+    /// or in doubt were sent, and all others were not. The result records exceptions: a call that failed may
+    /// have acted before, and a hook can supply the result of a call that never ran. For calls that only
+    /// read, no exceptions are recorded.
     pub fn was_sent(&self) -> bool {
         self.sent.unwrap_or(match self.status {
             ResultStatus::Done | ResultStatus::InDoubt => true,
@@ -236,82 +237,82 @@ impl ToolResult {
     }
 }
 
-/// The status of a call at its end, as its result says.
+/// The final status of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultStatus {
-    /// The call did what it was asked for.
+    /// The call succeeded.
     Done,
-    /// The call could not do it, and says why.
+    /// The call failed, or a person refused it with a reason. The text says why.
     Error,
     /// The policy refused the call.
     Denied,
-    /// A person refused the call.
+    /// A person refused the call without a reason.
     RejectedByUser,
     /// The call was stopped before it acted.
     Cancelled,
-    /// The call was lost while it was out: it may have acted.
+    /// The call was lost while it ran. It may have acted.
     InDoubt,
 }
 
-/// A person's decision on a call, bound to the bytes that the person saw.
+/// A person's decision on a call. It applies only to the exact arguments that the person saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DecisionRecord {
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
     /// The id of the pending call.
     pub pending: PendingId,
-    /// The decision.
+    /// The decision. The engine writes it if the request expired and the terms let the call run.
     pub decision: Decision,
-    /// The instant at which the decision was taken, by the store's clock.
+    /// The instant of the decision, by the store's clock.
     pub at: Timestamp,
-    /// The part of the decision that was not carried out, and why.
+    /// The part of the decision that was not carried out, and the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// The content of an answer to an approval.
+/// A person's answer to a request for approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Whether the call may run.
+    /// True if the call may run.
     pub approve: bool,
-    /// The digest of the arguments that were shown. A decision with another digest decides nothing.
+    /// The digest of the arguments that the person saw. A decision with a different digest has no effect.
     pub saw: Digest,
-    /// Arguments to run with instead, as JSON text. They are checked again by schema and policy.
+    /// New arguments for the call, as JSON text. They are checked again by the schema and the policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments: Option<String>,
-    /// Whether later calls of this tool in this session need no approval any more. The policy's `deny` still
-    /// takes precedence. Has no meaning in a refusal.
+    /// If true, later calls of this tool in this session need no approval, unless the policy denies them.
+    /// Ignored in a refusal.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
-    /// Limits `always` to calls whose arguments fit. The arguments that run now must fit too, or the approval
-    /// holds only for this call.
+    /// Limits `always` to calls whose arguments match these patterns. If the arguments of the present call do
+    /// not match, the approval applies only to this call.
     #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
     pub only: ArgumentPatterns,
-    /// The reason.
+    /// The reason for the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The person who decided.
+    /// The name of the person who decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
 }
 
-/// The content of an answer to a client tool.
+/// A client's answer to a call of a client tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientAnswer {
-    /// Whether the client could not do it.
+    /// True if the client could not run the call.
     #[serde(default)]
     pub is_error: bool,
-    /// The text that the model is told.
+    /// The text that the model sees.
     pub content: String,
-    /// The pictures that the model is shown beside the text. An error has none.
+    /// The pictures that the model sees beside the text. An error has no pictures.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
 }
 
 impl ClientAnswer {
-    /// The answer of a client that ran the call: this is the result.
+    /// Returns the answer of a client that ran the call. `content` is the result.
     ///
     /// ```
     /// use holdover_core::message::ClientAnswer;
@@ -323,32 +324,32 @@ impl ClientAnswer {
         Self { is_error: false, content: content.into(), images: Images::none() }
     }
 
-    /// The answer of a client that could not run the call, for this reason.
+    /// Returns the answer of a client that could not run the call. `content` is the reason.
     pub fn failed(content: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::done(content) }
     }
 
-    /// Sets the pictures that the model is shown beside the text, in place of any that were set before.
+    /// Sets the pictures that the model sees beside the text, and replaces earlier ones.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }
     }
 }
 
-/// The body of a pending call, shown to those who owe the answer.
+/// The body of a pending call, shown to those who must answer it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingBody {
-    /// The tool.
+    /// The name of the tool.
     pub tool: ToolName,
-    /// The arguments that would run, exactly.
+    /// The exact arguments with which the call would run.
     pub arguments: String,
-    /// The digest of the arguments, which the decision must name.
+    /// The digest of the arguments. A decision must name it.
     pub digest: Digest,
     /// The reason for asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The people who must decide, if the policy names them or asks for several; with the approvals at the
-    /// time of asking.
+    /// The people who must decide, if the policy names them or requires several. Includes the approvals that
+    /// existed at the time of asking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panel: Option<Box<Panel>>,
 }

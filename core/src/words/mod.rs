@@ -1,7 +1,7 @@
-//! The values that are said, asked, decided and remembered, and the traits of models, tools, gates and hooks.
+//! Values that the core stores and exchanges, and the traits of models, tools, gates and hooks.
 //!
-//! Nothing here decides what a session does next. The machine, one floor up, decides what follows from an
-//! input, and the engine above it decides when.
+//! This module makes no decisions. The machine decides what follows from an input, and the engine decides
+//! when.
 
 #[macro_use]
 mod setters;

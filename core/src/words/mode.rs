@@ -1,22 +1,22 @@
-//! The mode of an agent: it plans, it answers, or it acts.
+//! The mode of an agent: planning, answering questions, or acting.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::payload::is_default;
 use crate::words::tool::{EffectClass, ToolSpec};
 
-/// The mode of a session. It holds until somebody sets another, over turns, runs and crashes.
+/// The mode of a session. It stays in force across turns, runs and crashes until another mode is set.
 ///
-/// In `plan` and `ask` nothing is changed: the model is told only of tools that are `read_only`, and calls of
-/// other tools are refused.
+/// In `plan` and `ask` the agent changes nothing: the model sees only tools that are `read_only`, and calls
+/// of other tools are refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// The agent looks around and says what it would do.
+    /// The agent investigates and proposes a plan.
     Plan,
     /// The agent answers questions.
     Ask,
-    /// The agent acts.
+    /// The agent acts with all of its tools.
     #[default]
     Agent,
 }
@@ -25,7 +25,7 @@ impl Mode {
     /// Every mode.
     pub const ALL: [Self; 3] = [Self::Plan, Self::Ask, Self::Agent];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -34,7 +34,7 @@ impl Mode {
         }
     }
 
-    /// Whether a model is told of this tool.
+    /// Returns true if the model sees this tool in this mode.
     pub fn tells_of(self, tool: &ToolSpec) -> bool {
         match self {
             Self::Plan | Self::Ask => tool.effect == EffectClass::ReadOnly,
@@ -42,7 +42,7 @@ impl Mode {
         }
     }
 
-    /// The paragraph of the system prompt for this mode.
+    /// Returns the paragraph about this mode in the system prompt.
     pub fn paragraph(self) -> &'static str {
         match self {
             Self::Plan => {
@@ -66,7 +66,7 @@ impl std::fmt::Display for Mode {
     }
 }
 
-/// A text that is no mode.
+/// The error for a text that is not the name of a mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mode {0:?}; known are plan, ask, agent")]
 pub struct UnknownMode(String);
@@ -79,21 +79,22 @@ impl std::str::FromStr for Mode {
     }
 }
 
-/// How the agent works from a message on. Fields that are left out stay as they are. When the message is
-/// taken back, its changes are undone, and the earlier values apply again. A mode that was set without a
-/// message stays.
+/// Changes to the mode and the system prompt that come with a message. Fields that are `None` change nothing.
+/// When the message is taken back, the earlier values apply again, except a mode that was set without a
+/// message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Briefing {
-    /// The mode.
+    /// The new mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// The system prompt, which replaces the whole of the agent's. Empty: the agent's own again.
+    /// The new system prompt, which replaces the agent's whole prompt. An empty text restores the agent's own
+    /// prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
 }
 
 impl Briefing {
-    /// Whether nothing changes.
+    /// Returns true if the briefing changes nothing.
     pub fn is_empty(&self) -> bool {
         is_default(self)
     }

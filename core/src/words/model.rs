@@ -1,4 +1,4 @@
-//! The trait of model adapters, and its types.
+//! The trait that model adapters implement, and its types.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,62 +18,65 @@ use crate::words::list::SharedList;
 use crate::words::message::Message;
 pub use crate::words::usage::TokenUsage;
 
-/// A language model: one call, one stream.
+/// A language model. Each call returns one stream.
 ///
-/// After a crash or an error, the engine may call the model again for the same step. An adapter therefore has
-/// no effect outside, and never retries by itself: only the core retries.
+/// After a crash or an error, the engine may call the model again for the same step. An adapter must
+/// therefore have no outside effects, and it must not retry: only the core retries.
 #[async_trait]
 pub trait Model: Send + Sync + 'static {
-    /// The name of the model for people: `openai:gpt-5`. For logs and errors.
+    /// Returns the name of the model for logs and errors, such as `openai:gpt-5`.
     fn name(&self) -> &str;
 
-    /// The name under which a [breaker](crate::machine::breaker) knows the model. Models with the same name
-    /// share one breaker, in all processes; models with different names know nothing of each other. So the
-    /// name distinguishes everything that can fail separately (the server, the account), and is the same in
-    /// every process with the same settings. It holds no secret, because it is stored, logged and shown. By
-    /// default it is [`name`](Self::name). A model that wraps another returns the name of that one.
+    /// Returns the name that identifies the model to the [circuit breaker](crate::machine::breaker). Models
+    /// with the same name share one breaker across all processes. Models with different names have separate
+    /// breakers. The name must therefore distinguish everything that can fail separately, such as the server
+    /// and the account. It must be the same in every process with the same settings. It must not contain a
+    /// secret, because it is stored, logged and shown. The default is [`name`](Self::name). A model that
+    /// wraps another returns the name of the inner model.
     fn circuit(&self) -> &str {
         self.name()
     }
 
-    /// How long this model may be silent before the call is given up. None: the runtime's own limit applies.
+    /// Returns the longest silence before a call of this model is given up. `None` means the runtime's own
+    /// limit.
     fn stall_timeout(&self) -> Option<Duration> {
         None
     }
 
     /// Begins one model call. Dropping the stream stops the call.
     ///
-    /// The stream ends with exactly one [`ModelEvent::Finished`], or with one error, after which nothing more
-    /// comes. A stream that ends without either was cut: the engine treats it as
-    /// [`ModelErrorKind::Incomplete`], never as an answer.
+    /// The stream ends with exactly one [`ModelEvent::Finished`] or one error, and nothing follows it. A
+    /// stream that ends without either was cut off: the engine treats it as [`ModelErrorKind::Incomplete`],
+    /// never as an answer.
     async fn stream(&self, request: ModelRequest) -> Result<ModelStream, ModelError>;
 }
 
 /// The events of a model's answer.
 pub type ModelStream = BoxStream<'static, Result<ModelEvent, ModelError>>;
 
-/// The request to a model.
+/// A request to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// The session that asks, for a summary too. It serves for keys and limits of each tenant, and for
-    /// traces. An adapter does not send it to its provider unless it is set up to do so.
+    /// The session that makes the request, which may be for a step or a summary. Adapters use it for traces
+    /// and for the keys and limits of each tenant. An adapter does not send it to its provider unless
+    /// configured to do so.
     pub session: SessionKey,
-    /// The system prompt.
+    /// The system prompt of the request.
     pub system: Arc<str>,
-    /// The transcript, oldest first. Each call has exactly one result; decisions and notices are left out. A
-    /// clone of the list copies no message and no pointer to one.
+    /// The transcript, oldest message first. Each call has exactly one result. Decisions and notices are left
+    /// out. A clone of the list shares its memory and copies no messages.
     pub messages: SharedList<Arc<Message>>,
     /// The tools that the model may call.
     pub tools: Arc<[ModelTool]>,
-    /// The most output tokens.
+    /// The maximum number of output tokens.
     pub max_output_tokens: u32,
-    /// The step of the session: for logs, and for the scripted model.
+    /// The number of the step in the session, used by logs and the scripted model.
     pub step: u64,
-    /// The attempt at this step, from 0.
+    /// The number of the attempt at this step, from 0.
     pub attempt: u32,
 }
 
-/// A tool as a model is told of it, without the code that runs it.
+/// A tool as the model sees it, without the code that runs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelTool {
     /// The name of the tool.
@@ -87,54 +90,54 @@ pub struct ModelTool {
 /// An event of a model's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// More text.
+    /// More text of the answer.
     Text(String),
-    /// More reasoning.
+    /// More reasoning of the model.
     Reasoning(String),
     /// The model began to write a tool call.
     CallStarted {
-        /// The place of the call in this answer, from 0.
+        /// The index of the call in this answer, from 0.
         index: usize,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
     },
-    /// The model finished writing a call. These events come in the order of the calls. Calls without this
-    /// event become known with the whole answer. An adapter sends it as soon as the wire allows, for every
-    /// call that can be known before [`Finished`](Self::Finished), and never for a call that may have been
-    /// cut off. If the whole answer differs, the whole answer counts.
+    /// The model finished writing a call. These events come in call order. An adapter sends this event as
+    /// soon as the protocol allows, for every call that it can know before [`Finished`](Self::Finished), but
+    /// never for a call that may have been cut off. Other calls become known with the whole answer. If the
+    /// whole answer differs, it takes precedence.
     CallWritten {
-        /// The place of the call in this answer, from 0.
+        /// The index of the call in this answer, from 0.
         index: usize,
-        /// The tool.
+        /// The name of the tool.
         tool: String,
-        /// The arguments, as they stand in the whole answer.
+        /// The arguments, exactly as in the whole answer.
         arguments: String,
     },
-    /// Something arrived that is neither shown nor counted. An adapter sends this for each such item, because
-    /// it also shows that the model is still writing.
+    /// Data arrived that is neither shown nor counted. An adapter sends this event for each such item,
+    /// because it proves that the model is still writing.
     Progress,
-    /// The model wrote this many bytes of a call's arguments, which are shown once they are complete.
+    /// The model wrote this many bytes of a call's arguments, which are shown only once they are complete.
     Wrote(usize),
-    /// The provider's token count of this call so far; each count replaces the one before. It is the usage of
-    /// the call if the answer never becomes complete.
+    /// The provider's token count for this call so far. Each count replaces the previous one. The last count
+    /// is the usage of the call if the answer never becomes complete.
     Counted(TokenUsage),
-    /// The whole answer. This is the last event.
+    /// The whole answer. This is the last event of the stream.
     Finished(ModelAnswer),
 }
 
-/// A whole answer.
+/// A complete answer of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelAnswer {
     /// The parts of the answer, in order.
     pub parts: Vec<AnswerPart>,
-    /// The reason why the model stopped.
+    /// The reason why the model stopped writing.
     pub stop: StopReason,
-    /// The usage of the call.
+    /// The tokens that the call used.
     pub usage: TokenUsage,
 }
 
 impl ModelAnswer {
-    /// A whole answer with this text; an empty text adds no part. Its usage is zero.
+    /// Returns an answer with this text and zero usage. An empty text adds no part.
     ///
     /// ```
     /// use holdover_core::model::{ModelAnswer, StopReason};
@@ -148,22 +151,23 @@ impl ModelAnswer {
         Self { parts, stop: StopReason::EndTurn, usage: TokenUsage::default() }
     }
 
-    /// Adds a call of this tool, and sets the reason for stopping to `StopReason::ToolUse`.
+    /// Adds a call of this tool, and sets the stop reason to [`StopReason::ToolUse`].
     #[must_use]
     pub fn call(mut self, tool: impl Into<String>, arguments: Value) -> Self {
         self.parts.push(AnswerPart::Call { tool: tool.into(), arguments: arguments.to_string() });
         Self { stop: StopReason::ToolUse, ..self }
     }
 
-    /// Sets the tokens that the answer used.
+    /// Sets the tokens that the call used.
     #[must_use]
     pub fn using(self, usage: TokenUsage) -> Self {
         Self { usage, ..self }
     }
 
-    /// Turns the answer into the stream of a model that gives it all at once: the events of each part, then
-    /// [`Finished`](ModelEvent::Finished). A call is reported as started, and also as written if the answer
-    /// is complete. For a server that does not stream, and for models in tests.
+    /// Converts the answer into a stream that yields it at once: the events of each part, then
+    /// [`Finished`](ModelEvent::Finished). Each call yields [`CallStarted`](ModelEvent::CallStarted) and, if
+    /// the answer is complete, [`CallWritten`](ModelEvent::CallWritten). Meant for servers that do not stream
+    /// and for models in tests.
     pub fn into_stream(self) -> ModelStream {
         let mut events = Vec::new();
         let mut calls = 0..;
@@ -186,35 +190,35 @@ impl ModelAnswer {
     }
 }
 
-/// A part of an answer. Calls have no id yet: the engine gives its own ids.
+/// A part of an answer. Calls have no id yet, because the engine assigns ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnswerPart {
     /// Text for the reader.
     Text(String),
-    /// Reasoning, with data that the provider wants back with it.
+    /// Reasoning, with data that the provider needs back.
     Reasoning {
-        /// The text.
+        /// The reasoning text.
         text: String,
         /// Opaque data of the provider.
         signature: Option<String>,
     },
     /// A tool call.
     Call {
-        /// The tool, as the model named it.
+        /// The name of the tool, as the model wrote it.
         tool: String,
-        /// The arguments, as the model wrote them, even if they cannot be parsed.
+        /// The arguments, as the model wrote them. They may not be valid JSON.
         arguments: String,
     },
 }
 
-/// The reason why a model stopped.
+/// The reason why a model stopped writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The model said all that it wanted.
+    /// The model finished its answer.
     EndTurn,
-    /// The model calls tools.
+    /// The model called tools.
     ToolUse,
     /// The model reached the limit on output tokens.
     MaxTokens,
@@ -223,7 +227,7 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// Whether the answer is complete: neither cut off nor refused.
+    /// Returns true if the answer is complete: neither cut off nor refused.
     pub fn is_whole(self) -> bool {
         match self {
             Self::EndTurn | Self::ToolUse => true,
@@ -232,14 +236,14 @@ impl StopReason {
     }
 }
 
-/// The known usage of a model call that gave no whole answer.
+/// The known usage of a model call that returned no usable answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PartialUse {
-    /// The count of the provider; zero where it had counted nothing.
+    /// The provider's token count. Zero if the provider had not counted yet.
     pub counted: TokenUsage,
-    /// The number of bytes of an answer that had come: text, reasoning, and the arguments of calls.
+    /// The number of bytes of the answer that had arrived: text, reasoning, and the arguments of calls.
     pub bytes: usize,
-    /// Whether the answer came whole but was not taken. Then the provider has counted everything.
+    /// True if the whole answer arrived but was not accepted. The provider's count is then complete.
     pub whole: bool,
 }
 
@@ -278,7 +282,7 @@ mod tests {
         ];
         assert_eq!(events(answer.clone()), expected);
 
-        // Whether the last call is whole is not known then, so of none it is said that it is.
+        // It is not known here if the last call is complete, so no call is reported as written.
         let cut = events(ModelAnswer { stop: StopReason::MaxTokens, ..answer });
         assert!(!cut.iter().any(|event| matches!(event, ModelEvent::CallWritten { .. })), "{cut:?}");
     }

@@ -1,4 +1,4 @@
-//! The people who decide on a call, if its policy says who they are or how many are needed.
+//! The people who decide on a call, if the policy names them or requires several approvals.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,57 +7,57 @@ use crate::words::gate::ApprovalTerms;
 use crate::words::ids::MessageSeq;
 use crate::words::payload::Digest;
 
-/// One request to several or named people: its terms, and its approvals so far.
+/// A request for approval to several people or to named people, with the approvals so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Panel {
-    /// The terms: who must decide, and until when.
+    /// The terms of the approval: who must decide, and until when.
     pub terms: ApprovalTerms,
-    /// The digest of the arguments that the people are shown.
+    /// The digest of the arguments that the people see.
     pub digest: Digest,
-    /// The instant at which they were asked.
+    /// The instant at which the people were asked.
     pub asked_at: Timestamp,
-    /// The number of escalations that were announced.
+    /// The number of escalations that have been announced.
     #[serde(default, skip_serializing_if = "crate::words::payload::is_default")]
     pub escalated: u32,
-    /// The approvals of these bytes, in order; each name once.
+    /// The approvals of these arguments, in order. Each name appears once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
-    /// Whether nobody decided in time, and the terms then let the call run.
+    /// True if too few people decided in time and the terms then let the call run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waived: bool,
 }
 
-/// One approval. The message that records it holds the rest.
+/// One approval. The decision message holds the details.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vote {
-    /// The name of the person.
+    /// The name of the person who approved.
     pub by: String,
     /// The instant of the approval, by the store's clock.
     pub at: Timestamp,
-    /// The message that records it.
+    /// The decision message that records the approval.
     pub decision: MessageSeq,
 }
 
 impl Panel {
-    /// A request to people about these bytes, made now. Keeps those of `votes` that the terms admit.
+    /// Creates a request that is made at `asked_at`. Keeps only those of `votes` that the terms allow.
     pub fn new(terms: ApprovalTerms, digest: Digest, asked_at: Timestamp, votes: Vec<Vote>) -> Self {
         let votes = votes.into_iter().filter(|vote| terms.may_ever(&vote.by)).collect();
         Self { terms, digest, asked_at, escalated: 0, votes, waived: false }
     }
 
-    /// The number of missing approvals.
+    /// Returns the number of missing approvals.
     pub fn missing(&self) -> u32 {
         let votes = u32::try_from(self.votes.len()).unwrap_or(u32::MAX);
         self.terms.approvers.needed.saturating_sub(votes)
     }
 
-    /// Whether the person of this name has approved.
+    /// Returns true if the person with this name has approved.
     pub fn has_vote_of(&self, name: &str) -> bool {
         self.votes.iter().any(|vote| vote.by == name)
     }
 
-    /// Whether the person of this name may answer at this instant. If anyone may and one approval is enough,
-    /// an answer without a name is allowed too.
+    /// Returns true if the person with this name may answer at this instant. An answer without a name is
+    /// allowed only if anyone may answer and one approval is enough.
     pub fn may_answer(&self, name: Option<&str>, at: Timestamp) -> bool {
         match name {
             None => self.terms.is_anyone(),
@@ -66,7 +66,7 @@ impl Panel {
         }
     }
 
-    /// The named people who may answer at this instant. Empty if anyone may.
+    /// Iterates over the named people who may answer at this instant. Empty if anyone may answer.
     pub fn who_may(&self, at: Timestamp) -> impl Iterator<Item = &str> {
         let begun =
             self.terms.escalate.iter().filter(move |escalation| self.instant(escalation.after_ms) <= at);
@@ -74,7 +74,7 @@ impl Panel {
         self.terms.approvers.names.iter().chain(later).map(String::as_str)
     }
 
-    /// Whether the approvals satisfy these terms for these bytes.
+    /// Returns true if the approvals satisfy these terms for these arguments.
     pub fn satisfies(&self, terms: &ApprovalTerms, digest: Digest) -> bool {
         let same = self.digest == digest;
         let admitted = self.votes.iter().filter(|vote| terms.may_ever(&vote.by)).count();
@@ -82,7 +82,7 @@ impl Panel {
         same && (enough || self.waived && self.terms == *terms)
     }
 
-    /// The instant of the next escalation that was not announced yet.
+    /// Returns the instant of the next escalation that has not been announced.
     pub(crate) fn escalates_at(&self) -> Option<Timestamp> {
         let next = self.terms.escalate.get(self.escalated as usize)?;
         Some(self.instant(next.after_ms))

@@ -1,4 +1,4 @@
-//! The arguments of a call as an event shows them: short, and without values that look like secrets.
+//! A short form of a call's arguments for events, without values that look like secrets.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -6,37 +6,38 @@ use serde_json::{Map, Value};
 /// The text that replaces a value that looks like a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// The most characters of one value that are shown.
+/// The maximum number of characters of one value.
 const VALUE_CHARS_MAX: usize = 80;
 
-/// The most bytes that are shown in total: an event is not a second copy of the transcript.
+/// The maximum size of all shown parameters in bytes, so that events do not duplicate the transcript.
 const BYTES_MAX: usize = 256;
 
-/// If the name of a parameter contains one of these words, in any case, the value is not shown.
+/// The words that mark secrets. If a parameter's name contains one of them, in any case, its value is not
+/// shown.
 const SECRET: [&str; 5] = ["token", "secret", "password", "key", "auth"];
 
-/// Some parameters of a call, by name.
+/// The shown parameters of a call, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters(Map<String, Value>);
 
 impl Parameters {
-    /// Whether there are no parameters.
+    /// Returns true if there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Iterates over the parameters, each with its name.
+    /// Iterates over the names and values of the parameters.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 }
 
-/// Returns the part of these arguments, JSON as the model wrote it, that an event shows. A value whose name
-/// contains `token`, `secret`, `password`, `key` or `auth`, in any case and at any depth, is [`REDACTED`].
-/// Long values are cut with `…`. The first parameter that does not fit into 256 bytes and all after it are
-/// left out. So never use the result in place of the arguments. If the text is not a JSON object, nothing is
-/// shown.
+/// Returns the short form of a call's JSON arguments that events show. A value is replaced with [`REDACTED`]
+/// if its name contains `token`, `secret`, `password`, `key` or `auth`, in any case and at any depth. Long
+/// values are cut with `…`. The first parameter that would exceed 256 bytes in total and all parameters after
+/// it are left out. The result must therefore never be used in place of the arguments. If `arguments` is not
+/// a JSON object, the result is empty.
 pub(crate) fn shown_parameters(arguments: &str) -> Parameters {
     let Ok(Value::Object(all)) = serde_json::from_str(arguments) else { return Parameters::default() };
     let mut shown = Map::new();
@@ -74,7 +75,7 @@ fn redacted(name: &str, value: Value) -> Value {
     }
 }
 
-/// Cuts a value that is too long to the beginning of its text.
+/// Cuts a long value to the beginning of its text.
 fn short(value: Value) -> Value {
     let text = match &value {
         Value::String(text) => text.clone(),

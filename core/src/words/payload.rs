@@ -1,8 +1,9 @@
-//! Bytes that a store keeps and never reads, and the fields that are left out of them.
+//! The bytes that a store keeps without reading them, and a helper that omits default fields from them.
 
 pub use holdover_store::payload::*;
 
-/// Whether a value is the default and need not be written, because a missing field is read as the default.
+/// Returns true if the value is the default. Such fields are not written, because a missing field is read as
+/// the default.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

@@ -1,12 +1,12 @@
-//! Phrases for people: one vocabulary for command lines, lists and error texts.
+//! Phrases for people, shared by command lines, lists and error texts.
 //!
-//! Programs read the wire names (`as_str`), which never change. These phrases may change.
+//! These phrases may change. Programs should read the wire names (`as_str`), which never change.
 
 use crate::store::{OutcomeKind, PendingKind, SessionStatus};
 use crate::time::Timestamp;
 use crate::words::suspension::{Owed, OwedKind};
 
-/// The words for a status, as they follow "the session is".
+/// Returns the phrase for a status, to follow "the session is".
 pub fn status(status: SessionStatus) -> &'static str {
     match status {
         SessionStatus::Idle => "at rest",
@@ -18,8 +18,8 @@ pub fn status(status: SessionStatus) -> &'static str {
     }
 }
 
-/// The words for the end of a run, if only its kind is known. [`waits`] says more if it is known what the
-/// session waits for.
+/// Returns the phrase for the end of a run of this kind. If the things that the session waits for are known,
+/// [`waits`] says more.
 pub fn outcome(kind: OutcomeKind) -> &'static str {
     match kind {
         OutcomeKind::Completed => "completed",
@@ -35,8 +35,8 @@ pub fn outcome(kind: OutcomeKind) -> &'static str {
     }
 }
 
-/// The words for the thing that a pending call waits for, as they follow "waits for". A kind that this
-/// version does not know is returned as it is.
+/// Returns the phrase for the answer that a pending call needs, to follow "waits for". An unknown kind is
+/// returned unchanged.
 pub fn pending(kind: &PendingKind) -> &str {
     match kind {
         PendingKind::Approval => "approval",
@@ -46,8 +46,8 @@ pub fn pending(kind: &PendingKind) -> &str {
     }
 }
 
-/// The words for the things that a suspended session waits for: `waits for approval`, `waits for 2 answers`,
-/// `waits until 2024-05-01T12:00:00Z`. Timers are named only if nobody owes an answer.
+/// Returns the phrase for the things that a suspended session waits for: `waits for approval`,
+/// `waits for 2 answers`, `waits until 2024-05-01T12:00:00Z`. Timers are named only if no answer is pending.
 pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
     let count = |kind| owed.iter().filter(|owed| owed.kind == kind).count();
     let [approvals, answers, children] =
@@ -55,7 +55,7 @@ pub fn waits(owed: &[Owed], until: Option<Timestamp>) -> String {
     waits_for(approvals, answers, children, until)
 }
 
-/// As [`waits`], if only the numbers of approvals, of answers and of calls that other sessions answer are known.
+/// As [`waits`], given the numbers of approvals, of answers, and of calls that other sessions answer.
 pub fn waits_for(approvals: usize, answers: usize, children: usize, until: Option<Timestamp>) -> String {
     let some = |kind: &PendingKind, number: usize, many: &str| match number {
         0 => None,
@@ -79,8 +79,8 @@ pub fn waits_for(approvals: usize, answers: usize, children: usize, until: Optio
     }
 }
 
-/// The words for the things that a suspended run left its session waiting for. If nothing is owed, the worker
-/// was told to stop and the session is due at once: `waits for a worker`.
+/// Returns the phrase for the things that a suspended run left its session waiting for. If there are none,
+/// the worker was asked to stop and the session is due at once: `waits for a worker`.
 pub fn suspended(owed: &[Owed], until: Option<Timestamp>) -> String {
     match owed {
         [] => "waits for a worker".to_owned(),
@@ -88,8 +88,7 @@ pub fn suspended(owed: &[Owed], until: Option<Timestamp>) -> String {
     }
 }
 
-/// The words for the state of a call, given by its wire name. A name that this version does not know is
-/// returned as it is.
+/// Returns the phrase for the state of a call, given by its wire name. An unknown name is returned unchanged.
 pub fn call(state: &str) -> &str {
     match state {
         "gating" => "being checked",

@@ -1,4 +1,4 @@
-//! The system prompt of an agent, built from its layers.
+//! The system prompt of an agent, composed of layers.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use crate::words::agent::AgentSpec;
 use crate::words::mode::Mode;
 use crate::words::skill::SkillEntry;
 
-/// The system prompt of `agent` in `mode`: the paragraph of the mode, the identity, the list of skills, and
-/// the instructions. Equal arguments give equal bytes, so a provider can use its cache.
+/// Returns the system prompt of `agent` in `mode`: the paragraph of the mode, the identity, the list of
+/// skills, and the instructions. Equal arguments give equal bytes, so that a provider can use its cache.
 pub fn system_prompt(agent: &AgentSpec, mode: Mode, skills: &[SkillEntry]) -> String {
     let layers = [mode.paragraph().to_owned(), identity(agent), index(skills), agent.instructions.clone()];
     let said: Vec<&str> = layers.iter().map(|layer| layer.trim()).filter(|layer| !layer.is_empty()).collect();

@@ -1,25 +1,27 @@
-//! The surroundings of a turn beside model and tools: a workspace, a sandbox.
+//! The surroundings that a turn needs besides its model and tools, such as a workspace or a sandbox.
 
 use async_trait::async_trait;
 
 use crate::words::error::ErrorInfo;
 use crate::words::ids::{SessionKey, TurnNumber};
 
-/// Prepares the surroundings of a turn, and frees them again on every exit of the turn.
+/// Prepares the surroundings of a turn, and frees them when the turn ends in any way.
 ///
-/// Both operations are repeated after a crash, so both must be idempotent. Preparing must cope with
-/// surroundings that are half prepared; freeing, with those that are half freed or were never prepared.
+/// Both operations must be idempotent, because they are repeated after a crash.
+/// [`provision`](Self::provision) must accept surroundings that are partly prepared.
+/// [`tear_down`](Self::tear_down) must accept surroundings that are partly freed or were never prepared.
 #[async_trait]
 pub trait Provisioner: Send + Sync + 'static {
-    /// Prepares the surroundings of turn `turn`. An error ends the turn.
+    /// Prepares the surroundings of a turn. An error ends the turn.
     async fn provision(&self, session: &SessionKey, turn: TurnNumber) -> Result<(), ErrorInfo>;
 
-    /// Describes the prepared surroundings for people. The description is kept with the session's events.
-    /// Asked after [`provision`](Self::provision). None: nothing is recorded.
+    /// Returns a description of the prepared surroundings for people. Called after
+    /// [`provision`](Self::provision), and recorded in the session's events. `None` records nothing.
     fn describe(&self) -> Option<String> {
         None
     }
 
-    /// Frees the surroundings. An error is kept with the session's events and changes nothing else.
+    /// Frees the surroundings of a turn. An error is recorded in the session's events and has no other
+    /// effect.
     async fn tear_down(&self, session: &SessionKey, turn: TurnNumber) -> Result<(), ErrorInfo>;
 }

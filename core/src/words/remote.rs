@@ -1,4 +1,7 @@
-//! Agents of other programs. Such a program takes a task, and works on it. Its outcome is sent to an address, or is asked for.
+//! Agents that run in other programs.
+//!
+//! Such a program accepts a task and works on it. It sends the outcome to an address, or the caller polls for
+//! it.
 
 use std::time::Duration;
 
@@ -10,25 +13,26 @@ use crate::words::payload::is_default;
 use crate::words::reply::Allowance;
 use crate::words::usage::Usage;
 
-/// The default time between two looks at the tasks of an agent elsewhere, in milliseconds.
+/// The default interval at which a remote task is polled, in milliseconds.
 pub const LOOK_EVERY_MS: u64 = 15_000;
 
-/// The least time between two looks, in milliseconds.
+/// The minimum interval at which a remote task may be polled, in milliseconds.
 pub const LOOK_EVERY_MIN_MS: u64 = 1_000;
 
-/// The most bytes of the address of an agent elsewhere.
+/// The maximum length of the URL of a remote agent, in bytes.
 pub const URL_BYTES_MAX: usize = 2_048;
 
-/// The place of an agent elsewhere. It is stored with the call that waits for it, so it holds no secret.
+/// The place of an agent in another program. It is stored with the call that waits for the agent, so it
+/// contains no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Remote {
-    /// The address at which it takes tasks.
+    /// The URL at which the agent accepts tasks.
     pub url: String,
-    /// The environment variable with the token that it asks for. None: it asks for none.
+    /// The environment variable that holds the agent's token. `None` if the agent needs no token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_env: Option<String>,
-    /// The time between two looks at a task that has not ended, in milliseconds.
+    /// The interval at which an unfinished task is polled, in milliseconds.
     #[serde(default = "look_every", skip_serializing_if = "is_default_look")]
     pub look_every_ms: u64,
 }
@@ -42,24 +46,25 @@ fn is_default_look(every: &u64) -> bool {
 }
 
 impl Remote {
-    /// An agent that takes tasks at `url`, without a token.
+    /// Returns the place of an agent that accepts tasks at `url` without a token.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), token_env: None, look_every_ms: LOOK_EVERY_MS }
     }
 
-    /// Sends the token that is in this environment variable.
+    /// Sets the environment variable that holds the agent's token.
     #[must_use]
     pub fn token_env(self, variable: impl Into<String>) -> Self {
         Self { token_env: Some(variable.into()), ..self }
     }
 
-    /// Looks so often at a task that has not ended. The outcome need not wait for that where it can be sent.
+    /// Sets the interval at which an unfinished task is polled. If the agent can send its outcome, the
+    /// outcome may arrive sooner.
     #[must_use]
     pub fn look_every(self, every: Duration) -> Self {
         Self { look_every_ms: u64::try_from(every.as_millis()).unwrap_or(u64::MAX), ..self }
     }
 
-    /// The first field that cannot be used, and the reason.
+    /// Returns the name of the first invalid field and the reason, if a field is invalid.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let rest = self.url.strip_prefix("https://").or_else(|| self.url.strip_prefix("http://"));
         let Some(rest) = rest else {
@@ -89,17 +94,17 @@ impl Remote {
     }
 }
 
-/// A task for an agent elsewhere.
+/// A task for a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteTask {
-    /// The id of the task. A second task with this id is ignored.
+    /// The id of the task. The agent ignores a second task with the same id.
     pub id: SessionId,
-    /// The task.
+    /// The text of the task.
     pub task: String,
-    /// The share of the caller's limits that it may use.
+    /// The share of the caller's limits that the task may use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: TaskLimits,
-    /// The address to which the outcome is to be sent. None: the caller asks for it.
+    /// The address to which the outcome is sent. `None` if the caller polls for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<String>,
 }
@@ -107,22 +112,22 @@ pub struct RemoteTask {
 /// The share of the caller's limits that a task may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLimits {
-    /// The most steps.
+    /// The maximum number of steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u32>,
-    /// The most tokens, read and written.
+    /// The maximum number of input and output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// The most money, in millionths of a dollar.
+    /// The maximum cost, in millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_microusd: Option<u64>,
-    /// The time that is left, in milliseconds. Two programs share no clock, so it is no instant.
+    /// The remaining time, in milliseconds. This is not an instant, because two programs share no clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
 }
 
 impl TaskLimits {
-    /// The limits of a share, as they are at `now`.
+    /// Converts a share of limits into limits relative to `now`.
     pub fn of(share: &Allowance, now: Timestamp) -> Self {
         let left = |until: Timestamp| u64::try_from(now.until(until).as_millis()).unwrap_or(u64::MAX);
         Self {
@@ -133,31 +138,31 @@ impl TaskLimits {
         }
     }
 
-    /// The share that these limits are, but for the time.
+    /// Returns these limits as a share, without the time limit.
     pub fn share(&self) -> Allowance {
         let Self { steps, tokens, cost_microusd, time_ms: _ } = *self;
         Allowance { steps, tokens, cost_microusd, until: None }
     }
 }
 
-/// How a task stands.
+/// The state of a remote task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "task", rename_all = "snake_case")]
 pub enum TaskStanding {
-    /// It is being worked on, or waits for somebody.
+    /// The agent is working on the task or waits for an answer.
     Open,
-    /// It has ended.
+    /// The task has ended with this outcome.
     Ended(TaskOutcome),
 }
 
-/// The outcome of a task.
+/// The outcome of a remote task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskOutcome {
-    /// Whether the agent did what it was asked for.
+    /// True if the agent did its task.
     pub ok: bool,
-    /// The last words of the agent, or the reason why it failed.
+    /// The last text of the agent, or the reason for its failure.
     pub text: String,
-    /// The usage of the task. It counts against the caller's limits.
+    /// The usage of the task, which counts against the caller's limits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage: Usage,
 }

@@ -1,5 +1,4 @@
-//! The address to which the outcome of a child's turn is sent, the share of the limits that the turn may use, and
-//! the end of a child in the background as its parent is told of it.
+//! The address for the outcome of a child's turn, the limits of that turn, and the end of a background child.
 
 use std::time::Duration;
 
@@ -13,22 +12,22 @@ use crate::words::usage::Usage;
 /// The share of the parent's limits that a child's turn may use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
-    /// The most steps.
+    /// The maximum number of steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u32>,
-    /// The most tokens, read and written.
+    /// The maximum number of input and output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// The most money, in millionths of a dollar.
+    /// The maximum cost, in millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_microusd: Option<u64>,
-    /// The instant at which the parent stops waiting. The turn ends then.
+    /// The instant at which the parent stops waiting. The turn ends at this instant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
 impl Allowance {
-    /// The stricter of two shares, limit by limit.
+    /// Returns the stricter of two shares, limit by limit.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
@@ -43,65 +42,67 @@ impl Allowance {
     }
 }
 
-/// The way in which a parent is told of the outcome of a child's turn.
+/// The way in which a parent receives the outcome of a child's turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplyBy {
-    /// As an answer to the pending call that waits for it.
+    /// As an answer to the pending call.
     #[default]
     Answer,
     /// As a message, because the child runs in the background.
     Message {
         /// The sub-agent, by the name under which the parent's model calls it.
         agent: ToolName,
-        /// Whether the message wakes nobody.
+        /// If true, the message does not wake the parent.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         quiet: bool,
-        /// The call of the parent that gave the task.
+        /// The parent's call that gave the task.
         task: CallId,
     },
 }
 
-/// A session of the same store that is told the outcome of a child's turn.
+/// A session of the same store that receives the outcome of a child's turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
-    /// The parent.
+    /// The key of the parent session.
     pub session: SessionKey,
-    /// The life of the parent.
+    /// The incarnation of the parent session.
     pub incarnation: Incarnation,
-    /// The pending call of the parent. Of a background child, only its names follow from this.
+    /// The pending call of the parent. For a background child, no such call exists: the id only serves to
+    /// derive the child's names.
     pub pending: PendingId,
-    /// The place of the child among the children of the call, from 0.
+    /// The index of the child among the children of the call, from 0.
     pub index: u32,
-    /// Whether a failure settles the call, whatever the other children are still to say.
+    /// If true, a failure settles the call without waiting for the other children.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fail_fast: bool,
-    /// The way in which the outcome is told.
+    /// The way in which the parent receives the outcome.
     #[serde(default, skip_serializing_if = "is_default")]
     pub by: ReplyBy,
 }
 
-/// Who is told the outcome of a turn.
+/// The receiver of a turn's outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Address {
     /// The parent of the session.
     Parent(Parent),
-    /// A program elsewhere, which gave the [task](crate::words::remote).
+    /// Another program, which gave the [task](crate::words::remote).
     Elsewhere {
-        /// The task.
+        /// The id of the task.
         task: SessionId,
-        /// The URL to which the outcome is sent. None: the program asks for it.
+        /// The URL to which the outcome is sent. `None` if the program polls for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         url: Option<String>,
-        /// The time for the task from when the store took it, in milliseconds: two programs share no clock.
+        /// The time limit of the task, in milliseconds after the store accepted it. This is not an instant,
+        /// because two programs share no clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         time_ms: Option<u64>,
     },
 }
 
 impl Address {
-    /// The parent, if it is one of the same store.
+    /// Returns the parent, if the receiver is a session of the same store.
     pub fn parent(&self) -> Option<&Parent> {
         match self {
             Self::Parent(parent) => Some(parent),
@@ -110,26 +111,29 @@ impl Address {
     }
 }
 
-/// The address to which the outcome of a child's turn is sent. It comes with the message that begins the turn.
+/// The receiver of the outcome of a child's turn, and the limits of that turn. It comes with the message that
+/// begins the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplyTo {
-    /// Who is told.
+    /// The receiver of the outcome.
     pub to: Address,
     /// The share of the parent's limits that the turn may use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub allowance: Allowance,
-    /// The usage of earlier turns for the same address, which were handed over. It counts with that of the turn.
+    /// The usage of earlier turns for the same receiver that were handed over. It is added to the usage of
+    /// this turn.
     #[serde(default, skip_serializing_if = "is_default")]
     pub used_before: Usage,
 }
 
 impl ReplyTo {
-    /// The address of a parent, with a share of its limits.
+    /// Returns the address of a parent, with a share of its limits.
     pub fn parent(parent: Parent, allowance: Allowance) -> Self {
         Self { to: Address::Parent(parent), allowance, used_before: Usage::default() }
     }
 
-    /// The address of a task that the store took at this instant.
+    /// Converts the time limit of a remote task into an instant, given the instant at which the store
+    /// accepted the task.
     #[must_use]
     pub fn taken_at(mut self, at: Timestamp) -> Self {
         if let Address::Elsewhere { time_ms: Some(ms), .. } = self.to {
@@ -139,8 +143,8 @@ impl ReplyTo {
         self
     }
 
-    /// The address as the successor of a turn has it that has used this much: what is left of the share, and what is
-    /// to be counted.
+    /// Returns the address for the successor of a turn. Subtracts the usage of that turn from the share, and
+    /// adds it to `used_before`.
     #[must_use]
     pub fn after(mut self, used: Usage, steps: u32) -> Self {
         let share = &mut self.allowance;
@@ -155,33 +159,34 @@ impl ReplyTo {
 /// The terms on which a background child was begun.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// Whether the end of its turn wakes nobody: its parent reads of it in its next turn.
+    /// If true, the end of the child's turn does not wake the parent: the parent sees it in its next turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
-    /// Whether it goes on if its parent is aborted or deleted.
+    /// If true, the child continues when its parent is aborted or deleted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
-    /// What it may use for its newest task. Tokens and money are set aside from what its parent has left.
+    /// The limits for the child's newest task. Tokens and cost are reserved from the parent's remaining
+    /// limits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub share: Allowance,
 }
 
-/// The end of a turn of a background child, as its parent is told: it comes with the message that says so.
+/// The end of a background child's turn. It is part of the message that informs the parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildEnd {
-    /// The id from which the names of the child follow.
+    /// The id from which the names of the child are derived.
     pub pending: PendingId,
-    /// The place of the child among those that were begun together.
+    /// The index of the child among the children that the same call began.
     #[serde(default, skip_serializing_if = "is_default")]
     pub index: u32,
-    /// The calls of the parent that gave the tasks of that turn.
+    /// The parent's calls that gave the tasks of the turn.
     pub tasks: Vec<CallId>,
-    /// Whether the child did what it was asked for.
+    /// True if the child did its task.
     pub ok: bool,
-    /// Whether the message wakes nobody.
+    /// If true, the message does not wake the parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quiet: bool,
-    /// The usage of the turn, that of its own children included.
+    /// The usage of the turn, including the usage of the child's own children.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage: Usage,
 }

@@ -1,4 +1,4 @@
-//! Runs: their purposes, their outcomes, and the records of both.
+//! Runs: their purposes, outcomes and records.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,20 +17,20 @@ use crate::words::usage::Usage;
 pub enum RunKind {
     /// A message began a turn.
     Execute,
-    /// Somebody asked for a turn to go on. The turn waited, was interrupted or had failed.
+    /// A caller asked to continue a turn that waited, was interrupted or had failed.
     Resume,
-    /// Somebody asked for a failed or interrupted turn to be tried again.
+    /// A caller asked to try a failed or interrupted turn again.
     Retry,
-    /// The run before it died.
+    /// The previous run died.
     Recovery,
-    /// An answer or a signal came for a turn that waited, or its time came.
+    /// A waiting turn received an answer or a signal, or its timer is due.
     Wake,
-    /// Somebody asked for a summary of old messages.
+    /// A caller asked for a summary of old messages.
     Compact,
 }
 
 impl RunKind {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Execute => "execute",
@@ -42,14 +42,15 @@ impl RunKind {
         }
     }
 
-    /// The purpose of a run, as its record says. None if the run is open, or if it was lost. In that case,
-    /// the first event of the run has the purpose
+    /// Returns the purpose of a run from its record. `None` if the run is still open or was lost. The first
+    /// event of the run then holds the purpose
     /// ([`Event::RunStarted`](crate::words::event::Event::RunStarted)), if the run committed anything.
     pub fn of(record: &RunRecord) -> Option<Self> {
         RunDetail::of(record)?.kind
     }
 
-    /// The purpose of a run that finds this status, unless the waiting items change it.
+    /// Returns the purpose of a run that finds the session in this status. The waiting inbox items may change
+    /// it.
     pub fn by_status(found: SessionStatus) -> Self {
         match found {
             SessionStatus::Active => Self::Recovery,
@@ -59,20 +60,20 @@ impl RunKind {
         }
     }
 
-    /// The purpose before the run has looked at the waiting items. `by_name`: somebody asked for this session
-    /// to go on.
+    /// Returns the purpose of a run before it has read the waiting inbox items. `by_name` is true if a caller
+    /// asked to continue this session.
     pub(crate) fn begun(found: SessionStatus, turn_open: bool, by_name: bool) -> Self {
         let kind = Self::by_status(found);
         if kind == Self::Wake && turn_open && by_name { Self::Resume } else { kind }
     }
 }
 
-/// The data that the record of a run holds beside its outcome: the bytes of
+/// The data that a run's record holds in addition to its outcome kind, stored in
 /// [`RunEnded::detail`](crate::store::RunEnded).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunDetail {
-    /// The purpose of the run; missing in old records.
+    /// The purpose of the run. `None` in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<RunKind>,
     /// The outcome of the run.
@@ -83,36 +84,36 @@ pub struct RunDetail {
 }
 
 impl RunDetail {
-    /// The data of this record; none if the run is open or was lost.
+    /// Returns the data in this record. `None` if the run is still open or was lost.
     pub fn of(record: &RunRecord) -> Option<Self> {
         record.end.as_ref()?.detail.as_ref()?.parse().ok()
     }
 }
 
-/// The end of a run. The caller of the run, those who wait for it, and the record of the run all get this
+/// The outcome of a run. The caller of the run, those who wait for the run, and its record all get this
 /// value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RunOutcome {
-    /// The turn ended, or the session.
+    /// The session waits for answers, outcomes or timers, or for a worker if none of these is pending.
     Ended(Ending),
-    /// The turn goes on once something that is owed arrives.
+    /// The session waits for answers, outcomes or timers.
     Suspended(Suspension),
-    /// The turn goes on by itself at this instant.
+    /// The turn continues by itself at a certain instant.
     BackingOff {
-        /// The instant.
+        /// The instant at which the turn continues.
         until: Timestamp,
-        /// The error.
+        /// The error of the failed model call.
         error: ErrorInfo,
     },
-    /// The claim was given back: there was nothing to do.
+    /// The run gave its claim back, because there was nothing to do.
     Released,
     /// Another run owns the session now, or this run cannot tell.
     Lost,
 }
 
 impl RunOutcome {
-    /// The kind of the outcome, with the wire names of the glossary.
+    /// Returns the kind of the outcome.
     pub fn kind(&self) -> OutcomeKind {
         match self {
             Self::Ended(ending) => match (ending.reason, ending.stopped) {
@@ -135,12 +136,13 @@ impl RunOutcome {
         }
     }
 
-    /// Whether the session waits for children. It may wait for others too.
+    /// Returns true if the session waits for children. It may wait for other answers too.
     pub fn waits_for_children(&self) -> bool {
         matches!(self, Self::Suspended(suspension) if suspension.owed.iter().any(|owed| owed.kind == OwedKind::Child))
     }
 
-    /// The instant at which the session goes on by itself, without a person, a client or another session.
+    /// Returns the instant at which the session continues by itself, without a person, a client or another
+    /// session.
     pub fn goes_on_at(&self) -> Option<Timestamp> {
         match self {
             Self::BackingOff { until, .. } => Some(*until),

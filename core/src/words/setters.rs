@@ -1,8 +1,8 @@
-//! Methods that set the fields of settings.
+//! A macro that generates setters for settings.
 
-/// Gives a struct of settings a method for each field. The structs are `non_exhaustive`, so a new field
-/// breaks no program; programs outside therefore cannot write them as struct literals. The setters of the
-/// fields behind `into` take every value that converts into the field.
+/// Adds a setter for each listed field to a settings struct. The structs are `non_exhaustive`, so that a new
+/// field breaks no other program. Other programs therefore cannot use struct literals and need the setters.
+/// Setters of fields listed after `into` accept any value that converts into the field.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {

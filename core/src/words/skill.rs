@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::words::provision::Provisioner;
 use crate::words::tool::Tool;
 
-/// The tool by which a model reads a skill.
+/// The name of the tool with which a model reads a skill.
 pub const READ_SKILL: &str = "read_skill";
 
 /// A skill as the system prompt lists it.
@@ -17,15 +17,15 @@ pub struct SkillEntry {
     pub description: String,
 }
 
-/// The skills of an agent: an index for the prompt, bodies on demand.
+/// The skills of an agent. The prompt lists them, and the model reads their bodies on demand.
 pub trait SkillSet: Send + Sync + 'static {
-    /// All skills, in the order in which they are listed. The same for as long as the set lives.
+    /// Returns all skills, in the order in which the prompt lists them. The result must not change.
     fn index(&self) -> Vec<SkillEntry>;
 
-    /// The tool [`READ_SKILL`], which is read-only.
+    /// Returns the tool [`READ_SKILL`], which is read-only.
     fn tool(&self) -> Arc<dyn Tool>;
 
-    /// The provisioner that reads the bodies when a turn is provisioned, whatever the turn's prompt is. An
-    /// error ends the turn.
+    /// Returns the provisioner that reads the bodies of the skills before each turn, even if the turn has a
+    /// different system prompt. An error ends the turn.
     fn provisioner(&self) -> Arc<dyn Provisioner>;
 }

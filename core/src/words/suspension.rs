@@ -1,4 +1,4 @@
-//! The things that are owed to a session that waits.
+//! The answers, outcomes and timers that a suspended session waits for.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,45 +6,45 @@ use crate::store::OutcomeKind;
 use crate::time::Timestamp;
 use crate::words::ids::{CallId, PendingId};
 
-/// The suspension of a session: written when a run exits because it must wait.
+/// The suspension of a session, written when a run exits because it must wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspension {
     /// The kind: `suspended_client_tool`, `suspended_awaiting_children`, `suspended_step_partial` or
     /// `suspended_until`.
     pub kind: OutcomeKind,
-    /// The instant at which time alone wakes the session.
+    /// The instant at which the session wakes by itself.
     pub until: Option<Timestamp>,
-    /// The things that are owed, in call order.
+    /// The things that the session waits for, in call order.
     pub owed: Vec<Owed>,
 }
 
-/// One thing that is owed.
+/// One thing that a session waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owed {
-    /// The call to which it is owed.
+    /// The call that waits.
     pub call: CallId,
     /// The tool of the call.
     pub tool: String,
-    /// The party that owes it.
+    /// The party that must answer.
     pub kind: OwedKind,
-    /// The id of the pending call, if somebody owes an answer.
+    /// The id of the pending call, if the call waits under one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<PendingId>,
-    /// The instant at which time alone settles it.
+    /// The instant at which the wait ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
 
-/// The party that owes something.
+/// The party that a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwedKind {
-    /// A person owes a decision.
+    /// A person must decide.
     Approval,
-    /// A client owes a result.
+    /// A client must return a result.
     ClientTool,
-    /// Children owe the outcomes of their turns.
+    /// Children must return their outcomes.
     Child,
-    /// A timer runs.
+    /// A timer must fire.
     Timer,
 }

@@ -1,4 +1,4 @@
-//! The trait of tools, and its types.
+//! The trait that tools implement, and its types.
 //!
 //! Requirements: B24, B25.
 
@@ -16,22 +16,22 @@ use crate::words::custom::{CustomState, StateChange};
 use crate::words::ids::{CallId, SessionKey, ToolName};
 use crate::words::image::Images;
 
-/// The consequence of a crash in the middle of a call.
+/// The effect class of a tool. It decides what happens to a call that was running when its run died.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
-    /// The call has no effect outside and is run again.
+    /// The call has no outside effect and is run again.
     ReadOnly,
-    /// The call is run again with the same idempotency key and the same bytes (INV-14).
+    /// The call is sent again with the same idempotency key and the same bytes (INV-14).
     Idempotent,
-    /// The call is never sent again: it ends in doubt and the model is told (INV-15). This is the default,
+    /// The call is never sent again: it ends in doubt, and the model sees that (INV-15). This is the default,
     /// because a model chooses the calls and most services are not idempotent.
     #[default]
     AtMostOnce,
 }
 
 impl EffectClass {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ReadOnly => "read_only",
@@ -45,16 +45,16 @@ impl EffectClass {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunsOn {
-    /// This engine.
+    /// The engine itself.
     #[default]
     Server,
     /// A client that follows the session: the call is announced, the run exits, and the answer is delivered.
     Client,
-    /// Children: sessions that answer the call, once they have begun and ended.
+    /// Child sessions, whose turns answer the call.
     Child,
 }
 
-/// The description of a tool, as far as the core knows it. Stored with the session's definition.
+/// The description of a tool for the core. Stored with the session's definition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name by which a model calls the tool.
@@ -63,30 +63,30 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of the arguments.
     pub parameters: Value,
-    /// The consequence of a crash in the middle of a call.
+    /// The effect class, which decides what happens to a call after a crash.
     #[serde(default)]
     pub effect: EffectClass,
-    /// Whether the tool is dangerous. This takes precedence over the effect class on recovery: a dangerous
-    /// call that was not started is cancelled, and one that was started is in doubt.
+    /// True if the tool is dangerous. On recovery this takes precedence over the effect class: a call that
+    /// was not started is cancelled, and a call that was started ends in doubt.
     #[serde(default)]
     pub dangerous: bool,
     /// The party that runs the tool.
     #[serde(default)]
     pub runs_on: RunsOn,
-    /// The time limit of one call, in milliseconds; for a client tool, that of its answer. None: the agent's
-    /// limits apply. [`Bound::Never`], written `"none"`: for ever, whatever the limits say.
+    /// The time limit of one call, in milliseconds; for a client tool, the time limit of its answer. `None`
+    /// means the agent's limit. [`Bound::Never`], written `"none"`, means no limit at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<Bound>,
 }
 
 impl ToolSpec {
-    /// Whether the schema requires any argument.
+    /// Returns true if the schema requires an argument.
     pub(crate) fn needs_input(&self) -> bool {
         self.parameters.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty())
     }
 }
 
-/// How a call uses a resource.
+/// The way in which a call uses a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -96,28 +96,28 @@ pub enum Access {
     Write,
 }
 
-/// The resources that one call touches. They decide which calls of one step run side by side, and which one
-/// after another (requirements B23 to B26).
+/// The resources that a call uses. They decide which calls of a step run in parallel and which run one after
+/// another (requirements B23 to B26).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceProfile {
-    /// Conflicts with every other call.
+    /// The call conflicts with every other call.
     #[default]
     Serial,
-    /// The call touches only these keys; an empty list conflicts only with serial calls. A key that ends with
-    /// `/` stands for the thing of that name and everything beneath it: `file:/src/` overlaps with
-    /// `file:/src/a.rs` and `file:/src`, but not with `file:/srcs`.
+    /// The call uses only these keys. An empty list conflicts only with serial calls. A key that ends with
+    /// `/` covers that name and everything beneath it: `file:/src/` overlaps with `file:/src/a.rs` and
+    /// `file:/src`, but not with `file:/srcs`.
     Keys(Vec<(String, Access)>),
 }
 
 impl ResourceProfile {
-    /// A profile with one key.
+    /// Returns a profile with one key.
     pub fn key(key: impl Into<String>, access: Access) -> Self {
         Self::Keys(vec![(key.into(), access)])
     }
 
-    /// Whether two calls must not be out together: one of them is serial, or they have a key in common
-    /// (equal, or one beneath the other) and at least one writes it.
+    /// Returns true if two calls must not run in parallel: one of them is serial, or two of their keys
+    /// overlap (equal, or one beneath the other) and at least one of the two is written.
     pub fn conflicts_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Serial, _) | (_, Self::Serial) => true,
@@ -131,7 +131,7 @@ impl ResourceProfile {
     }
 }
 
-/// Whether `key` is `other`, or ends with `/` and `other` lies beneath it.
+/// Returns true if `key` equals `other`, or if `key` ends with `/` and `other` lies beneath it.
 fn covers(key: &str, other: &str) -> bool {
     match key.strip_suffix('/') {
         Some(stem) => other.strip_prefix(stem).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
@@ -139,131 +139,131 @@ fn covers(key: &str, other: &str) -> bool {
     }
 }
 
-/// The longest time that a tool may take to clean up after a call.
+/// The maximum time that a tool may take to clean up after a call.
 pub const CLEANUP_MAX: Duration = Duration::from_secs(5);
 
-/// A tool. Each call goes through three phases: [`prepare`](Self::prepare), [`call`](Self::call),
-/// [`cleanup`](Self::cleanup).
+/// A tool that a model can call. Each call has three phases: [`prepare`](Self::prepare),
+/// [`call`](Self::call), [`cleanup`](Self::cleanup).
 ///
-/// A call is cancelled by dropping its future. A tool whose future does work in the background must stop
-/// that work when it is dropped, or say in its effect class what it may still do.
+/// A call is cancelled by dropping its future. A tool that starts background work must stop this work when
+/// the future is dropped, or choose an effect class that allows for it.
 #[async_trait]
 pub trait Tool: Send + Sync + 'static {
-    /// The spec of the tool. The same for as long as the tool lives.
+    /// Returns the spec of the tool. It must not change.
     fn spec(&self) -> &ToolSpec;
 
-    /// Returns the resources that a call with these arguments touches. Called only with arguments that fit
-    /// the schema.
+    /// Returns the resources that a call uses. Called only with arguments that fit the schema.
     fn profile(&self, arguments: &Value) -> ResourceProfile;
 
-    /// Returns the reason why a person must approve a call with these arguments. None, the default: the
-    /// policy alone decides. Called only with arguments that fit the schema, wherever the
-    /// [gate](crate::words::gate) is asked; the stricter of the two counts. It must have no effect and give
-    /// the same answer each time, because it is asked again after an edit, a rewriting and a crash. A panic
-    /// denies the call. So does a reason if a client runs the tool.
+    /// Returns the reason why a person must approve a call with these arguments. `None`, the default, means
+    /// that the policy alone decides. Called whenever the [gate](crate::words::gate) is asked; the stricter
+    /// of the two answers counts. The arguments always fit the schema. The method must have no effect and
+    /// always give the same answer, because it is called again after an edit, a rewrite and a crash. A panic
+    /// denies the call. For a client tool, a reason also denies the call.
     fn needs_approval(&self, _arguments: &Value) -> Option<String> {
         None
     }
 
-    /// Prepares one call; has no effect that outlives [`cleanup`](Self::cleanup). Called before each send of
-    /// the call, within the call's time limit. After a panic, a time-out or a stop here, the call did not
-    /// act, and [`call`](Self::call) is not reached. Does nothing by default.
+    /// Prepares one call. It must have no effect that outlives [`cleanup`](Self::cleanup). Called before each
+    /// send of the call, within the call's time limit. If it panics, times out or is stopped, the call did
+    /// not act, and [`call`](Self::call) is not run. The default does nothing.
     ///
     /// # Errors
-    /// The call cannot be prepared. [`ToolError::Failed`]: the model is told why, and that nothing was done.
-    /// The other errors mean the same as for a call: [`ToolError::NotRun`] may be retried.
+    /// For [`ToolError::Failed`], the model sees the reason, and that nothing was done. Other errors mean the
+    /// same as for `call`: for example, [`ToolError::NotRun`] may be retried.
     async fn prepare(&self, _call: &ToolCall) -> Result<(), ToolError> {
         Ok(())
     }
 
-    /// Cleans up after [`prepare`](Self::prepare) and [`call`](Self::call), whatever their result: also after
-    /// a failure, a panic, a time-out or a stop. The result of the call waits for this, for [`CLEANUP_MAX`]
-    /// at most, and stands whatever happens here. A run that dies cleans nothing up. Does nothing by default.
+    /// Cleans up after [`prepare`](Self::prepare) and [`call`](Self::call), even after a failure, a panic, a
+    /// time-out or a stop. The result of the call waits for the cleanup for at most [`CLEANUP_MAX`], and the
+    /// cleanup cannot change it. Not called if the run dies. The default does nothing.
     ///
     /// # Errors
-    /// Something could not be cleaned up; this is logged.
+    /// An error is logged and has no other effect.
     async fn cleanup(&self, _call: &ToolCall) -> Result<(), ToolError> {
         Ok(())
     }
 
-    /// Performs one call. Never called for a client tool.
+    /// Runs one call. Never used for client tools.
     async fn call(&self, call: ToolCall) -> Result<ToolReturn, ToolError>;
 
-    /// Tells, after the future of `call` was dropped, whether the call acted. If that is not certain, the
-    /// answer is [`Stopped::Unknown`]: the call then ends in doubt.
+    /// Returns what the tool knows about a call whose future was dropped. A tool that is not sure returns
+    /// [`Stopped::Unknown`], and the call ends in doubt. This is the default.
     async fn stopped(&self, _call: &CallId) -> Stopped {
         Stopped::Unknown
     }
 }
 
-/// The tool's knowledge of a call that was stopped.
+/// The knowledge of a tool about a call that was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stopped {
-    /// The call did not act, and will not.
+    /// The call did not act and will not act.
     DidNotAct,
     /// The call may have acted.
     Unknown,
 }
 
-/// One call, as a tool gets it.
+/// One call, as the tool receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
-    /// The session.
+    /// The session that the call belongs to.
     pub session: SessionKey,
     /// The id of the call.
     pub id: CallId,
-    /// The idempotency key: the same for every send of this call, and for no other call ever (INV-14).
+    /// The idempotency key. It is the same for every send of this call and never used for another call
+    /// (INV-14).
     pub idempotency_key: String,
-    /// The arguments; they fit the tool's schema.
+    /// The arguments of the call. They fit the tool's schema.
     pub arguments: Value,
-    /// How long the call may take. None: for ever.
+    /// The time limit of the call. `None` means no limit.
     pub timeout: Option<Duration>,
-    /// The [custom state](crate::words::custom) of the session at the start of the step; the same for every
-    /// send of this call.
+    /// The [custom state](crate::words::custom) of the session at the start of the step. It is the same for
+    /// every send of this call.
     pub state: CustomState,
 }
 
-/// The return value of a call.
+/// The value that a successful call returns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolReturn {
-    /// A result, at once.
+    /// A result that is available at once.
     Output(ToolOutput),
-    /// A result once `delay` has passed. The wait is durable: no task runs meanwhile.
+    /// A result that becomes available after `delay`. The wait is durable, and no task runs during it.
     After {
-        /// The delay from now.
+        /// The delay, counted from now.
         delay: Duration,
-        /// The output, which the model is told then.
+        /// The output that the model sees after the delay.
         output: ToolOutput,
     },
 }
 
-/// The output of a call, for the model.
+/// The output of a call for the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolOutput {
-    /// The text.
+    /// The text that the model sees.
     pub content: String,
-    /// Whether the turn should end after this step (`tool_stop`).
+    /// True if the turn should end after this step (`tool_stop`).
     pub stop: bool,
-    /// The changes of the [custom state](crate::words::custom) of the session once the step is over, in this
-    /// order. If they cannot be applied, none of them is, and the call is an error that says why.
+    /// The changes to the session's [custom state](crate::words::custom), applied in order when the step is
+    /// over. If one of them cannot be applied, none is, and the call becomes an error that says why.
     pub changes: Vec<StateChange>,
-    /// The pictures that the model is shown beside the text. A result that is given later has none.
+    /// The pictures that the model sees beside the text. A delayed result has no pictures.
     pub images: Images,
 }
 
 impl ToolOutput {
-    /// An output with this text.
+    /// Returns an output with this text.
     pub fn text(content: impl Into<String>) -> Self {
         Self { content: content.into(), stop: false, changes: Vec::new(), images: Images::none() }
     }
 
-    /// Sets the pictures that the model is shown beside the text, in place of any that were set before.
+    /// Sets the pictures that the model sees beside the text, and replaces earlier ones.
     #[must_use]
     pub fn showing(self, images: Images) -> Self {
         Self { images, ..self }
     }
 
-    /// Replaces the pictures by a text that says how many there were.
+    /// Replaces the pictures of a delayed result with a note about their number.
     pub(crate) fn told_later(mut self) -> Self {
         let many = std::mem::take(&mut self.images).iter().count();
         if many > 0 {
@@ -273,14 +273,14 @@ impl ToolOutput {
         self
     }
 
-    /// Sets the value under `key` of the custom state, from the next step on.
+    /// Sets the value under `key` of the custom state. Calls see it from the next step on.
     #[must_use]
     pub fn set(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.change(StateChange::Set { key: key.into(), value: value.into() })
     }
 
-    /// Appends `value` to the list under `key` of the custom state. If there is no such key, creates a list
-    /// of this value alone.
+    /// Appends `value` to the list under `key` of the custom state. If the key does not exist, creates a list
+    /// with this value only.
     #[must_use]
     pub fn append(self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.change(StateChange::Append { key: key.into(), value: value.into() })
@@ -297,11 +297,11 @@ impl ToolOutput {
         self
     }
 
-    /// An output with this value as JSON.
+    /// Returns an output with this value as JSON text.
     ///
     /// # Errors
-    /// The value cannot be written as JSON: for example, a map whose keys are not strings. The tool has acted
-    /// all the same.
+    /// Fails if the value cannot be written as JSON, for example a map whose keys are not strings. The tool
+    /// has already acted in this case.
     pub fn json(value: &impl Serialize) -> Result<Self, ToolError> {
         let written = serde_json::to_string(value);
         written.map(Self::text).map_err(|error| ToolError::Failed(format!("its result is no JSON: {error}")))
@@ -314,47 +314,47 @@ impl From<ToolOutput> for ToolReturn {
     }
 }
 
-/// The error of a call that gave no output.
+/// The error of a call that returned no output.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// The tool ran and says why it could not do what was asked. The model is told this text.
+    /// The tool ran but could not do the task. The model sees this text.
     #[error("{0}")]
     Failed(String),
-    /// The tool did not act: nothing was sent, nothing was changed.
+    /// The tool did not act: nothing was sent or changed.
     #[error("not run: {0}")]
     NotRun(String),
-    /// The tool did not act, for a temporary reason. The call is sent again after `wait`, or as the agent's
-    /// rules say if there is none (requirement C52).
+    /// The tool did not act, for a temporary reason. The call is sent again after `wait`, or after the delay
+    /// in the agent's rules if `wait` is `None` (requirement C52).
     #[error("not run yet: {detail}")]
     Transient {
-        /// The reason.
+        /// The reason why the tool did not act.
         detail: String,
-        /// The wait before the next try; at most a day.
+        /// The wait before the next try, at most one day.
         wait: Option<Duration>,
     },
-    /// Nobody knows whether the tool acted: the connection was lost, or the call timed out or panicked.
+    /// It is not known if the tool acted: the connection was lost, or the call timed out or panicked.
     #[error("lost sight of it: {0}")]
     Lost(String),
 }
 
 impl ToolError {
-    /// An error of a tool that could not do what was asked, for this reason. The model is told.
+    /// Returns the error of a tool that could not do the task, for this reason. The model sees the reason.
     pub fn failed(why: impl Display) -> Self {
         Self::Failed(why.to_string())
     }
 
-    /// An error of a tool that did not act: nothing was sent, nothing was changed.
+    /// Returns the error of a tool that did not act: nothing was sent or changed.
     pub fn not_run(why: impl Display) -> Self {
         Self::NotRun(why.to_string())
     }
 
-    /// A temporary error of a tool that did not act. The call is sent again after `wait`, or as the agent's
-    /// rules say if there is none.
+    /// Returns a temporary error of a tool that did not act. The call is sent again after `wait`, or after
+    /// the delay in the agent's rules if `wait` is `None`.
     pub fn transient(why: impl Display, wait: Option<Duration>) -> Self {
         Self::Transient { detail: why.to_string(), wait }
     }
 
-    /// An error of a call that may or may not have acted.
+    /// Returns the error of a call that may have acted.
     ///
     /// ```
     /// use holdover_core::tool::ToolError;

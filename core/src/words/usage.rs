@@ -4,29 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::payload::is_default;
 
-/// A usage, by kind. As JSON, zeros are left out.
+/// The resources used by model calls and tool calls. In JSON, zeros are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Usage {
-    /// Tokens.
+    /// The tokens used.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tokens: TokenUsage,
-    /// Money, in millionths of a dollar, by the agent's prices.
+    /// The cost in millionths of a dollar, at the agent's prices.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cost_microusd: u64,
-    /// The tokens among them that no provider counted. They are estimated, because an answer was broken off
-    /// or stopped.
+    /// The part of `tokens` that is estimated. The provider did not count these tokens, because an answer
+    /// broke off or was stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub estimated_tokens: u64,
-    /// Model calls that answered, including those whose answer was broken off or stopped.
+    /// The number of model calls that began to answer, including those that broke off or were stopped.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model_calls: u64,
-    /// Tool calls that the model asked for.
+    /// The number of tool calls that were sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tool_calls: u64,
 }
 
 impl Usage {
-    /// Adds another usage.
+    /// Adds another usage to this one.
     pub fn add(&mut self, other: Self) {
         let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
         self.tokens.add(other.tokens);
@@ -36,7 +36,7 @@ impl Usage {
         add(&mut self.tool_calls, other.tool_calls);
     }
 
-    /// The usage since `before`.
+    /// Returns the usage since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let tokens = TokenUsage {
@@ -56,28 +56,28 @@ impl Usage {
     }
 }
 
-/// The usage of model calls, in tokens. As JSON, zeros are left out.
+/// The tokens used by model calls. In JSON, zeros are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// Tokens read, including cached ones.
+    /// Input tokens, including cached ones.
     #[serde(default, skip_serializing_if = "is_default")]
     pub input: u64,
-    /// Tokens written, including reasoning.
+    /// Output tokens, including reasoning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub output: u64,
-    /// Tokens read from the provider's cache. Part of `input`.
+    /// Input tokens read from the provider's cache. Part of `input`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cached: u64,
-    /// Tokens written to the provider's cache, for the next call. Part of `input`.
+    /// Input tokens written to the provider's cache for later calls. Part of `input`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cache_written: u64,
-    /// Tokens of reasoning. Part of `output`.
+    /// Output tokens used for reasoning. Part of `output`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reasoning: u64,
 }
 
 impl TokenUsage {
-    /// Adds another usage. A server may report any number, so sums stop at the largest number.
+    /// Adds another usage to this one. Sums saturate, because a server may report any number.
     pub fn add(&mut self, other: Self) {
         let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
         add(&mut self.input, other.input);
@@ -87,7 +87,7 @@ impl TokenUsage {
         add(&mut self.reasoning, other.reasoning);
     }
 
-    /// Tokens read and written.
+    /// Returns the sum of input and output tokens.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }

@@ -1,4 +1,4 @@
-//! Rules for the circuit breaker of a model: when it opens, and for how long.
+//! Rules for the circuit breaker of a model.
 
 use std::time::Duration;
 
@@ -6,21 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use super::retries::WAIT_MAX;
 
-/// The rules for when a breaker opens, and for how long.
+/// The rules of a circuit breaker: when it opens, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct BreakerRules {
-    /// The number of failures in a row that opens the breaker. Each must come before
-    /// [`open_ms_max`](Self::open_ms_max) has passed since the one before, or the count begins anew.
+    /// The number of failures in a row that opens the breaker. The count restarts if more than
+    /// [`open_ms_max`](Self::open_ms_max) passes between two failures.
     pub failures: u32,
-    /// How long the breaker is open the first time, in milliseconds. Each probe that fails doubles the time.
-    /// Zero is a fault; other numbers below 100 count as 100.
+    /// The time for which the breaker stays open at first, in milliseconds. Each failed probe doubles the
+    /// time. Zero is invalid; other values below 100 count as 100.
     pub open_ms: u64,
-    /// The longest time for which the breaker is open before somebody tries again, in milliseconds.
+    /// The longest time for which the breaker stays open before the next probe, in milliseconds.
     pub open_ms_max: u64,
-    /// How long the others wait for a probe that is out, in milliseconds. Then the next caller may try. A
-    /// probe that died is followed by another within [`open_ms`](Self::open_ms).
+    /// The maximum time for which other callers wait for a running probe, in milliseconds. Then the next
+    /// caller may probe. If the process of a probe dies, another probe follows within
+    /// [`open_ms`](Self::open_ms).
     pub probe_ms: u64,
 }
 
@@ -31,8 +32,8 @@ setters! { BreakerRules {
     probe_ms: u64,
 } }
 
-/// The shortest time for which a breaker opens, in milliseconds. A caller that is held looks again no more
-/// often than that.
+/// The shortest time for which a breaker stays open, in milliseconds. A waiting caller checks the breaker at
+/// most once in this time.
 pub(crate) const OPEN_MS_MIN: u64 = 100;
 
 impl Default for BreakerRules {
@@ -42,7 +43,7 @@ impl Default for BreakerRules {
 }
 
 impl BreakerRules {
-    /// Returns the field of the agent that is wrong, and why, if these rules are wrong.
+    /// Returns the name of the first invalid field and the reason, if a field is invalid.
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let times = [
             ("breaker.open_ms", self.open_ms),
@@ -65,20 +66,20 @@ impl BreakerRules {
         }
     }
 
-    /// How long the breaker opens the first time. A caller that is held looks again after this time at the
-    /// latest.
+    /// Returns the time for which the breaker stays open at first. A waiting caller checks the breaker again
+    /// after at most this time.
     pub fn open_for(&self) -> Duration {
         Duration::from_millis(self.open_ms.max(OPEN_MS_MIN))
     }
 
-    /// How long the breaker opens after this many probes have failed in a row.
+    /// Returns the time for which the breaker stays open after this many failed probes in a row.
     pub(crate) fn open_after(&self, failed: u32) -> Duration {
         let most = Duration::from_millis(self.open_ms_max).max(self.open_for());
         1_u32.checked_shl(failed).map_or(most, |times| self.open_for().saturating_mul(times).min(most))
     }
 
-    /// How soon a probe renews its hold: after a third of the time for which it holds the others, at least 10
-    /// ms.
+    /// Returns the interval at which a running probe renews its hold on other callers: a third of
+    /// [`open_for`](Self::open_for), but at least 10 ms.
     pub fn renewal(&self) -> Duration {
         (self.open_for() / 3).max(Duration::from_millis(10))
     }

@@ -1,26 +1,27 @@
-//! The rules for the calls of a sub-agent.
+//! The rules for calls of sub-agents.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::remote::Remote;
 
-/// The most children of one call that a model may ask for.
+/// The default limit for the children that one call may ask for.
 pub const FAN_OUT_MAX: u32 = 5;
 
-/// The most children of one call that a program may allow.
+/// The maximum number of children of one call that a program may allow.
 pub const CHILDREN_MAX: u32 = 1_000;
 
-/// The rules for the calls of one sub-agent. Stored with the session's definition.
+/// The rules for calls of one sub-agent. Stored with the session's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChildRules {
-    /// The most children that one call may ask for, from 1 to [`CHILDREN_MAX`].
+    /// The maximum number of children that one call may ask for, from 1 to [`CHILDREN_MAX`].
     pub fan_out_max: u32,
-    /// Whether the model may begin children that outlive the call: see [`background`](crate::words::background).
+    /// True if the model may begin children that outlive the call: see
+    /// [`background`](crate::words::background).
     pub background: bool,
-    /// Whether the session is handed over to this agent, instead of tasks being given to it.
+    /// True if a call hands the session over to this agent, instead of giving tasks to children.
     pub takes_over: bool,
-    /// The place of the sub-agent, if it is another program that takes its tasks.
+    /// The place of the sub-agent, if another program runs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote: Option<Box<Remote>>,
 }
@@ -31,18 +32,18 @@ impl Default for ChildRules {
     }
 }
 
-/// The tools by which a model deals with its background children.
+/// The tools that a model uses to manage its background children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChildTool {
     /// Lists the background children.
     List,
-    /// Shows one of them.
+    /// Shows the state of one child.
     Status,
-    /// Writes to one of them.
+    /// Sends a message to one child.
     Send,
-    /// Waits for them.
+    /// Waits until children have ended.
     Wait,
-    /// Stops one of them for ever.
+    /// Stops one child permanently.
     Stop,
 }
 
@@ -50,7 +51,7 @@ impl ChildTool {
     /// Every tool.
     pub const ALL: [Self; 5] = [Self::List, Self::Status, Self::Send, Self::Wait, Self::Stop];
 
-    /// The name by which a model calls the tool.
+    /// Returns the name by which a model calls the tool.
     pub fn name(self) -> &'static str {
         match self {
             Self::List => "list_children",
@@ -61,7 +62,7 @@ impl ChildTool {
         }
     }
 
-    /// The tool of this name.
+    /// Returns the tool with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }

@@ -4,52 +4,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::words::ids::ToolName;
 
-/// The consequence of a refusal by a person who says nothing more. After a refusal with a text for the model
-/// the turn always goes on, because the text is meant for the model. Every call of the step still gets its
-/// one result.
+/// The consequence when a person refuses a call without giving a reason. A refusal with a reason always has
+/// the effect of [`GoOn`](Self::GoOn), because the reason is meant for the model. In all cases, every call of
+/// the step gets exactly one result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDenial {
-    /// The other calls run, and the model is told.
+    /// The other calls run, and the model sees the refusal.
     #[default]
     #[serde(rename = "continue")]
     GoOn,
-    /// The calls of the step that are not out are cancelled, and the model is told.
+    /// The calls of the step that have not been sent are cancelled, and the model sees the refusal.
     CancelRest,
     /// As [`CancelRest`](Self::CancelRest), and the turn ends with this step (`tool_stop`). The model is
-    /// asked when somebody says something.
+    /// asked again when the next message arrives.
     EndTurn,
 }
 
-/// A step after which a turn ends although the model would go on.
+/// A condition that ends a turn after a step, even if the model would continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum StopCondition {
-    /// A call of this tool was done.
+    /// A call of this tool succeeded.
     ToolDone(ToolName),
-    /// The model's text contains this.
+    /// The text of the model contains this string.
     TextContains(String),
 }
 
-/// How many results of a step must ask for the end of the turn before it ends.
+/// The number of results in a step that must ask to end the turn before the turn ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopSignals {
-    /// One is enough.
+    /// One result is enough.
     #[default]
     Any,
-    /// All of them. A result that does not ask for the end lets the turn go on; this includes errors and
-    /// refusals.
+    /// All results must ask. An error or a refusal does not ask, so the turn continues.
     All,
 }
 
-/// The consequence when a turn has taken as many steps as it may, and would go on.
+/// The consequence when a turn reaches its step limit and would continue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtMax {
     /// The turn ends (`max_turns`).
     #[default]
     Stop,
-    /// A person is asked for more steps. The turn ends if the person refuses, or if nobody answers in time.
+    /// A person is asked for more steps. The turn ends if the person refuses or does not answer in time.
     Ask,
 }

@@ -1,8 +1,8 @@
-//! The points at which hooks are asked, and the meaning of a failure at each.
+//! The points at which hooks are called, and the consequence of a failure at each point.
 
 use serde::{Deserialize, Serialize};
 
-/// A point of a turn at which hooks are asked.
+/// A point of a turn at which hooks are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookPoint {
@@ -12,15 +12,15 @@ pub enum HookPoint {
     BeforeModel,
     /// The model answered.
     AfterModel,
-    /// A call is about to be put before the gate.
+    /// A call is about to be checked by the gate.
     BeforeTool,
-    /// Children of a sub-agent are about to be begun.
+    /// A call of a sub-agent is about to begin children.
     BeforeSubAgent,
-    /// A call came back.
+    /// A call returned.
     AfterTool,
     /// A step is over.
     AfterStep,
-    /// The machine moved.
+    /// The machine made a transition.
     Transition,
     /// A turn ends.
     AgentEnd,
@@ -40,7 +40,7 @@ impl HookPoint {
         Self::AgentEnd,
     ];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AgentStart => "agent_start",
@@ -55,8 +55,8 @@ impl HookPoint {
         }
     }
 
-    /// The meaning of a failure at this point, if the hook does not set one. Before an action, the action is
-    /// not done; after it, its result stands.
+    /// Returns the default consequence of a failure at this point. Before an action, a failure prevents the
+    /// action. After an action, its result stays.
     pub fn on_failure(self) -> OnFailure {
         match self {
             Self::AgentStart | Self::BeforeModel | Self::BeforeTool | Self::BeforeSubAgent => {
@@ -69,11 +69,12 @@ impl HookPoint {
     }
 }
 
-/// The consequence of a hook's failure: an error, a panic, silence, or arguments that do not fit.
+/// The consequence of a hook's failure: an error, a panic, a time-out, or arguments that do not fit the
+/// schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OnFailure {
-    /// The turn goes on as if the hook had not been asked. The failure is logged.
+    /// The turn continues as if the hook had not been called. The failure is logged.
     Open,
-    /// The thing that the hook was asked about does not happen, or is withheld.
+    /// The action does not happen, or its result is withheld.
     Closed,
 }

@@ -2,41 +2,41 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The limits of an agent's turns. Every number has a unit in its name.
+/// The limits of an agent's turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// The maximum number of steps in one turn. A step is one finished model call and the tool calls that it
-    /// asks for. The calls of the last step still run. A turn that would need more ends with `max_turns`,
-    /// unless a person grants more steps.
+    /// The maximum number of steps in one turn. A step is one completed model call and the tool calls that it
+    /// asks for. The calls of the last step still run. A turn that needs more steps ends with `max_turns`,
+    /// unless a person grants more.
     pub max_steps: u32,
-    /// The most tokens read and written over the whole session (`budget_exceeded`). A soft limit, checked in
-    /// steering.
+    /// The maximum number of input and output tokens over the whole session (`budget_exceeded`). A soft
+    /// limit: it is checked between steps.
     pub max_tokens: Option<u64>,
-    /// The most money spent over the whole session, in millionths of a dollar (`budget_exceeded`), computed
-    /// by `prices`.
+    /// The maximum cost over the whole session, in millionths of a dollar (`budget_exceeded`). Computed from
+    /// the token prices.
     pub max_cost_microusd: Option<u64>,
-    /// The longest wall time of one turn in milliseconds, without suspended time (`budget_exceeded`).
+    /// The maximum wall time of one turn, in milliseconds, excluding suspended time (`budget_exceeded`).
     pub max_run_ms: Option<u64>,
-    /// The prices of tokens.
+    /// The token prices of the agent's model.
     pub prices: Prices,
-    /// The most output tokens of one model call.
+    /// The maximum number of output tokens of one model call.
     pub max_output_tokens: u32,
-    /// How long one tool call may take, in milliseconds, unless the tool sets its own time.
+    /// The time limit of one tool call, in milliseconds, unless the tool sets its own.
     pub tool_timeout_ms: u64,
-    /// How long a person or a client may take to answer, in milliseconds. None: for ever.
+    /// The time limit for an answer from a person or a client, in milliseconds. `None` means no limit.
     pub answer_timeout_ms: Option<u64>,
-    /// The largest tool result that is kept, in bytes; a larger one is an error result.
+    /// The maximum size of a tool result, in bytes. A larger result becomes an error result.
     pub result_bytes_max: usize,
-    /// The longest error that a client may answer with, in bytes.
+    /// The maximum size of an error that a client may answer with, in bytes.
     pub error_bytes_max: usize,
-    /// A result of more characters than this is shown to the model as its beginning and its end. It is stored
-    /// whole.
+    /// The number of characters of a result that the model sees. Of a longer result, the model sees the
+    /// beginning and the end. The whole result is stored.
     pub result_chars_shown: usize,
-    /// How long a call that was told to stop may take to come back, in milliseconds.
+    /// The time that a call may take to return after a request to stop, in milliseconds.
     pub stop_grace_ms: u64,
-    /// How often hooks may correct the course of a turn; 0: never. Further corrections are dropped, and the
-    /// turn goes on without them.
+    /// The maximum number of corrections by hooks in one turn; zero means none. Further corrections are
+    /// dropped, and the turn continues without them.
     #[serde(skip_serializing_if = "is_usual_corrections")]
     pub corrections_max: u32,
 }
@@ -85,26 +85,28 @@ fn is_usual_corrections(most: &u32) -> bool {
 }
 
 impl Limits {
-    /// The longest answer that is accepted from a client, in bytes: of a result, or of an error.
+    /// Returns the maximum size of a client's answer, in bytes: of an error if `is_error`, otherwise of a
+    /// result.
     pub fn answer_bytes_max(&self, is_error: bool) -> usize {
         if is_error { self.error_bytes_max } else { self.result_bytes_max }
     }
 }
 
-/// The prices of tokens, in millionths of a dollar for one million tokens.
+/// Token prices, in millionths of a dollar per million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Prices {
-    /// A million tokens read.
+    /// The price of input tokens.
     pub input_microusd: u64,
-    /// A million tokens written.
+    /// The price of output tokens.
     pub output_microusd: u64,
-    /// A million tokens read from the provider's cache. None: as much as other input.
+    /// The price of input tokens read from the provider's cache. `None` means the price of other input
+    /// tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached_microusd: Option<u64>,
-    /// A million tokens written to the provider's cache, where the provider counts them. None: as much as
-    /// other input.
+    /// The price of input tokens written to the provider's cache, if the provider counts them. `None` means
+    /// the price of other input tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_written_microusd: Option<u64>,
 }

@@ -1,26 +1,26 @@
-//! Rules against a model that makes the same calls again and again.
+//! Rules for a model that repeats the same calls.
 
 use serde::{Deserialize, Serialize};
 
-/// The highest number of similar calls that a rule against loops may name.
+/// The highest number of similar calls that a rule may set.
 pub const COUNTED_MAX: u32 = 100;
 
-/// The rules against a model that makes the same calls again and again. Each number is a count of similar
-/// calls of one tool, at most [`COUNTED_MAX`], from which on a consequence follows. Zero: never.
-/// [`machine::looping`](crate::machine::looping) defines similar calls.
+/// The rules for a model that repeats the same calls. Each threshold is a number of similar calls of one
+/// tool, at most [`COUNTED_MAX`]. Zero switches the rule off. [`machine::looping`](crate::machine::looping)
+/// defines when calls are similar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LoopDetection {
-    /// From this number on, the turn ends before the model is asked again (`loop_detected`).
+    /// The number of similar calls at which the turn ends before the model is asked again (`loop_detected`).
     pub stop_at: u32,
-    /// From this number on, the model is warned, in the next request only.
+    /// The number of similar calls at which the model is warned, in the next request only.
     pub warn_at: u32,
-    /// From this number on, the model is told to stop, and the tool is withheld from it.
+    /// The number of similar calls at which the model is told to stop and the tool is withheld.
     pub withhold_at: u32,
     /// The number of steps for which the tool is withheld.
     pub withheld_steps: u32,
-    /// Whether calls are similar only if their results are equal too. Then polling is not stopped.
+    /// If true, calls are similar only if their results are equal too. Polling then does not count as a loop.
     pub with_results: bool,
 }
 
@@ -39,11 +39,11 @@ impl Default for LoopDetection {
 }
 
 impl LoopDetection {
-    /// Nothing is detected.
+    /// Settings that detect nothing.
     pub const OFF: Self =
         Self { stop_at: 0, warn_at: 0, withhold_at: 0, withheld_steps: 0, with_results: false };
 
-    /// The fewest calls that have a consequence; none if nothing is detected.
+    /// Returns the lowest threshold, or `None` if nothing is detected.
     pub fn least(&self) -> Option<u32> {
         [self.stop_at, self.warn_at, self.withhold_at].into_iter().filter(|at| *at > 0).min()
     }

@@ -1,5 +1,5 @@
-//! Rules for retries of failed model calls and of calls that could not be run, and for when retries stop
-//! altogether (requirements B34, B39, C49, D10).
+//! Rules for retries of failed model calls and of tool calls that could not be run, and for the circuit that
+//! stops a turn (requirements B34, B39, C49, D10).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,33 +9,33 @@ use serde::{Deserialize, Serialize};
 use crate::words::error::ErrorInfo;
 use crate::words::model::{ModelError, ModelErrorKind};
 
-/// The most waits that a list of [`Retries`] may have.
+/// The maximum number of waits in a list of [`Retries`].
 pub(crate) const RETRIES_MAX: usize = 100;
 
-/// The longest wait that a run sleeps through. A longer wait suspends the run.
+/// The longest wait for which a run stays active and sleeps. A longer wait suspends the session.
 pub(crate) const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// The longest wait. If a provider or a tool asks for more, the wait is cut to this; an agent may not set
-/// more.
+/// The longest wait before a retry. A longer wait that a provider or a tool asks for is shortened to this. An
+/// agent may not set a longer wait.
 pub const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The retries of an agent, and the waits before them. A list has one wait for each further try, in order;
-/// after its end there are no more tries. The wait that a provider or a tool asks for takes precedence over
-/// the list, but not over its end.
+/// The retries of an agent, as lists of waits. A list has one wait for each retry, in order; its length is
+/// the maximum number of retries. If a provider or a tool asks for a wait, that wait replaces the one in the
+/// list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Retries {
-    /// The waits before the model is asked again in the same step, in milliseconds.
+    /// The waits before each retry of a model call in the same step, in milliseconds.
     pub model_waits_ms: Vec<u64>,
-    /// The waits after an error of a certain kind, in milliseconds. A kind that is not retried by default is
-    /// retried if it is listed here; a kind with an empty list is not.
+    /// The waits after a certain kind of model error, in milliseconds. A kind with a list is retried even if
+    /// it is not retried by default. A kind with an empty list is never retried.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub model_waits_by_kind_ms: BTreeMap<ModelErrorKind, Vec<u64>>,
-    /// The waits before a call that could not be run is sent again, in milliseconds.
+    /// The waits before each retry of a tool call that could not be run, in milliseconds.
     pub tool_waits_ms: Vec<u64>,
-    /// The circuit of a turn opens after this many calls in a row that could not be run. A call that did what
-    /// it was asked for ends the row. Zero: never.
+    /// The number of calls in a row that could not be run after which the circuit of the turn opens. A
+    /// successful call resets the count. Zero means that the circuit never opens.
     pub broken_calls_max: u32,
     /// The consequence of an open circuit.
     pub on_trip: OnTrip,
@@ -65,16 +65,15 @@ impl Default for Retries {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTrip {
-    /// The turn fails with `engine.circuit_open`. Calls that are out may come back first, and nothing else
-    /// starts.
+    /// The turn fails with `engine.circuit_open`. Running calls may return first, but nothing new starts.
     #[default]
     Fail,
-    /// An event says so, and the turn goes on.
+    /// An event reports the open circuit, and the turn continues.
     Observe,
 }
 
 impl Retries {
-    /// Nothing is retried, and no circuit opens.
+    /// Returns settings without retries, in which the circuit never opens.
     pub fn none() -> Self {
         Self {
             model_waits_ms: Vec::new(),
@@ -85,7 +84,8 @@ impl Retries {
         }
     }
 
-    /// How long to wait after attempt `attempt` (from 0) at a step failed with `error`. None: give up.
+    /// Returns the wait before the next try, after attempt number `attempt` (from 0) failed with `error`.
+    /// `None` means that there is no further try.
     pub fn after_model(&self, error: &ModelError, attempt: u32) -> Option<Duration> {
         let waits = match self.model_waits_by_kind_ms.get(&error.kind) {
             Some(own) => own,
@@ -95,12 +95,13 @@ impl Retries {
         wait(waits, attempt, error.retry_after)
     }
 
-    /// How long to wait before a call that could not be run `tries` times before is sent again. None: give up.
+    /// Returns the wait before a call is sent again that could not be run. `tries` is the number of earlier
+    /// failures; `asked` is the wait that the tool asked for. `None` means that there is no further try.
     pub(crate) fn after_call(&self, tries: u32, asked: Option<Duration>) -> Option<Duration> {
         wait(&self.tool_waits_ms, tries, asked)
     }
 
-    /// Returns the first list that is too long, or has too long a wait, and why.
+    /// Returns an error text about the first list that is too long or contains too long a wait.
     pub fn fault(&self) -> Option<String> {
         let by_kind = self.model_waits_by_kind_ms.iter();
         let lists = [("model_waits_ms", &self.model_waits_ms), ("tool_waits_ms", &self.tool_waits_ms)];
@@ -118,14 +119,14 @@ impl Retries {
     }
 }
 
-/// A requested wait of zero counts as no request: it would use up all tries in an instant.
+/// A requested wait of zero is ignored, because it would use up all tries at once.
 fn wait(waits: &[u64], attempt: u32, asked: Option<Duration>) -> Option<Duration> {
     let scheduled = *waits.get(usize::try_from(attempt).ok()?)?;
     let asked = asked.filter(|asked| !asked.is_zero());
     Some(asked.unwrap_or(Duration::from_millis(scheduled)).min(WAIT_MAX))
 }
 
-/// The error of a turn whose circuit opened.
+/// Returns the error of a turn whose circuit opened.
 pub(crate) fn circuit_open(broken: u32) -> ErrorInfo {
     let detail = format!("{broken} calls in a row could not be run");
     ErrorInfo::new("engine.circuit_open", detail)
@@ -154,7 +155,7 @@ mod tests {
             (Duration::from_secs(1), [1, 1, 1, 1, 1]),
             (Duration::from_secs(90), [90, 90, 90, 90, 90]),
             (Duration::MAX, [WAIT_MAX.as_secs(); 5]),
-            // To ask for nothing is not to ask.
+            // A requested wait of zero counts as no request.
             (Duration::ZERO, [5, 10, 20, 40, 60]),
         ] {
             error.retry_after = Some(asked);

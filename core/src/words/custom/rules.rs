@@ -6,22 +6,22 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The largest custom state of a session, as JSON, unless its agent says otherwise. It is part of the
-/// session's state, which every commit writes.
+/// The default limit for the custom state of a session, in bytes of JSON. Every commit writes the session's
+/// state, which includes the custom state.
 pub const STATE_BYTES_MAX: usize = 64 * 1024;
 
 /// An agent's rules for the custom state of its sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StateRules {
-    /// The JSON Schema of the whole state, an object. The state must fit after every change. The empty state
-    /// with which a session begins is not checked.
+    /// The JSON Schema of the whole state, which is an object. The state must fit after every change. The
+    /// empty state at the start of a session is not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// The largest state, as JSON, in bytes. The changes of one call have the same limit.
+    /// The maximum size of the state, in bytes of JSON. The changes of one call have the same limit.
     pub bytes_max: usize,
-    /// The function that checks a state against the schema, provided by the program that builds the agent.
-    /// Without it nothing fits a schema.
+    /// The function that checks a state against the schema. The program that builds the agent provides it.
+    /// Without this function, no state fits a schema.
     #[serde(skip)]
     pub check: StateCheck,
 }
@@ -34,13 +34,13 @@ impl Default for StateRules {
 
 type Check = dyn Fn(&Value) -> Result<(), String> + Send + Sync;
 
-/// A check of a whole state, which says what is wrong with it. It is code, so it is not stored, and any two
-/// compare as equal: the schema tells rules apart.
+/// A function that checks a whole state and returns an error text. It is code, so it is not stored. Any two
+/// checks compare as equal: rules differ by their schema.
 #[derive(Clone, Default)]
 pub struct StateCheck(Option<Arc<Check>>);
 
 impl StateCheck {
-    /// A check by this function, which must always give the same answer for the same state.
+    /// Wraps a check function. The function must always give the same answer for the same state.
     pub fn new(check: impl Fn(&Value) -> Result<(), String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(check)))
     }
@@ -59,7 +59,7 @@ impl fmt::Debug for StateCheck {
 }
 
 impl StateRules {
-    /// Checks a state against the schema, and says what is wrong with it.
+    /// Checks a state against the schema. The error text says what is wrong.
     pub(crate) fn fits(&self, state: &Value) -> Result<(), String> {
         match (&self.schema, &self.check.0) {
             (None, _) => Ok(()),

@@ -1,59 +1,60 @@
-//! The record of a refused call, for programs (requirement C32).
+//! The record of a refused call, meant for programs (requirement C32).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of [`DenialRecord`]. Within a version, fields are only added.
+/// The version of [`DenialRecord`]. Within a version, fields may be added but not changed.
 pub const DENIAL_SCHEMA: u32 = 1;
 
-/// The most characters of the arguments that a denial shows.
+/// The maximum number of characters of the arguments in a denial record.
 pub(crate) const ARGUMENTS_SHOWN_MAX: usize = 400;
 
-/// A string in the arguments is cut to this many characters.
+/// The maximum number of characters of one string within the arguments.
 const TEXT_SHOWN_MAX: usize = 80;
 
-/// The text that replaces a secret value.
+/// The text that replaces secret values.
 const REDACTED: &str = "***";
 
-/// A name that contains one of these words names something secret.
+/// The words that mark secrets. If a field's name contains one of them, its value is replaced.
 const SECRET: [&str; 8] =
     ["password", "passwd", "secret", "token", "api_key", "apikey", "authorization", "credential"];
 
-/// The record of why a call was refused, for programs. The model and people read the text of the result.
+/// The record of a refused call, meant for programs. People and the model read the text of the result
+/// instead.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DenialRecord {
     /// The version of the record: [`DENIAL_SCHEMA`].
     pub schema: u32,
     /// The party that refused the call.
     pub denied_by: DeniedBy,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// The reason.
+    /// The reason for the refusal.
     pub reason: String,
-    /// The rule that refused the call, as its gate names it.
+    /// The rule that refused the call, as the gate names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// The beginning of the arguments as JSON. Values whose names suggest a secret are replaced.
+    /// The beginning of the arguments as JSON. Values with names that suggest a secret are replaced.
     pub arguments: String,
 }
 
-/// A party that refuses calls.
+/// The party that refused a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DeniedBy {
-    /// The policy.
+    /// The policy of the agent.
     Permissions,
-    /// A person.
+    /// A person who was asked.
     User,
-    /// Nobody decided: the gate did not answer, or failed.
+    /// No party: the gate failed or did not answer in time.
     GateUnavailable,
-    /// The tool is for people only.
+    /// The engine, because only people may use the tool.
     HumanOnly,
 }
 
 impl DenialRecord {
-    /// Records that a call of `tool` with these arguments is refused.
+    /// Records the refusal of a call of `tool` with these arguments.
     pub fn new(denied_by: DeniedBy, tool: &str, reason: impl Into<String>, arguments: &str) -> Self {
         Self {
             schema: DENIAL_SCHEMA,
@@ -71,8 +72,8 @@ impl DenialRecord {
     }
 }
 
-/// The beginning of the arguments, without secrets. Text that is not JSON is not shown at all, because nobody
-/// knows what it contains.
+/// Returns the beginning of the arguments, without secrets. Text that is not JSON is not shown at all,
+/// because it may contain secrets.
 fn excerpt(arguments: &str) -> String {
     match serde_json::from_str(arguments) {
         Ok(value) => cut(&redacted(value).to_string(), ARGUMENTS_SHOWN_MAX),

@@ -21,20 +21,20 @@ use crate::words::ids::{CallId, SessionKey, ToolName};
 use crate::words::payload::{Digest, is_default};
 use crate::words::tool::EffectClass;
 
-/// A gate that does not answer within this time denies the call.
+/// The time limit of a gate. A gate that does not answer within this time denies the call.
 pub const GATE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Decides whether calls may run. Every call, from every path, passes the gate before it runs. A gate that is
-/// silent or fails denies the call.
+/// Decides if calls may run. Every call passes the gate before it runs, regardless of its origin. A gate that
+/// fails or does not answer denies the call.
 #[async_trait]
 pub trait PolicyGate: Send + Sync + 'static {
-    /// Decides on one call. Must have no effect: after a crash it is asked again.
+    /// Decides on one call. This must have no effect, because the gate is asked again after a crash.
     async fn consult(&self, question: &GateQuestion) -> Result<Verdict, GateError>;
 
-    /// Returns the verdict that [`consult`](Self::consult) would give on a call that a model is about to
-    /// make, if the question and the gate's own data alone decide it; otherwise none, which is the default.
-    /// It asks nobody, waits for nothing and counts nothing. The call may never come; if it comes, the gate
-    /// is consulted all the same.
+    /// Predicts the verdict that [`consult`](Self::consult) would give on a call that a model is about to
+    /// make. Returns `None` unless the question and the gate's own data determine the verdict. The method
+    /// must not ask others, wait or count. The call may never come; if it comes, `consult` is still used. The
+    /// default returns `None`.
     fn foresee(&self, _question: &GateQuestion) -> Option<Verdict> {
         None
     }
@@ -43,73 +43,74 @@ pub trait PolicyGate: Send + Sync + 'static {
 /// A question to the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateQuestion {
-    /// The session.
+    /// The session that the call belongs to.
     pub session: SessionKey,
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
-    /// The tool.
+    /// The name of the tool.
     pub tool: ToolName,
-    /// The arguments that would run, exactly: JSON that fits the tool's schema, with no key twice.
+    /// The exact arguments with which the call would run: JSON that fits the tool's schema, without duplicate
+    /// keys.
     pub arguments: String,
-    /// The digest of the arguments.
+    /// The digest of `arguments`.
     pub digest: Digest,
-    /// The tool's class.
+    /// The effect class of the tool.
     pub effect: EffectClass,
-    /// Whether the tool is dangerous.
+    /// True if the tool is dangerous.
     pub dangerous: bool,
-    /// Whether people have approved these bytes already. A call that may run because nobody decided in time
-    /// counts as not approved. If the gate then asks on the same terms as before, the call does not wait
-    /// again.
+    /// True if people have already approved these arguments. False for a call that may run because its
+    /// request expired. If the gate then asks on the same terms again, the call does not wait again.
     pub approved: bool,
-    /// The terms on which people were asked; none: the usual terms, or nobody was asked yet.
+    /// The terms on which people were asked. `None` if people were asked on the default terms or not at all.
     pub approved_on: Option<Box<ApprovalTerms>>,
 }
 
 impl GateQuestion {
-    /// Whether the approvals so far satisfy these terms.
+    /// Returns true if the approvals so far satisfy these terms.
     pub fn is_approved_on(&self, terms: &ApprovalTerms) -> bool {
         self.approved && (terms.is_anyone() || self.approved_on.as_deref() == Some(terms))
     }
 }
 
-/// The decision of a gate.
+/// The decision of a gate about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
 pub enum Verdict {
     /// The call may run.
     Allow,
-    /// The call may not run; the model is told why.
+    /// The call may not run. The model sees the reason.
     Deny {
-        /// The reason.
+        /// The reason for the denial.
         reason: String,
-        /// The rule that denied it, for later investigation.
+        /// The rule that denied the call, for later investigation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
-    /// People must decide. Satisfied by as many approvals of the same bytes as the terms ask for.
+    /// People must decide. The call may run after as many approvals of the same arguments as the terms
+    /// require.
     NeedsApproval {
-        /// The text that the person is told.
+        /// The text that the person sees.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
-        /// The terms of the approval. Terms that nobody could meet are a denial.
+        /// The terms of the approval. Terms that cannot be met count as a denial.
         #[serde(default, skip_serializing_if = "is_default")]
         terms: ApprovalTerms,
     },
 }
 
 impl Verdict {
-    /// A denial for this reason.
+    /// Returns a denial with this reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny { reason: reason.into(), rule: None }
     }
 
-    /// A request for a person's decision, with this text for the person.
+    /// Returns a request for a person's approval with this text.
     pub fn ask(prompt: impl Into<String>) -> Self {
         Self::NeedsApproval { prompt: Some(prompt.into()), terms: ApprovalTerms::default() }
     }
 }
 
-/// The gate could not decide. This is a denial.
+/// The error of a gate that could not decide. It counts as a denial.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("gate unavailable: {0}")]
 pub struct GateError(pub String);

@@ -6,30 +6,33 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Patterns for the arguments of a call. Each named argument must exist and match its pattern, in which `*`
-/// stands for any run of characters, including none. The name `a.b` means `b` within `a`, and also an
-/// argument whose own name is `a.b`. If both exist, the tool may read either. So all must match to [let a
-/// call through](Self::let_through), and one match is enough to [fit](Self::fit) otherwise. Names cannot
-/// select items of a list. A string is matched as it is; any other value is matched as JSON without spaces.
-/// Patterns without a name fit all arguments.
+/// Patterns for the arguments of a call, by argument name. In a pattern, `*` stands for any number of
+/// characters, including none. Every named argument must exist and match its pattern. Without any patterns,
+/// all arguments match.
 ///
-/// The arguments must name no key twice; arguments that do are refused before a gate is asked.
+/// The name `a.b` means the field `b` of `a`, and also an argument that is itself called `a.b`. If both
+/// exist, the tool may read either. So both must match to [let a call through](Self::let_through), but one
+/// match is enough to [hold a call back](Self::fit). Names cannot select items of a list. A string is
+/// compared as it is, and any other value as JSON without spaces.
+///
+/// The arguments must not contain duplicate keys. Arguments that do are refused before a gate is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ArgumentPatterns(BTreeMap<String, String>);
 
 impl ArgumentPatterns {
-    /// Whether there are no patterns, so that all arguments fit.
+    /// Returns true if there are no patterns, so that all arguments match.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Iterates over the names and their patterns.
+    /// Iterates over the names and patterns.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, pattern)| (name.as_str(), pattern.as_str()))
     }
 
-    /// Whether these JSON arguments fit, for rules that hold a call back: any value under a name counts.
+    /// Returns true if these JSON arguments match, for rules that hold a call back. One matching value per
+    /// name is enough.
     pub fn fit(&self, arguments: &str) -> bool {
         let any = |places: &[&Value], pattern: &str| {
             places.iter().any(|place| matches_glob(pattern, &written(place)))
@@ -37,9 +40,9 @@ impl ArgumentPatterns {
         self.is_empty() || parsed(arguments).is_some_and(|arguments| self.each(&arguments, any))
     }
 
-    /// Whether these JSON arguments fit, for rules that let a call through: every value under a name must
-    /// match. If a value has `..` as a part between `/` or `\`, only a pattern equal to the value matches,
-    /// because `notes/*` is not meant for `notes/../secrets`.
+    /// Returns true if these JSON arguments match, for rules that let a call through. All values of each name
+    /// must match. A value that contains `..` as a part between `/` or `\` matches only an equal pattern, so
+    /// `notes/*` does not match `notes/../secrets`.
     pub fn let_through(&self, arguments: &str) -> bool {
         let inside = |pattern: &str, text: &str| {
             let climbs = text.split(['/', '\\']).any(|part| part == "..");
@@ -51,7 +54,7 @@ impl ArgumentPatterns {
         self.is_empty() || parsed(arguments).is_some_and(|arguments| self.each(&arguments, all))
     }
 
-    /// Whether `holds` is true for every name, given all values under it and its pattern.
+    /// Returns true if `holds` is true for every name, given all its values and its pattern.
     fn each(&self, arguments: &Value, holds: impl Fn(&[&Value], &str) -> bool) -> bool {
         self.0.iter().all(|(name, pattern)| holds(&places(arguments, name), pattern))
     }
@@ -77,8 +80,8 @@ fn parsed(arguments: &str) -> Option<Value> {
     serde_json::from_str(arguments).ok()
 }
 
-/// Returns all values under this name: the one with exactly this name, and those along its dots, split at any
-/// of them.
+/// Returns all values with this name: the one with exactly this name, and those found by splitting the name
+/// at any of its dots.
 fn places<'a>(value: &'a Value, name: &str) -> Vec<&'a Value> {
     let parted = name.match_indices('.').flat_map(|(at, dot)| {
         let inside = value.get(&name[..at]);
@@ -91,8 +94,8 @@ fn written(value: &Value) -> Cow<'_, str> {
     value.as_str().map_or_else(|| Cow::Owned(value.to_string()), Cow::Borrowed)
 }
 
-/// Whether `text` matches `pattern`, in which `*` stands for any run of characters. Backtracks only to the
-/// newest star, which takes one more character whenever the text after it does not fit.
+/// Returns true if `text` matches `pattern`, in which `*` stands for any number of characters. Backtracks
+/// only to the newest star, which takes one more character each time.
 pub(super) fn matches_glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut p, mut t) = (0, 0);

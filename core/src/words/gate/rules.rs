@@ -1,4 +1,4 @@
-//! A gate of rules (requirements A46, C30, C31).
+//! A gate that decides by rules (requirements A46, C30, C31).
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -11,23 +11,23 @@ use crate::words::payload::is_default;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalRule {
-    /// The tools: a name, in which `*` stands for any run of characters.
+    /// The pattern for the names of the tools. `*` stands for any number of characters.
     pub tool: String,
-    /// The calls of these tools, by their arguments.
+    /// The patterns that the arguments of a call must match.
     #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
     pub arguments: ArgumentPatterns,
-    /// The action for these calls.
+    /// The action for matching calls.
     pub action: RuleAction,
-    /// The text that a person or the model is told.
+    /// The text that the person or the model sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The terms of the approval, if the rule asks for one.
+    /// The terms of the approval, if `action` is `ask`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub terms: ApprovalTerms,
 }
 
 impl ApprovalRule {
-    /// A rule for every call of these tools.
+    /// Returns a rule for every call of tools that match `tool`.
     pub fn new(tool: impl Into<String>, action: RuleAction) -> Self {
         Self {
             tool: tool.into(),
@@ -38,27 +38,27 @@ impl ApprovalRule {
         }
     }
 
-    /// Limits the rule to calls whose argument of this name matches this pattern.
+    /// Limits the rule to calls with an argument `name` that matches this pattern.
     pub fn where_argument(mut self, name: &str, pattern: &str) -> Self {
         let all = self.arguments.iter().chain([(name, pattern)]);
         self.arguments = all.collect();
         self
     }
 
-    /// Sets the text that a person or the model is told.
+    /// Sets the text that the person or the model sees.
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..self }
     }
 
-    /// Sets the terms of the approval, if the rule asks for one.
+    /// Sets the terms of the approval. Valid only if the rule asks.
     pub fn on_terms(self, terms: ApprovalTerms) -> Self {
         Self { terms, ..self }
     }
 
-    /// Checks the rule: terms must be possible to meet, and only a rule that asks may have terms.
+    /// Checks the rule: its terms must be possible to meet, and only a rule that asks may have terms.
     ///
     /// # Errors
-    /// The fault, in a few words.
+    /// Returns a short description of the fault.
     pub fn check(&self) -> Result<(), String> {
         let asks = self.action == RuleAction::Ask;
         if !asks && !is_default(&self.terms) {
@@ -67,7 +67,7 @@ impl ApprovalRule {
         self.terms.check().map_err(|why| format!("terms: {why}"))
     }
 
-    /// Whether the rule applies to tools of this name.
+    /// Returns true if the rule applies to tools with this name.
     pub fn is_about(&self, tool: &str) -> bool {
         matches_glob(&self.tool, tool)
     }
@@ -81,7 +81,7 @@ impl ApprovalRule {
     }
 }
 
-/// The action for a call that a rule matches.
+/// The action for calls that match a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleAction {
@@ -89,26 +89,26 @@ pub enum RuleAction {
     Allow,
     /// The call is refused, in every mode.
     Deny,
-    /// A person is asked, unless mode full, or the list of always allowed tools in mode auto, lets the call
-    /// run.
+    /// A person must approve the call. In mode full, and for always allowed tools in mode auto, the call runs
+    /// without approval.
     Ask,
 }
 
-/// The action for calls that no rule denies.
+/// The action for calls that no rule decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionMode {
-    /// Calls without a rule ask.
+    /// Calls without a rule need approval.
     Manual,
-    /// Calls without a rule run, unless their tool is dangerous: then they ask.
+    /// Calls without a rule run, unless their tool is dangerous: then they need approval.
     #[default]
     Auto,
-    /// All calls run, even those for which a rule asks.
+    /// All calls run unless a rule denies them, even if a rule asks for approval.
     Full,
 }
 
 impl PermissionMode {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -118,8 +118,8 @@ impl PermissionMode {
     }
 }
 
-/// A gate of rules. The first rule that matches decides. If none matches, or the rule asks, the mode may
-/// decide: see `decide`.
+/// A gate that decides by rules. The first matching rule decides. If that rule asks or no rule matches, the
+/// mode may decide: see [`decide`](Self::decide).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleGate {
     rules: Vec<ApprovalRule>,
@@ -128,27 +128,27 @@ pub struct RuleGate {
 }
 
 impl RuleGate {
-    /// A gate of `rules`, in order, in mode auto.
+    /// Creates a gate with `rules` in this order, in mode auto.
     pub fn new(rules: Vec<ApprovalRule>) -> Self {
         Self { rules, ..Self::default() }
     }
 
-    /// Sets the mode.
+    /// Sets the permission mode.
     pub fn mode(self, mode: PermissionMode) -> Self {
         Self { mode, ..self }
     }
 
-    /// Sets tools that run in mode auto even if a rule asks or they are dangerous. Each is a name in which
-    /// `*` stands for any run of characters. A rule that denies still applies. In mode manual the list has no
-    /// effect.
+    /// Sets the tools that run in mode auto even if they are dangerous or a rule asks for approval. In each
+    /// name, `*` stands for any number of characters. Rules that deny still apply. Has no effect in mode
+    /// manual.
     pub fn always_allow(self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { always_allow: tools.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Returns the verdict on a call of `tool` with these JSON arguments. Only the first rule that matches
-    /// counts. If it denies or allows, that holds in every mode. If it asks, or if no rule matches, mode full
-    /// allows every call, and mode auto allows the tools that are always allowed. Otherwise the rule asks;
-    /// without a rule the mode decides.
+    /// Returns the verdict on a call of `tool` with these JSON arguments. Only the first matching rule
+    /// counts. A rule that denies or allows applies in every mode. If the rule asks or no rule matches, mode
+    /// full allows the call, and mode auto allows it for always allowed tools. Otherwise a rule that asks
+    /// requires approval, and without a rule the mode decides.
     pub fn decide(&self, tool: &str, arguments: &str, dangerous: bool) -> Verdict {
         let first = self.rules.iter().enumerate().find(|(_, rule)| rule.matches(tool, arguments));
         let action = first.map(|(_, rule)| rule.action);
@@ -177,7 +177,7 @@ impl RuleGate {
     }
 }
 
-/// The name of a rule: its place, its tools, and its patterns for arguments, if any.
+/// Returns the name of a rule: its number, its tools, and its argument patterns, if any.
 fn named(at: usize, rule: &ApprovalRule) -> String {
     let place = at + 1;
     match rule.arguments.is_empty() {

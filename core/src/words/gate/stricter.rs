@@ -6,10 +6,11 @@ use super::terms::ESCALATIONS_MAX;
 use super::{ApprovalTerms, Approvers, AtExpiry, Escalation};
 use crate::words::tool::Bound;
 
-/// Returns terms that are at least as strict as both. Anyone who approves on them could approve on each.
+/// Returns terms that are at least as strict as both. Every person who may approve under the result may
+/// approve under each of the two.
 ///
 /// # Errors
-/// The reason why nobody could meet both, in a few words.
+/// Returns a short reason if the two cannot be met together.
 pub(super) fn stricter_terms(one: &ApprovalTerms, other: &ApprovalTerms) -> Result<ApprovalTerms, String> {
     let (names, escalate) = match (one.approvers.names.is_empty(), other.approvers.names.is_empty()) {
         (true, _) => (other.approvers.names.clone(), other.escalate.clone()),
@@ -24,8 +25,8 @@ pub(super) fn stricter_terms(one: &ApprovalTerms, other: &ApprovalTerms) -> Resu
     Ok(terms)
 }
 
-/// Returns the people who may approve under both rules, at first and later. It is an error if nobody may at
-/// first, since terms without names let anyone approve.
+/// Returns the people who may approve under both rules, at first and after escalations. Fails if there are
+/// none at first, because terms without names would let anyone approve.
 fn people_of_both(
     one: &ApprovalTerms,
     other: &ApprovalTerms,
@@ -46,7 +47,7 @@ fn people_of_both(
         let full = escalate.len() == ESCALATIONS_MAX;
         match escalate.last_mut().filter(|_| full) {
             _ if to.is_empty() => {}
-            // Beyond the bound people come later, never sooner.
+            // Beyond the bound, people are added later than their rules say, never sooner.
             Some(last) => {
                 last.after_ms = after_ms;
                 last.to.extend(to);
@@ -57,16 +58,16 @@ fn people_of_both(
     Ok((first, escalate))
 }
 
-/// Returns the people who may approve this long after the request.
+/// Returns the people who may approve this many milliseconds after the request.
 fn may_at(terms: &ApprovalTerms, at: u64) -> BTreeSet<String> {
     let later = terms.escalate.iter().filter(|escalation| escalation.after_ms <= at);
     let later = later.flat_map(|escalation| &escalation.to);
     terms.approvers.names.iter().chain(later).cloned().collect()
 }
 
-/// Combines the expiries. If nobody decides in time, the call runs only if both rules say so, after the
-/// longer wait. If only one of these two rules sets a wait, the call is refused after the agent's own limit.
-/// Otherwise the request ends after the shorter wait of the rules that end it.
+/// Combines the expiries of two rules. If the request expires, the call runs only if both rules say so, after
+/// the longer wait. If both say so but only one sets a wait, the call is refused after the agent's own limit.
+/// Otherwise the request ends after the shorter wait of the rules that do not run the call.
 fn expiry_of_both(one: &ApprovalTerms, other: &ApprovalTerms) -> (Option<Bound>, AtExpiry) {
     let approves = |terms: &ApprovalTerms| terms.at_expiry == AtExpiry::Approve;
     let of = |terms: &ApprovalTerms| (terms.expires_after_ms, terms.at_expiry.clone());
@@ -86,8 +87,7 @@ fn expiry_of_both(one: &ApprovalTerms, other: &ApprovalTerms) -> (Option<Bound>,
     }
 }
 
-/// Returns the wait in a form that can be compared: the agent's own limit lies between explicit waits and for
-/// ever.
+/// Returns the wait in a comparable form. The agent's own limit lies between explicit waits and no limit.
 fn wait(terms: &ApprovalTerms) -> (u8, u64) {
     match terms.expires_after_ms {
         Some(Bound::At(ms)) => (0, ms),
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn people_beyond_the_bound_of_escalations_come_later() {
         let people = |letter: char| (0..8).map(move |n: u64| format!("{letter}{n}"));
-        // Each rule names at once whom the other names later, one after the other.
+        // Each rule names these people at once; the other rule adds them later, one after another.
         let rule = |at_once: char, later: char, from: u64| ApprovalTerms {
             approvers: Approvers { names: people(at_once).chain(["x".to_owned()]).collect(), needed: 1 },
             escalate: people(later)

@@ -1,4 +1,4 @@
-//! A gate of several gates: the strictest verdict counts.
+//! A gate that combines several gates. The strictest verdict counts.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use async_trait::async_trait;
 use super::stricter::stricter_terms;
 use super::{GateError, GateQuestion, PolicyGate, Verdict};
 
-/// Asks gates one after the other, up to the first that denies or cannot decide. The
+/// Asks several gates one after another, and stops at the first that denies or fails. The
 /// [strictest](Verdict::stricter) verdict counts: a call runs if all gates allow it.
 #[derive(Clone, Default)]
 pub struct StrictestGate(Vec<Arc<dyn PolicyGate>>);
 
 impl StrictestGate {
-    /// A gate without gates, which lets every call run.
+    /// Creates a gate without any inner gates. It allows every call.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a gate after those before.
+    /// Adds a gate after the existing ones.
     pub fn and(self, gate: impl PolicyGate) -> Self {
         self.and_shared(Arc::new(gate))
     }
 
-    /// Adds a gate that is shared with others after those before.
+    /// Adds a shared gate after the existing ones.
     pub fn and_shared(mut self, gate: Arc<dyn PolicyGate>) -> Self {
         self.0.push(gate);
         self
@@ -37,11 +37,11 @@ impl std::fmt::Debug for StrictestGate {
 }
 
 impl Verdict {
-    /// Returns the stricter of two verdicts: a denial is stricter than a question, and a question is stricter
-    /// than an allowance. Two questions are combined: people are told both reasons, and are asked on terms at
-    /// least as strict as both. These ask for as many approvals as the rule that needs more, from people who
-    /// may approve under both. If nobody decides in time, the call runs only if both rules say so. If nobody
-    /// can meet both, the result is a denial that says so.
+    /// Returns the stricter of two verdicts. A denial is stricter than a request for approval, and a request
+    /// for approval is stricter than permission. Two requests are combined: people see both reasons, and the
+    /// terms are at least as strict as both. The combined terms need the larger number of approvals, from
+    /// people who may approve under both. If the request expires, the call runs only if both rules say so. If
+    /// the two cannot be met together, the result is a denial that says so.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         match (self, other) {
@@ -78,8 +78,8 @@ impl PolicyGate for StrictestGate {
         Ok(strictest)
     }
 
-    /// Allows if every gate foresees that it allows. Denies if one gate foresees that it denies. No other
-    /// verdict is foreseen.
+    /// Allows if every gate predicts permission, and denies if one gate predicts a denial. Otherwise returns
+    /// `None`.
     fn foresee(&self, question: &GateQuestion) -> Option<Verdict> {
         let foreseen: Vec<Option<Verdict>> = self.0.iter().map(|gate| gate.foresee(question)).collect();
         let denied = foreseen.iter().flatten().find(|verdict| matches!(verdict, Verdict::Deny { .. }));
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(gate.clone().and(rules(RuleAction::Ask)).foresee(&question()), None);
         let asks_elsewhere = gate.and(Says(Ok(Verdict::Allow)));
         assert_eq!(asks_elsewhere.foresee(&question()), None);
-        // A denial is one whatever the others would say.
+        // A denial is certain, regardless of the other gates.
         let denied = asks_elsewhere.and(rules(RuleAction::Deny)).foresee(&question());
         assert!(matches!(denied, Some(Verdict::Deny { .. })), "{denied:?}");
     }

@@ -1,4 +1,4 @@
-//! The terms of an approval: who must approve a call, and what happens if nobody does (requirement U05).
+//! The terms of an approval: who must approve a call, and what happens otherwise (requirement U05).
 
 use std::collections::BTreeSet;
 
@@ -7,33 +7,34 @@ use serde::{Deserialize, Serialize};
 use crate::words::payload::is_default;
 use crate::words::tool::Bound;
 
-/// The most approvals that a call may need.
+/// The maximum number of approvals that a call may need.
 pub(crate) const APPROVALS_MAX: u32 = 32;
-/// The most people who may be named as approvers, including those of all escalations.
+/// The maximum number of named approvers, including those of all escalations.
 pub(crate) const APPROVERS_MAX: usize = 64;
-/// The longest name of an approver, in bytes.
+/// The maximum length of an approver's name, in bytes.
 pub(crate) const APPROVER_BYTES_MAX: usize = 256;
-/// The most escalations of a request.
+/// The maximum number of escalations of a request.
 pub(crate) const ESCALATIONS_MAX: usize = 8;
-/// The longest result that a call may get when nobody decides, in bytes.
+/// The maximum size of the result that a call may get when its request expires, in bytes.
 pub(crate) const EXPIRY_RESULT_BYTES_MAX: usize = 64 * 1024;
 
-/// The terms of an approval. By default: one approval, from anyone, within the agent's time limit; otherwise
+/// The terms of an approval. The default is one approval by anyone within the agent's time limit; otherwise
 /// the call is refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ApprovalTerms {
-    /// The people who may approve, and how many of them must.
+    /// The people who may approve, and the number of approvals needed.
     #[serde(skip_serializing_if = "is_default")]
     pub approvers: Approvers,
-    /// The people who may answer too once the request has waited for long; soonest first.
+    /// The escalations: people who may answer later, earliest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub escalate: Vec<Escalation>,
-    /// How long to wait, in milliseconds, or `"none"` for ever. If left out, the agent's limit applies.
+    /// The time limit of the request, in milliseconds, or `"none"` for no limit. If left out, the agent's
+    /// limit applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_after_ms: Option<Bound>,
-    /// The action when that time is over.
+    /// The action when the time limit is reached.
     #[serde(skip_serializing_if = "is_default")]
     pub at_expiry: AtExpiry,
 }
@@ -46,22 +47,22 @@ setters! { ApprovalTerms {
     expires_after_ms: Option<Bound>,
 } }
 
-/// The people who may approve, and how many of them must.
+/// The people who may approve, and the number of approvals needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Approvers {
-    /// The only people who may approve; if empty, anyone. The engine trusts the name that comes with an
-    /// answer: the program that passes answers on must make sure that it is true.
+    /// The names of the people who may approve. If empty, anyone may. The engine trusts the name that comes
+    /// with an answer: the program that passes answers on must verify it.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub names: BTreeSet<String>,
-    /// The number of approvals that are needed, each under another name.
+    /// The number of approvals needed, each by a different person.
     #[serde(skip_serializing_if = "is_one")]
     pub needed: u32,
 }
 
 impl Approvers {
-    /// Terms for `needed` approvals by people with these names. Without names, anyone may approve.
+    /// Requires `needed` approvals by people with these names. If `names` is empty, anyone may approve.
     pub fn of<N: Into<String>>(names: impl IntoIterator<Item = N>, needed: u32) -> Self {
         Self { names: names.into_iter().map(Into::into).collect(), needed }
     }
@@ -77,58 +78,58 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
-/// An escalation: after a while, more people may answer.
+/// An escalation: after some time, more people may answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Escalation {
-    /// The time since the request, in milliseconds.
+    /// The time after the request, in milliseconds.
     pub after_ms: u64,
-    /// The people who may answer too from then on.
+    /// The additional people who may answer from then on.
     pub to: BTreeSet<String>,
 }
 
 impl Escalation {
-    /// An escalation: `after_ms` milliseconds after the request, these people may answer too.
+    /// Creates an escalation: `after_ms` milliseconds after the request, the people in `to` may answer too.
     pub fn new<N: Into<String>>(after_ms: u64, to: impl IntoIterator<Item = N>) -> Self {
         Self { after_ms, to: to.into_iter().map(Into::into).collect() }
     }
 }
 
-/// The action when nobody decides in time, or too few.
+/// The action when too few people decide in time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AtExpiry {
-    /// The call is not run, and the model is told so.
+    /// The call is not run, and the model sees that.
     #[default]
     Deny,
     /// The call runs.
     Approve,
-    /// The call is not run, and this is its result.
+    /// The call is not run, and this text is its result.
     Result(String),
 }
 
 impl ApprovalTerms {
-    /// Whether the terms ask for one approval by anyone. Then a standing approval is enough.
+    /// Returns true if the terms need one approval by anyone. A standing approval then satisfies them.
     pub fn is_anyone(&self) -> bool {
         self.approvers.names.is_empty() && self.approvers.needed == 1
     }
 
-    /// Whether the person of this name may answer at any time.
+    /// Returns true if the person with this name may answer at some time.
     pub(crate) fn may_ever(&self, name: &str) -> bool {
         self.approvers.names.is_empty() || self.names().contains(name)
     }
 
-    /// Returns all names in the terms.
+    /// Returns all names in the terms, including those of escalations.
     fn names(&self) -> BTreeSet<&str> {
         let later = self.escalate.iter().flat_map(|escalation| &escalation.to);
         self.approvers.names.iter().chain(later).map(String::as_str).collect()
     }
 
-    /// Checks that somebody could meet the terms, and that they are within the bounds.
+    /// Checks that the terms can be met and are within the bounds.
     ///
     /// # Errors
-    /// The fault, in a few words.
+    /// Returns a short description of the fault.
     pub fn check(&self) -> Result<(), String> {
         let Approvers { names, needed } = &self.approvers;
         let all = self.names();

@@ -1,4 +1,4 @@
-//! The inputs of a call, as they are recorded.
+//! The inputs of a call, as the history records them.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,47 +19,46 @@ use crate::words::usage::Usage;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum CallInput {
-    /// The gate is asked about the call.
+    /// The gate is being asked about the call.
     Asked,
-    /// The gate lets the call through.
+    /// The gate allowed the call.
     Allowed {
         /// The resources that the call touches.
         profile: ResourceProfile,
     },
-    /// A hook replaces the arguments of the call.
+    /// A hook replaced the arguments of the call.
     Rewritten {
-        /// The message that holds them.
+        /// The message that holds the new arguments.
         arguments: MessageSeq,
     },
-    /// The call ends without running: a hook gave its result.
+    /// A hook supplied the result of the call, so the call ends without running.
     Synthesised {
-        /// Whether the turn ends after this step.
+        /// True if the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
     },
     /// The call ends without running: it is denied, its arguments are invalid, or its tool is unknown.
     Refused,
-    /// The arguments of the call are, or should be, the value that the turn must return. The call ends
-    /// without running.
+    /// The call gives the turn's value in its arguments, and ends without running.
     Output {
-        /// Whether the arguments fit the schema.
+        /// True if the arguments fit the schema.
         fits: bool,
     },
-    /// The gate wants a person's decision.
+    /// The gate requires a decision by people.
     NeedsUser {
         /// The id of the pending call.
         pending: PendingId,
-        /// The instant at which it expires.
+        /// The instant at which the pending call expires.
         deadline: Option<Timestamp>,
         /// The resources that the call touches.
         profile: ResourceProfile,
-        /// The message that holds the arguments that are shown.
+        /// The message that holds the arguments that people see.
         arguments: MessageSeq,
-        /// The people who must decide, if the policy names them or asks for several.
+        /// The people who must decide, if the policy names them or requires several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         panel: Option<Box<Panel>>,
     },
-    /// An answer came that decides nothing; the call is asked about again.
+    /// An answer arrived that decides nothing, so the call is asked about again.
     Reopened {
         /// The id of the new pending call.
         pending: PendingId,
@@ -68,7 +67,7 @@ pub enum CallInput {
     NeedsClient {
         /// The id of the pending call.
         pending: PendingId,
-        /// The instant at which it expires.
+        /// The instant at which the pending call expires.
         deadline: Option<Timestamp>,
         /// The resources that the call touches.
         profile: ResourceProfile,
@@ -77,7 +76,7 @@ pub enum CallInput {
     NeedsChildren {
         /// The id of the pending call.
         pending: PendingId,
-        /// The instant at which it expires.
+        /// The instant at which the pending call expires.
         deadline: Option<Timestamp>,
         /// The resources that the call touches.
         profile: ResourceProfile,
@@ -85,145 +84,146 @@ pub enum CallInput {
         count: u32,
         /// The number of outcomes that the call waits for.
         needed: u32,
-        /// The terms, if they are background children. Then the call waits for none of them.
+        /// The terms, if the children are background children. The call then waits for none of them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         background: Option<Terms>,
-        /// The place where they work, if that is elsewhere.
+        /// The place where the children work, if another program runs them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote: Option<Box<Remote>>,
         /// The present instant, if they work elsewhere.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
     },
-    /// The session is handed over once its step is over.
+    /// The session is handed over once the step is over.
     HandsOver {
-        /// To whom.
+        /// The successor session and its agent.
         to: Box<HandedTo>,
     },
     /// The call waits for the ends of background children.
     NeedsEnds {
-        /// The instant at which it waits no more.
+        /// The instant at which the call stops waiting.
         deadline: Option<Timestamp>,
         /// The resources that the call touches.
         profile: ResourceProfile,
     },
-    /// Every child of the call exists, or its failure is known. The call is done if it began them in the background.
+    /// Every child of the call exists or has failed to start. A call that began background children is then
+    /// done.
     Started,
-    /// A person approved the call; the gate is asked again.
+    /// A person approved the call, and the gate is asked again.
     Approved {
-        /// The message that holds the arguments that were approved.
+        /// The message that holds the approved arguments.
         arguments: MessageSeq,
         /// The digest of those arguments.
         digest: Digest,
-        /// Whether later calls of its tool need no approval any more.
+        /// If true, later calls of the tool need no approval.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         always: bool,
-        /// If given, only later calls whose arguments fit need no approval.
+        /// If not empty, `always` applies only to later calls whose arguments match these patterns.
         #[serde(default, skip_serializing_if = "ArgumentPatterns::is_empty")]
         only: ArgumentPatterns,
     },
-    /// One of several people approved the call.
+    /// One of several required people approved the call.
     Voted {
-        /// The vote.
+        /// The recorded approval.
         vote: Vote,
     },
-    /// One of the people who decide changed the arguments. Earlier approvals are void, and the gate is asked
-    /// again.
+    /// A person who decides on the call changed its arguments. Earlier approvals are void, and the gate is
+    /// asked again.
     Edited {
         /// The message that holds the new arguments.
         arguments: MessageSeq,
         /// The digest of the new arguments.
         digest: Digest,
-        /// The approval of the person who changed them.
+        /// The approval of the person who changed the arguments.
         vote: Option<Vote>,
     },
-    /// A person grants more steps. Only for the request for more steps.
+    /// A person granted more steps. Used only for a request for more steps.
     Granted {
-        /// The number of steps.
+        /// The number of additional steps.
         steps: u32,
     },
-    /// More people may decide from now on.
+    /// More people may now decide on the call.
     Escalated,
     /// A person refused the call.
     Rejected {
-        /// The consequence for the rest of its step, and for its turn.
+        /// The consequence for the other calls of the step and for the turn.
         #[serde(default, skip_serializing_if = "is_default")]
         then: OnDenial,
     },
-    /// The client answered, or the children did.
+    /// A client or the children answered the call.
     Answered {
-        /// Whether the call did what it was asked for.
+        /// True if the call succeeded.
         ok: bool,
         /// The usage of the children.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
     },
-    /// Nobody answered in time.
+    /// The pending call expired without an answer.
     Expired {
-        /// Whether the result that the terms set for this case is the result of the call.
+        /// True if the terms of the approval supply a result for this case.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         done: bool,
-        /// The digest of the arguments, if the call then runs; the gate is asked again.
+        /// The digest of the arguments, if the terms let the call run. The gate is then asked again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approved: Option<Digest>,
     },
-    /// The start mark of the call is on its way to the store.
+    /// The start mark of the call is being written to the store.
     Marked,
-    /// The call is out.
+    /// The call was sent.
     Sent,
-    /// The call is about to come back, with changes of the custom state. They are applied once its step is
-    /// over, if the call is done.
+    /// The call is about to return with changes to the custom state. They are applied after the step if the
+    /// call succeeds.
     Changes {
-        /// The changes.
+        /// The changes, in order.
         changes: Vec<StateChange>,
     },
-    /// The call came back.
+    /// The call returned.
     Returned {
-        /// Whether the call did what it was asked for.
+        /// True if the call succeeded.
         ok: bool,
-        /// Whether the turn ends after this step.
+        /// True if the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
-        /// Whether the call could not be run, and is not retried.
+        /// True if the call could not be run and is not retried.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         broken: bool,
     },
-    /// The call could not be run, and is sent again later.
+    /// The call could not be run, and it is sent again later.
     TryAgain {
         /// The instant of the retry.
         until: Timestamp,
-        /// The reason why it could not be run.
+        /// The reason why the call could not be run.
         why: String,
-        /// Whether the call may have acted all the same.
+        /// True if the call may still have acted.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sent: bool,
     },
-    /// The call came back, and its result is due later.
+    /// The call returned, but its result is due later.
     Deferred {
         /// The instant at which the result is due.
         until: Timestamp,
-        /// The text that the model is told then.
+        /// The text that the model sees when the result is due.
         output: String,
-        /// Whether the turn ends after this step.
+        /// True if the turn ends after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
     },
-    /// The timer of the call rang.
+    /// The timer of the call fired.
     Rang,
-    /// The call is told to stop.
+    /// The call was asked to stop.
     StopAsked,
-    /// The call did not act and will not.
+    /// The call did not act and will not act.
     Cancelled {
-        /// The reason.
+        /// The reason for the cancellation.
         reason: CancelReason,
     },
-    /// The call was lost: nobody knows what became of it.
+    /// The call was lost: its outcome is unknown.
     Lost {
-        /// Whether the run was not at fault: the call took too long, its connection broke, or its code
-        /// panicked.
+        /// True if the call was lost for a reason other than the death of its run: it timed out, its
+        /// connection broke, or its code panicked.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         broken: bool,
     },
-    /// The call may be sent again: the run that sent it died, or the run left it unsent to another.
+    /// The call may be sent again, because the run that sent it died or a run left it unsent.
     Again,
 }

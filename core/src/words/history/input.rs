@@ -1,4 +1,4 @@
-//! The inputs of a session's machine, as they are recorded in its history.
+//! The inputs of a session's machine, as the history records them.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ use crate::words::reply::{Allowance, ReplyTo};
 use crate::words::tool::{EffectClass, RunsOn};
 use crate::words::usage::Usage;
 
-/// An input of a session's machine. Inputs are small, refer to data by place, and are complete: folding the
-/// recorded inputs from the start gives the stored state (INV-10).
+/// An input of a session's machine. Inputs are small, refer to data by position, and are complete: applying
+/// the recorded inputs from the start gives the stored state (INV-10).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
@@ -28,189 +28,190 @@ pub enum Input {
     TurnRequested {
         /// The kind of the request.
         request: TurnRequest,
-        /// Whether something must be provisioned for it.
+        /// True if surroundings must be provisioned for the turn.
         provisions: bool,
-        /// The newest message before it.
+        /// The newest message before the turn.
         #[serde(default, skip_serializing_if = "is_default")]
         after: MessageSeq,
     },
-    /// Everything after a message is taken back, while the session rests, including changes there of how the
-    /// agent works.
+    /// Everything after a message is taken back while the session rests, including changes to the mode and
+    /// the system prompt.
     Rewound {
-        /// The message.
+        /// The message that is now the last one.
         to: MessageSeq,
-        /// The place of the notice that says so.
+        /// The position of the notice about the rewind.
         at: MessageSeq,
-        /// The number of tokens that the model is shown from now on.
+        /// The number of tokens that the model reads from now on.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
-        /// The changes that restore the custom state of that message.
+        /// The changes that restore the custom state as of that message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<Undo>,
     },
-    /// Somebody says how the agent works from now on.
+    /// The mode or the system prompt of the agent changes.
     Briefed {
-        /// The new mode; none: as before.
+        /// The new mode. `None` if the mode does not change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mode: Option<Mode>,
-        /// The place of the system prompt that replaces the agent's; none: as before. 0: the agent's own
-        /// again.
+        /// The position of the new system prompt. `None` if the prompt does not change; 0 if the agent's own
+        /// prompt applies again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<MessageSeq>,
-        /// The message that says so. 0: no message does, so the change is never taken back.
+        /// The message that carries the change. 0 means that no message carries it, so the change is never
+        /// taken back.
         #[serde(default, skip_serializing_if = "is_default")]
         said: MessageSeq,
     },
     /// A run claimed the session in the middle of a turn.
     Claimed {
-        /// Whether the run before it died.
+        /// True if the previous run died.
         takeover: bool,
     },
     /// The surroundings of the turn are ready.
     Provisioned,
-    /// The model is asked.
+    /// The model is about to be asked.
     ModelCalled {
-        /// The place at which the answer will stand.
+        /// The position at which the answer will be stored.
         entry: MessageSeq,
-        /// The tools that are withheld from the model for a while, because their calls repeat.
+        /// The tools that are withheld from the model for a while, because it repeated their calls.
         #[serde(default, with = "withheld::one_or_more", skip_serializing_if = "Vec::is_empty")]
         withheld: Vec<Withheld>,
     },
-    /// The model makes the same calls again and again, and is not asked once more.
+    /// The model repeated the same calls too often and is not asked again.
     LoopFound {
-        /// The tool.
+        /// The name of the tool.
         tool: String,
         /// The number of similar calls.
         count: u32,
     },
     /// The model answered.
     ModelAnswered {
-        /// The place of the answer.
+        /// The position of the answer.
         message: MessageSeq,
         /// The calls of the answer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<NewCall>,
-        /// The reason why the model stopped.
+        /// The reason why the model stopped writing.
         stop: StopReason,
         /// The usage of the model call.
         usage: Usage,
-        /// The number of tokens that the model has been shown and has said.
+        /// The number of tokens that the model has read and written.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
-        /// Whether the usage of the step is counted separately.
+        /// True if the usage of the step is counted separately.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         counted: bool,
     },
     /// The model call failed.
     ModelFailed {
-        /// The error.
+        /// The error of the model call.
         error: ErrorInfo,
-        /// The instant of the next try; none if there is none.
+        /// The instant of the next try. `None` if there is no further try.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
-        /// The latest end of the hold by an open circuit; none if the model was asked.
+        /// The latest instant until which an open breaker blocks the model. `None` if the model was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_until: Option<Timestamp>,
-        /// Whether the provider refused the step as too long, and the refusal counts.
+        /// True if the provider refused the request as too long, and this refusal counts.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         too_long: bool,
-        /// Whether old messages are summarised first.
+        /// True if old messages are summarised before the next try.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compact: bool,
-        /// Whether the agent's next model is asked instead.
+        /// True if the next fallback model is asked instead.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next: bool,
-        /// The usage of an answer that could not be taken, or broke off.
+        /// The usage of an answer that was invalid or broke off.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
     },
-    /// A model call was stopped before its end, together with the turn or the summary that it was for.
+    /// A model call was stopped before its end, together with its turn or its summary.
     ModelStopped {
-        /// The usage of that call.
+        /// The usage of the stopped model call.
         usage: Usage,
     },
     /// An input of a call.
     Call {
-        /// The call.
+        /// The id of the call.
         call: CallId,
-        /// The input.
+        /// The input of the call.
         #[serde(rename = "does")]
         input: CallInput,
     },
-    /// Steering decided.
+    /// Steering decided how the turn continues.
     Steered {
-        /// The ending of the turn. None: the next step.
+        /// The ending of the turn. `None` if the next step follows.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop: Option<Ending>,
-        /// Whether the turn must return a value, and the step gave none, or one that does not fit.
+        /// True if the turn must return a value and the step gave no valid one.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         no_output: bool,
-        /// The number of tokens that came since the model's answer.
+        /// The number of tokens added since the model's answer.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
-        /// The places of the results of the step.
+        /// The positions of the step's results.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         results: Option<MessageRange>,
-        /// The newest result that is shown as cleared from now on, together with all before it.
+        /// The newest cleared result. The model sees this result and all earlier ones as cleared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cleared: Option<MessageSeq>,
-        /// The request to a person for more steps, where the turn would end otherwise.
+        /// The request to a person for more steps, if the turn would otherwise end.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         asks: Option<Box<AskedForMore>>,
         /// The usage of summaries of old results.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
-        /// Whether a hook corrects the course of the turn before the model is asked again.
+        /// True if a hook adds a correction before the model is asked again.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         corrected: bool,
     },
-    /// Old messages are to be summarised: before the model is asked, or because somebody asks for it while
-    /// the session rests.
+    /// A summary of old messages is needed, because the model is about to be asked or because a request came
+    /// while the session rests.
     CompactionRequested,
     /// Old messages were summarised.
     Compacted {
-        /// The place of the summary.
+        /// The position of the summary.
         summary: MessageSeq,
-        /// The first message that the summary does not cover: it stands for everything that was shown before.
+        /// The first message after the summary. The summary replaces everything that the model saw before it.
         from: MessageSeq,
-        /// The number of tokens that the model is shown from now on.
+        /// The number of tokens that the model reads from now on.
         tokens: u64,
-        /// The number of tokens that the model was shown before; 0 if an older version made the summary.
+        /// The number of tokens that the model read before. 0 if an older version made the summary.
         #[serde(default, skip_serializing_if = "is_default")]
         before: u64,
         /// The usage of the summary.
         usage: Usage,
     },
-    /// Nothing was summarised.
+    /// The summary was not made.
     NotCompacted {
-        /// The error; none if there was nothing to summarise.
+        /// The error. `None` if there was nothing to summarise.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorInfo>,
-        /// The usage of the attempt.
+        /// The usage of the failed attempt.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
-        /// The instant of the next try; none if there is none. Only extracts are retried.
+        /// The instant of the next try. `None` if there is no further try. Only extracts are retried.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at: Option<Timestamp>,
-        /// The latest end of the hold by an open circuit; none if the model was asked.
+        /// The latest instant until which an open breaker blocks the model. `None` if the model was asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_until: Option<Timestamp>,
-        /// The results that are shown shorter instead.
+        /// The results that the model sees shortened instead.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shorter: Option<Shorter>,
-        /// The error of a turn that cannot be shown any shorter; none: the refusal itself.
+        /// The error of a turn that cannot be shortened further. `None` means the provider's refusal itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dead_end: Option<ErrorInfo>,
-        /// Whether the agent's next model is asked instead: for an extract, or for a step that is too long
-        /// for this one.
+        /// True if the next fallback model is asked instead, for an extract or for a step that is too long
+        /// for this model.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         next: bool,
     },
-    /// The back-off is over.
+    /// The back-off ended.
     TimerRang,
-    /// The run exits: it must wait, or another run goes on.
+    /// The run exits: the session must wait, or another run continues.
     Parked,
-    /// Somebody stops the turn, or the session.
+    /// A request from outside stops the turn or the session.
     Interrupted {
         /// The kind of stop.
         kind: InterruptKind,
@@ -218,79 +219,80 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "is_default")]
         cause: StopCause,
     },
-    /// The turn ends from within, before its step is over: its time is up, or its circuit is open.
+    /// The turn ends early, before its step is over, because its time is up or its circuit is open.
     CutShort {
         /// The ending of the turn.
         ending: Ending,
-        /// Whether calls that are out may first come back by themselves.
+        /// True if running calls may return before the turn ends.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         drains: bool,
     },
-    /// An error that no retry can fix.
+    /// An error occurred that no retry can fix.
     Failed {
-        /// The error.
+        /// The error that ends the turn.
         error: ErrorInfo,
     },
-    /// The turn owes its outcome to another session, whose call began it.
+    /// The turn must report its outcome to the session or program that gave it.
     Owed {
-        /// The address of the outcome.
+        /// The address to which the outcome is sent.
         reply: Box<ReplyTo>,
     },
-    /// A child began in the background, because somebody outside asked for it.
+    /// A background child began at a request from outside.
     ChildBegan {
-        /// The child.
+        /// The new child.
         child: Box<Background>,
     },
-    /// A background child is given a task more: a call that sends it a message was let through.
+    /// A background child received another task, because a call that sends it a message was allowed.
     ChildResumed {
-        /// The id from which the names of the child follow.
+        /// The id from which the names of the child are derived.
         pending: PendingId,
-        /// The place of the child among those that were begun together.
+        /// The index of the child among the children that the same call began.
         index: u32,
-        /// The call.
+        /// The call that gave the task.
         task: CallId,
-        /// What the child may use for it.
+        /// The share of the limits that the child may use for the task.
         #[serde(default, skip_serializing_if = "is_default")]
         share: Allowance,
     },
-    /// A turn of a background child has ended, or a child has answered a call that is stopped now.
+    /// A turn of a background child ended, or a child answered a call that has been stopped.
     ChildEnded {
-        /// The id from which the names of the child follow.
+        /// The id from which the names of the child are derived.
         pending: PendingId,
-        /// The place of the child among those that were begun together.
+        /// The index of the child among the children that the same call began.
         index: u32,
-        /// The tasks of the turn.
+        /// The calls that gave the tasks of the turn.
         tasks: Vec<CallId>,
         /// The usage of the turn.
         #[serde(default, skip_serializing_if = "is_default")]
         usage: Usage,
     },
-    /// The session could not be handed over, so its turn has failed.
+    /// The session could not be handed over, so the turn failed.
     NotHandedOver {
-        /// The reason.
+        /// The reason for the failure.
         error: ErrorInfo,
     },
-    /// Other sessions were told of the end of the turn: its children are stopped, and the session that waited
-    /// for its outcome has it.
+    /// Other sessions were informed of the end of the turn: its children are stopped, and a session that
+    /// waited for the outcome has received it.
     Told,
-    /// The surroundings of the turn are freed.
+    /// The surroundings of the turn have been freed.
     TornDown,
-    /// From here on the history is that of a fork. Calls that were out or owed stay behind with the source.
+    /// The session became a fork. Pending and running calls stay with the source.
     Forked,
-    /// From here on the session works on a goal, with an extract of the earlier conversation.
+    /// The session received a goal, and its model will work from an extract of the earlier conversation.
     HandedOff {
         /// The last message of the earlier conversation. The goal follows it.
         after: MessageSeq,
-        /// The number of tokens of the goal.
+        /// The number of tokens in the goal.
         #[serde(default, skip_serializing_if = "is_default")]
         tokens: u64,
-        /// Whether the session waits once it is prepared.
+        /// True if the session waits for a message after the extract is made.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         draft: bool,
-        /// Whether another agent goes on. It begins with its own mode and its own system prompt.
+        /// True if another agent continues. It begins with its own mode and system prompt.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         another: bool,
-        /// The addresses to which the outcome of its turn is sent: those of the turn that handed over.
+        /// The addresses to which the outcome of the new turn is sent. They are those of the turn that handed
+        /// over.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         replies: Vec<ReplyTo>,
     },
@@ -299,28 +301,28 @@ pub enum Input {
 /// A request to a person for more steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedForMore {
-    /// The call that stands for the request.
+    /// The id of the call that represents the request.
     pub call: CallId,
-    /// The id of the pending call, under which it is answered.
+    /// The id of the pending call. Answers must name it.
     pub pending: PendingId,
-    /// The instant at which it expires.
+    /// The instant at which the request expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// The notice that states the number of steps.
+    /// The notice that states the number of additional steps.
     pub notice: MessageSeq,
 }
 
-/// A call of the model.
+/// A call in a model's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewCall {
     /// The id of the call.
     pub id: CallId,
-    /// The tool, as the model named it.
+    /// The name of the tool, as the model wrote it.
     pub tool: String,
     /// The effect class of the tool.
     #[serde(default, skip_serializing_if = "is_default")]
     pub effect: EffectClass,
-    /// Whether the tool is dangerous.
+    /// True if the tool is dangerous.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
     /// The party that runs the call.
@@ -329,7 +331,7 @@ pub struct NewCall {
 }
 
 impl Input {
-    /// The usage of a model, if this input reports one.
+    /// Returns the model usage that this input reports, if it reports any.
     pub fn usage(&self) -> Option<Usage> {
         match self {
             Self::ModelAnswered { usage, .. }
@@ -369,18 +371,18 @@ impl Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnRequest {
-    /// A message.
+    /// A message arrived.
     Message,
-    /// A failed or interrupted turn goes on, on the transcript as it stands.
+    /// A failed or interrupted turn continues with the current transcript.
     Resume,
 }
 
-/// A way to show results shorter where a provider refuses them as too long and nothing is left to summarise.
+/// A way to shorten results when a provider refuses a request as too long and nothing is left to summarise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shorter {
-    /// Each result up to this message is cut short.
+    /// Each result up to this message is shortened.
     InPart(MessageSeq),
-    /// All results up to this message are shown as cleared.
+    /// The model sees all results up to this message as cleared.
     Cleared(MessageSeq),
 }

@@ -4,33 +4,33 @@ use serde::{Deserialize, Serialize};
 
 use super::input::Input;
 
-/// The states of a session's machine, without their data.
+/// A state of a session's machine, without its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StateKind {
-    /// Before the first turn.
+    /// No turn has begun yet.
     Idle,
-    /// The surroundings of the turn are being prepared.
+    /// The surroundings of the turn are being provisioned.
     Provisioning,
     /// The model request is about to be made.
     Thinking,
-    /// The model answers.
+    /// The model is writing its answer.
     Streaming,
-    /// Calls run.
+    /// Calls are running.
     Executing,
-    /// Parked: answers or timers are owed.
+    /// Parked: the turn waits for answers or timers.
     Confirming,
-    /// Parked: only outcomes of children are owed.
+    /// Parked: the turn waits only for the outcomes of children.
     Dispatching,
-    /// The turn goes on or stops: this state decides.
+    /// The machine decides whether the turn continues or ends.
     Steering,
-    /// Old messages are summarised.
+    /// Old messages are being summarised.
     Compacting,
-    /// The model is asked again later.
+    /// The machine waits before it asks the model again.
     BackingOff,
-    /// The surroundings of the turn are freed.
+    /// The surroundings of the turn are being freed.
     TearingDown,
-    /// At rest.
+    /// The session is at rest after a turn.
     Done,
 }
 
@@ -51,7 +51,7 @@ impl StateKind {
         Self::Done,
     ];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -70,13 +70,13 @@ impl StateKind {
     }
 }
 
-/// The inputs of a session's machine, without their data.
+/// An input of a session's machine, without its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
     /// A turn begins.
     TurnRequested,
-    /// Somebody says how the agent works from now on.
+    /// The mode or the system prompt of the agent changes.
     Briefed,
     /// Everything after a message is taken back.
     Rewound,
@@ -84,7 +84,7 @@ pub enum InputKind {
     Claimed,
     /// The surroundings of the turn are ready.
     Provisioned,
-    /// The model is asked.
+    /// The model is about to be asked.
     ModelCalled,
     /// The model answered.
     ModelAnswered,
@@ -92,45 +92,45 @@ pub enum InputKind {
     ModelFailed,
     /// A model call was stopped before its end.
     ModelStopped,
-    /// The model makes the same calls again and again.
+    /// The model repeated the same calls too often.
     LoopFound,
     /// An input of a call.
     Call,
-    /// Steering decided.
+    /// Steering decided how the turn continues.
     Steered,
-    /// Old messages are to be summarised.
+    /// A summary of old messages is needed.
     CompactionRequested,
     /// Old messages were summarised.
     Compacted,
-    /// Nothing was summarised.
+    /// The summary was not made.
     NotCompacted,
-    /// The back-off is over.
+    /// The back-off ended.
     TimerRang,
-    /// The run exits: it must wait, or another run goes on.
+    /// The run exits: the session must wait, or another run continues.
     Parked,
-    /// Somebody stops the turn, or the session.
+    /// A request from outside stops the turn or the session.
     Interrupted,
-    /// The turn ends from within, before its step is over.
+    /// The turn ends early, before its step is over.
     CutShort,
-    /// An error that no retry can fix.
+    /// An error occurred that no retry can fix.
     Failed,
-    /// The turn owes its outcome to another session.
+    /// The turn must report its outcome to another session or program.
     Owed,
-    /// A child began in the background.
+    /// A background child began at a request from outside.
     ChildBegan,
-    /// A background child has work again.
+    /// A background child received another task.
     ChildResumed,
     /// A turn of a background child has ended.
     ChildEnded,
     /// The session could not be handed over.
     NotHandedOver,
-    /// Other sessions were told of the end of the turn.
+    /// Other sessions were informed of the end of the turn.
     Told,
-    /// The surroundings of the turn are freed.
+    /// The surroundings of the turn have been freed.
     TornDown,
-    /// From here on the history is that of a fork.
+    /// The session became a fork.
     Forked,
-    /// The session is handed a goal.
+    /// The session received the goal of a handoff.
     HandedOff,
 }
 
@@ -168,7 +168,7 @@ impl InputKind {
         Self::HandedOff,
     ];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::TurnRequested => "turn_requested",
@@ -205,7 +205,7 @@ impl InputKind {
 }
 
 impl Input {
-    /// The input without its data.
+    /// Returns the kind of this input.
     pub fn kind(&self) -> InputKind {
         match self {
             Self::TurnRequested { .. } => InputKind::TurnRequested,

@@ -1,19 +1,19 @@
-//! Tools that are withheld from the model for a while.
+//! Tools that are temporarily withheld from the model.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::ids::StepNumber;
 
-/// A tool that the model is not told of for a while.
+/// A tool that the model temporarily does not see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Withheld {
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// The first step that has the tool again.
+    /// The first step in which the model sees the tool again.
     pub until: StepNumber,
 }
 
-/// The stored form: a single tool as a plain value, as older versions wrote it, and several as a list.
+/// The stored form: one tool as a single object, as older versions wrote it; otherwise a list.
 pub(super) mod one_or_more {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

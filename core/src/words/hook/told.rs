@@ -1,4 +1,4 @@
-//! The values that hooks are given.
+//! The data that hooks receive.
 
 use crate::time::Timestamp;
 use crate::words::children::Tasks;
@@ -8,109 +8,109 @@ use crate::words::ids::{CallId, SessionKey, StepNumber, ToolName, TurnNumber};
 use crate::words::tool::{ToolError, ToolOutput};
 use crate::words::usage::Usage;
 
-/// A turn that begins.
+/// The data about a turn that begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnBegins {
-    /// The session.
+    /// The session that the turn belongs to.
     pub session: SessionKey,
-    /// The turn.
+    /// The number of the turn.
     pub turn: TurnNumber,
 }
 
-/// A turn that ends.
+/// The data about a turn that ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnds {
-    /// The session.
+    /// The session that the turn belongs to.
     pub session: SessionKey,
-    /// The turn.
+    /// The number of the turn.
     pub turn: TurnNumber,
-    /// The ending.
+    /// The reason and details of the ending.
     pub ending: Ending,
-    /// The number of finished model calls of the turn.
+    /// The number of completed model calls in the turn.
     pub steps: u32,
-    /// The usage of the steps of the turn.
+    /// The total usage of the turn's steps.
     pub usage: Usage,
-    /// The usage of the session so far.
+    /// The total usage of the session so far.
     pub session_usage: Usage,
 }
 
-/// A request to a model.
+/// The data about a request to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelAsked {
-    /// The session.
+    /// The session that makes the request.
     pub session: SessionKey,
-    /// The step.
+    /// The number of the step in the session.
     pub step: StepNumber,
-    /// The attempt at the step, from 0.
+    /// The number of the attempt at the step, from 0.
     pub attempt: u32,
-    /// Whether the request is for a summary of old messages, and not for the step itself.
+    /// True if the request is for a summary of old messages instead of the step itself.
     pub summary: bool,
 }
 
-/// A call of a sub-agent that is to begin children.
+/// The data about a call of a sub-agent that is about to begin children.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubAgentAsked {
-    /// The session.
+    /// The session that the call belongs to.
     pub session: SessionKey,
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
     /// The sub-agent, by the name under which the model calls it.
     pub sub_agent: ToolName,
-    /// The tasks as they would be given, one to each child, and how many outcomes are waited for.
+    /// The tasks that would be given, one to each child, and the number of outcomes to wait for.
     pub tasks: Tasks,
-    /// Whether a person approved exactly this.
+    /// True if a person approved exactly these tasks.
     pub approved: bool,
 }
 
-/// A call that came back.
+/// The data about a call that returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolEnded {
-    /// The session.
+    /// The session that the call belongs to.
     pub session: SessionKey,
-    /// The call.
+    /// The id of the call.
     pub call: CallId,
-    /// The tool.
+    /// The name of the tool.
     pub tool: ToolName,
-    /// The arguments that ran.
+    /// The arguments with which the call ran.
     pub arguments: String,
-    /// The result, as the hooks before left it.
+    /// The result, as changed by the hooks called before.
     pub result: Result<ToolOutput, ToolError>,
 }
 
-/// A step that is over.
+/// The data about a step that is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepEnded {
-    /// The session.
+    /// The session that the step belongs to.
     pub session: SessionKey,
-    /// The turn.
+    /// The number of the turn in the session.
     pub turn: TurnNumber,
-    /// The step, counted over the session.
+    /// The number of the step in the session.
     pub step: StepNumber,
-    /// The number of finished model calls of the turn.
+    /// The number of completed model calls in the turn.
     pub steps: u32,
-    /// The text of the model.
+    /// The text that the model wrote in this step.
     pub text: String,
-    /// The tools of which a call was done.
+    /// The tools with at least one successful call in this step.
     pub tools_done: Vec<String>,
     /// The usage of the step: its model call, and the number of its calls that were sent.
     pub usage: Usage,
-    /// The usage of the steps of the turn.
+    /// The total usage of the turn's steps so far.
     pub turn_usage: Usage,
-    /// The usage of the session so far.
+    /// The total usage of the session so far.
     pub session_usage: Usage,
 }
 
-/// A transition.
+/// The data about a transition of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// The session.
+    /// The session whose machine moved.
     pub session: SessionKey,
-    /// The state before.
+    /// The state before the transition.
     pub from: StateKind,
-    /// The input.
+    /// The input that caused the transition.
     pub input: Input,
-    /// The state after.
+    /// The state after the transition.
     pub to: StateKind,
-    /// The instant of the transition, on the store's clock.
+    /// The instant of the transition, by the store's clock.
     pub at: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! The answers of hooks.
+//! The answers that hooks return.
 
 use std::time::Duration;
 
@@ -13,132 +13,132 @@ use crate::words::tool::ToolOutput;
 #[error("{0}")]
 pub struct HookError(pub String);
 
-/// The answer before the model is asked.
+/// The answer of a hook before the model is asked.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BeforeModel {
-    /// The model is asked with this request.
+    /// The model is asked with this request unchanged.
     Ask,
-    /// The model is asked with the given request instead.
+    /// The model is asked with this new request instead.
     AskWith(Box<ModelRequest>),
-    /// The model is asked later. The wait is durable. It counts as one of the few attempts at a step; after
-    /// the last attempt the turn ends with an error.
+    /// The model is asked later. The wait is durable. It uses up one of the attempts at the step; after the
+    /// last attempt, the turn ends with an error.
     Hold {
-        /// The wait from now.
+        /// The wait, counted from now.
         wait: Duration,
-        /// The reason.
+        /// The reason for the wait.
         reason: String,
     },
     /// The model is not asked, and the turn ends with an error. If the request was for a summary, the summary
     /// is not made.
     Deny {
-        /// The reason.
+        /// The reason for the denial.
         reason: String,
     },
 }
 
-/// The answer about children that are about to be begun. A denial by any hook counts.
+/// The answer of a hook before children begin. A denial by any hook counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeforeSubAgent {
-    /// The call is put before the gate.
+    /// The call continues to the gate.
     Allow,
-    /// No child is begun. The model is told why, and the turn goes on.
+    /// No child is begun. The model sees the reason, and the turn continues.
     Deny {
-        /// The reason.
+        /// The reason for the denial.
         reason: String,
     },
-    /// These tasks are given instead, if the rules of the sub-agent and the gate let them through. They are stored
-    /// before a child is begun; the model is not told of them.
+    /// The children get these tasks instead, if the rules of the sub-agent and the gate allow them. The tasks
+    /// are stored before a child is begun. The model does not see them.
     Rewrite {
-        /// The tasks, one for each child.
+        /// The new tasks, one for each child.
         tasks: Vec<String>,
     },
 }
 
-/// The answer about a call. If several hooks answer, the strictest answer counts. From strictest to mildest:
-/// a failure of the turn, a denial, a person's decision, an answer, an allowance.
+/// The answer of a hook before a call. If several hooks answer, the strictest answer counts. From strictest
+/// to mildest: `Fail`, `Deny`, `Hold`, `Answer`, `Allow`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BeforeTool {
-    /// The call is put before the gate.
+    /// The call continues to the gate.
     Allow,
-    /// The call does not run. The model is told why, and the turn goes on.
+    /// The call does not run. The model sees the reason, and the turn continues.
     Deny {
-        /// The reason.
+        /// The reason for the denial.
         reason: String,
     },
-    /// A person must decide. Satisfied by an approval of the same bytes. If the gate asks for no more than
-    /// one approval by anyone, also satisfied by an approval for the rest of the session that covers them. If
-    /// nobody decides in time, the call is refused, whatever the terms of the gate say.
+    /// A person must approve the call with exactly these arguments. If the gate requires at most one approval
+    /// by anyone, an earlier approval for the rest of the session that covers the arguments is enough. If the
+    /// request expires, the call is refused, whatever the terms of the gate say.
     Hold {
-        /// The text that the person is told.
+        /// The text that the person sees.
         prompt: Option<String>,
     },
-    /// The call runs with these arguments instead, JSON that fits the schema, if the gate lets them through.
-    /// They are stored before the call is sent; the model is not told of them. When a hook is asked about its
-    /// own arguments it must leave them as they are, because an approval binds the bytes that were shown.
+    /// The call runs with these arguments instead, if they are JSON that fits the schema and the gate allows
+    /// them. They are stored before the call is sent. The model does not see them. When the hook is called
+    /// about its own arguments, it must not change them, because an approval applies to the exact bytes that
+    /// were shown.
     Rewrite {
-        /// The arguments, exactly.
+        /// The exact new arguments.
         arguments: String,
     },
-    /// If the gate lets the call through, this is its result, and it does not run. If people must approve the
-    /// call first, the hook is asked again after their approval, and that later answer counts.
+    /// The call does not run, and this is its result, if the gate allows the call. If people must approve the
+    /// call first, the hook is called again after their approval, and the later answer counts.
     Answer(ToolOutput),
     /// The call does not run, and the turn ends with an error.
     Fail {
-        /// The reason.
+        /// The reason for the failure.
         reason: String,
     },
 }
 
-/// The answer about a result.
+/// The answer of a hook after a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterTool {
-    /// The result stays.
+    /// The result is kept.
     Keep,
-    /// This replaces everything in the result, including its [changes](crate::words::custom) of the custom
-    /// state. A call that failed or is in doubt keeps that status: only its text changes.
+    /// The whole result is replaced, including its [changes](crate::words::custom) to the custom state. A
+    /// call that failed or is in doubt keeps its status: only its text changes.
     Rewrite(ToolOutput),
-    /// The result is withheld: the model is told that the call failed, with this reason. A call that is in
-    /// doubt stays so.
+    /// The result is withheld. The model sees that the call failed, with this reason. A call that is in doubt
+    /// stays in doubt.
     Reject {
-        /// The reason.
+        /// The reason for withholding the result.
         reason: String,
     },
 }
 
-/// The answer after a step.
+/// The answer of a hook after a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AfterStep {
-    /// The turn goes on, as far as this hook is concerned.
+    /// The turn continues, unless something else ends it.
     GoOn,
-    /// The turn ends here, as by a stop condition (`tool_stop`).
+    /// The turn ends here, as with a stop condition (`tool_stop`).
     Stop {
-        /// The reason, for followers of the session.
+        /// The reason, shown to followers of the session.
         why: String,
     },
-    /// The turn goes on, although the model may have said all that it wanted. Before the model is asked again
-    /// it is told this text, as a message of the system. This has no effect if another hook or anything else
-    /// ends the turn, nor more often in a turn than
-    /// [`Limits::corrections_max`](crate::words::agent::Limits::corrections_max) allows.
+    /// The turn continues even if the model had finished. Before the model is asked again, it sees this text
+    /// as a message from the engine. Has no effect if another hook or anything else ends the turn, or after
+    /// [`Limits::corrections_max`](crate::words::agent::Limits::corrections_max) corrections in the turn.
     Correct {
-        /// The text for the model.
+        /// The text that the model sees.
         text: String,
     },
-    /// The turn ends here, because a budget is spent (`budget_exceeded`).
+    /// The turn ends here because a budget is used up (`budget_exceeded`).
     OverBudget {
-        /// The reason, for followers of the session.
+        /// The reason, shown to followers of the session.
         why: String,
     },
 }
 
-/// A stop condition of an embedding program: a function of the step that is over, which returns the reason
-/// why the turn ends here.
+/// A hook that ends the turn on a condition of the embedding program. The condition is a function of the
+/// finished step, and it returns the reason to end the turn.
 pub struct StopIf<F> {
     name: String,
     condition: F,
 }
 
 impl<F: Fn(&StepEnded) -> Option<String> + Send + Sync + 'static> StopIf<F> {
-    /// A hook called `name` that ends the turn when `condition` returns a reason.
+    /// Creates a hook called `name` that ends the turn when `condition` returns a reason.
     pub fn new(name: impl Into<String>, condition: F) -> Self {
         Self { name: name.into(), condition }
     }

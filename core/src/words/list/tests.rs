@@ -1,4 +1,4 @@
-//! The list behaves like a `Vec`, and copies only a bounded part of itself.
+//! Tests that the list behaves like a `Vec` and copies only a bounded part of itself.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ enum Change {
     Truncate(usize),
     Pop,
     Set(usize, u8),
-    /// The current list is kept, and checked again at the end.
+    /// Keeps a clone of the current list, to compare it at the end.
     Keep,
 }
 
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// Counts its clones.
+/// A value that counts its clones.
 struct Counted(Rc<Cell<usize>>);
 
 impl Clone for Counted {
@@ -101,8 +101,8 @@ impl Clone for Counted {
     }
 }
 
-/// The number of items that are copied by `pushes` pushes to a list of `had` items, if the list is cloned
-/// after each push.
+/// Returns the number of items that are copied by `pushes` pushes to a list of `had` items, if the list is
+/// cloned before each push.
 fn copied(had: usize, pushes: usize) -> usize {
     let clones = Rc::new(Cell::new(0));
     let item = || Counted(Rc::clone(&clones));

@@ -1,4 +1,4 @@
-//! Messages of the engine itself: notices and summaries.
+//! Messages that the engine writes: notices and summaries.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,27 +8,29 @@ use crate::words::ids::{CallId, MessageSeq};
 /// A message of the engine to followers of the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// The text.
+    /// The text of the notice.
     pub text: String,
-    /// From here on, the model is not shown anything between this message and this notice.
+    /// The message to which the session was rewound. The model no longer sees the messages between it and
+    /// this notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewound: Option<MessageSeq>,
-    /// Whether the model is told too, because the turn that was taken back has left effects.
+    /// True if the model also sees the notice, because the turn that was taken back had effects.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
-    /// The arguments with which a hook replaced the earlier ones.
+    /// The arguments that a hook set in place of the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewriting: Option<Rewriting>,
-    /// The changes that undo the changes of the calls before this notice to the custom state, in this order.
+    /// The changes that restore the custom state to its value before the calls that precede this notice, in
+    /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<Undo>,
-    /// Summaries of old results: the model is shown these texts in place of the results.
+    /// Summaries of old results. The model sees them in place of the results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_short: Vec<InShort>,
 }
 
 impl Notice {
-    /// A notice that no model sees.
+    /// Returns a notice that the model does not see.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -41,33 +43,32 @@ impl Notice {
     }
 }
 
-/// Arguments with which a hook replaced the earlier ones.
+/// Arguments that a hook set in place of the model's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewriting {
-    /// The call.
+    /// The call whose arguments were replaced.
     pub call: CallId,
-    /// The arguments, exactly, as they would run.
+    /// The exact arguments with which the call would run.
     pub arguments: String,
 }
 
 /// The summary of an old result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InShort {
-    /// The place of the result.
+    /// The position of the result.
     pub of: MessageSeq,
-    /// The text that the model is shown in place of the result.
+    /// The text that the model sees in place of the result.
     pub text: String,
 }
 
 /// A summary of the conversation so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The text.
+    /// The text of the summary.
     pub text: String,
-    /// The first message that the summary does not cover: it stands for everything that the model was shown
-    /// before.
+    /// The first message after the summary. The summary replaces everything that the model saw before it.
     pub before: MessageSeq,
-    /// Whether this is the extract of a handoff, made for the goal that follows.
+    /// True if this is the extract of a handoff, made for the goal that follows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub extract: bool,
 }

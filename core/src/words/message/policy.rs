@@ -1,24 +1,24 @@
-//! Policies for messages that come while a turn runs or is parked.
+//! Policies for messages that arrive while a turn runs or is parked.
 
 use serde::{Deserialize, Serialize};
 
-/// The policy for a message that comes while a turn runs or is parked. At rest, a message begins a turn under
-/// every policy.
+/// The policy for a message that arrives while a turn runs or is parked. At rest, a message begins a turn
+/// under every policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessagePolicy {
-    /// The message is refused, and nothing is stored.
+    /// The message is refused and not stored.
     Reject,
-    /// The message waits until the turn has ended, however it ends. Each such message begins a turn, in the
-    /// order in which they came.
+    /// The message waits until the turn has ended in any way. Each such message begins its own turn, in order
+    /// of arrival.
     Enqueue,
-    /// The model is shown the message in its next step.
+    /// The model sees the message in its next step.
     Steer,
-    /// The turn is stopped: open calls are cancelled, and requests to people are withdrawn. Then a turn
-    /// begins with the message.
+    /// The turn is stopped: open calls are cancelled, and requests to people are withdrawn. Then the message
+    /// begins a new turn.
     Interrupt,
-    /// As an interrupt. In addition, the turn is hidden from the model, except for the fact which of its
-    /// calls acted or may have acted. Nothing stored is removed.
+    /// As [`Interrupt`](Self::Interrupt). In addition, the turn is hidden from the model. The model only sees
+    /// which of its calls acted or may have acted. Nothing is deleted from the store.
     Rollback,
 }
 
@@ -26,7 +26,7 @@ impl MessagePolicy {
     /// Every policy.
     pub const ALL: [Self; 5] = [Self::Reject, Self::Enqueue, Self::Steer, Self::Interrupt, Self::Rollback];
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Reject => "reject",
@@ -37,8 +37,8 @@ impl MessagePolicy {
         }
     }
 
-    /// Whether the message waits for the end of the turn. A message with [`Reject`](Self::Reject) that was
-    /// accepted before the turn began waits too.
+    /// Returns true if the message waits for the end of the turn. This includes a message with
+    /// [`Reject`](Self::Reject) that was accepted before the turn began.
     pub fn waits(self) -> bool {
         match self {
             Self::Reject | Self::Enqueue => true,
@@ -57,13 +57,13 @@ impl std::str::FromStr for MessagePolicy {
     }
 }
 
-/// The consequence of a steering message for approvals that are open when it comes.
+/// The effect of a steering message on approvals that are open when the message arrives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhileAsking {
-    /// No effect: the message waits until they are decided or have expired.
+    /// No effect. The message waits until the approvals are decided or have expired.
     #[default]
     Hold,
-    /// The approvals are denied, with the text of the message as the reason.
+    /// The approvals are denied. The text of the message is the reason.
     Deny,
 }

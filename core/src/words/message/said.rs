@@ -1,4 +1,4 @@
-//! The content of messages and signals that are delivered from outside.
+//! The content of messages and signals delivered from outside the session.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,31 +11,31 @@ use crate::words::reply::{ChildEnd, ReplyTo};
 /// The content of a delivered message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// The text.
+    /// The text of the message.
     pub text: String,
-    /// How the agent works from now on.
+    /// The changes to the mode and the system prompt that apply from this message on.
     #[serde(default, skip_serializing_if = "Briefing::is_empty")]
     pub briefing: Briefing,
-    /// The policy while a turn runs or is parked; none: the agent's policy.
+    /// The policy while a turn runs or is parked. `None` means the agent's policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<MessagePolicy>,
     /// The earlier message that this message replaces. Everything since that message is taken back, including
-    /// changes of how the agent works, and a running turn is stopped.
+    /// changes to the mode and the system prompt. A running turn is stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edits: Option<MessageSeq>,
-    /// The pictures that the agent is shown with the text.
+    /// The pictures that the model sees with the text.
     #[serde(default, skip_serializing_if = "Images::is_empty")]
     pub images: Images,
-    /// The address to which the outcome of the turn is sent, if the message is the task of a child.
+    /// The address to which the outcome of the turn is sent, if the message is a task for a child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply: Option<Box<ReplyTo>>,
-    /// The end of a background child that the message tells of.
+    /// The end of a background child, if the message reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Box<ChildEnd>>,
 }
 
 impl Said {
-    /// A message with this text, under the policy of the agent.
+    /// Returns a message with this text, under the policy of the agent.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -53,27 +53,27 @@ impl Said {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum SignalBody {
-    /// A failed or interrupted turn goes on where it stopped.
+    /// Continues a failed or interrupted turn where it stopped.
     Retry,
-    /// As [`Retry`](Self::Retry), asked for after an interrupt.
+    /// As [`Retry`](Self::Retry), requested after an interrupt.
     Resume,
-    /// Old messages are summarised. Taken while the session rests, before a message begins a turn. A running
-    /// turn drops the signal, and so does a stop.
+    /// Requests a summary of old messages. Takes effect while the session rests, before a message begins a
+    /// turn. The signal is dropped if a turn is running or a stop arrives.
     Compact,
-    /// The agent works in this mode from the next step on, whether a turn runs or the session rests.
+    /// Sets the mode of the agent from the next step on, or at once while the session rests.
     Mode {
         /// The mode.
         mode: Mode,
     },
 }
 
-/// The content of a signal that is about one call.
+/// The content of a signal about one call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "signal", rename_all = "snake_case")]
 pub enum CallSignal {
-    /// The call, and only this call, is to be stopped.
+    /// Stops this call and no other.
     StopCall {
-        /// The call.
+        /// The id of the call.
         call: CallId,
     },
 }

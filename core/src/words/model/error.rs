@@ -12,47 +12,47 @@ use crate::words::error::ErrorInfo;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// The provider asks for patience (429).
+    /// The provider limits the rate of requests (429).
     RateLimited,
     /// The provider is overloaded, starting, or out of service (503, 529).
     Unavailable,
     /// The provider failed (5xx, 409).
     Provider,
-    /// The network failed: name, connection, reset, time-out.
+    /// The network failed: name resolution, connection, reset or time-out.
     Network,
-    /// The stream ended without saying why, so it was cut.
+    /// The stream ended without a stop reason, so the answer was cut off.
     Incomplete,
-    /// The answer cannot be read.
+    /// The answer cannot be parsed.
     Malformed,
-    /// The answer, a summary for example, reached the token limit, and is useless unless it is complete.
+    /// The answer reached the token limit and is useless unless it is complete, such as a summary.
     CutOff,
     /// The model refused to write a summary.
     Declined,
-    /// No data came for too long, or the answer had no end.
+    /// No data arrived for too long, or the answer did not end.
     Stalled,
-    /// The key is refused.
+    /// The provider refused the API key.
     Auth,
-    /// No money or quota is left.
+    /// The account has no money or quota left.
     Quota,
     /// The request is larger than the model's context.
     ContextLimit,
-    /// The provider refuses the request for another reason (4xx).
+    /// The provider refused the request for another reason (4xx).
     Refused,
-    /// The adapter itself is set up wrongly.
+    /// The adapter is misconfigured.
     Configuration,
-    /// Messages for the model cannot be read from the store.
+    /// The messages for the model cannot be read from the store.
     Transcript,
-    /// A hook puts the request off.
+    /// A hook postponed the request.
     Held,
-    /// A hook forbids the request, or the answer.
+    /// A hook forbade the request or the answer.
     Denied,
     /// The [breaker](crate::machine::breaker) is open: after too many failures in a row, the model is not
-    /// asked for a while.
+    /// called for a while.
     CircuitOpen,
 }
 
 impl ModelErrorKind {
-    /// Whether the same call may succeed later (requirement B37).
+    /// Returns true if the same call may succeed later (requirement B37).
     pub fn is_retryable(self) -> bool {
         match self {
             Self::RateLimited
@@ -76,7 +76,7 @@ impl ModelErrorKind {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RateLimited => "rate_limited",
@@ -105,28 +105,28 @@ impl ModelErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("model: {}: {detail}", kind.as_str())]
 pub struct ModelError {
-    /// The kind, to branch on.
+    /// The kind of the error, to branch on.
     pub kind: ModelErrorKind,
-    /// The details, in one line; never a key.
+    /// The details, in one line, without any API key.
     pub detail: String,
-    /// The wait that the provider asks for. It takes precedence over the computed delay.
+    /// The wait that the provider asks for. It replaces the computed delay.
     pub retry_after: Option<Duration>,
-    /// The longest time for which an open circuit holds the call. All errors until then count as one attempt.
-    /// None: no circuit holds it.
+    /// The longest time for which an open breaker blocks the call. All errors within this time count as one
+    /// attempt. `None` if no breaker blocks the call.
     pub held_for: Option<Duration>,
-    /// The usage of the call when it broke off; none: no answer had begun. A runtime fills it in from the
-    /// [events](super::ModelEvent) that it received before.
+    /// The usage of a call that broke off. `None` if no answer had begun. The runtime sets this field from
+    /// the [events](super::ModelEvent) that it received.
     pub used: Option<PartialUse>,
 }
 
 impl ModelError {
-    /// An error of `kind`.
+    /// Returns an error of this kind.
     pub fn new(kind: ModelErrorKind, detail: impl Into<String>) -> Self {
         Self { kind, detail: detail.into(), retry_after: None, held_for: None, used: None }
     }
 
-    /// A temporary error: the same call is made again after `wait`, or as the agent's rules say if there is
-    /// none (requirement C52).
+    /// Returns a temporary error. The same call is made again after `wait`, or after the delay in the agent's
+    /// rules if `wait` is `None` (requirement C52).
     pub fn transient(detail: impl Into<String>, wait: Option<Duration>) -> Self {
         Self { retry_after: wait, ..Self::new(ModelErrorKind::Provider, detail) }
     }

@@ -1,17 +1,17 @@
-//! A bound that must be lifted explicitly.
+//! A limit that can be lifted only explicitly.
 
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-/// A bound, in the unit that its field names: a number, or `"none"`. Leaving the field out does not lift the
-/// bound.
+/// A limit, in the unit that the field names: a number, or `"none"` for no limit. Leaving the field out does
+/// not lift the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Bound {
-    /// At most this much.
+    /// The limit is this number.
     At(u64),
-    /// No bound.
+    /// There is no limit.
     Never,
 }
 
@@ -21,7 +21,7 @@ impl Bound {
         Self::At(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
     }
 
-    /// The number, if there is one.
+    /// Returns the number, if there is a limit.
     pub fn limit(self) -> Option<u64> {
         match self {
             Self::At(most) => Some(most),
