@@ -271,12 +271,12 @@ fn states() -> Vec<AgentState> {
         states.push(AgentState::Executing { batch: batch(&[state.clone(), waiting()]) });
         states.push(AgentState::Executing { batch: batch(&[state, children(true)]) });
     }
-    // A dangerous call that was held back behind a parked one, and the parked one's time has come.
+    // A dangerous call is held back by a parked one, whose instant has come.
     let mut held = batch(&[waiting(), CallState::Approved]);
     held.calls[1].profile = held.calls[0].profile.clone();
     held.calls[1].dangerous = true;
     states.push(AgentState::Confirming { batch: held });
-    // The same, and the dangerous call itself holds another back.
+    // The same, but the dangerous call also holds back another.
     let keys = |names: &[&str]| {
         ResourceProfile::Keys(
             names.iter().map(|name| ((*name).to_owned(), crate::words::tool::Access::Write)).collect(),

@@ -1,4 +1,4 @@
-//! Background children: what the machine remembers of them, and which of them end with a turn.
+//! Background children: the data that the machine keeps of them, and which of them end with a turn.
 
 use super::*;
 use crate::store::SessionStatus;
