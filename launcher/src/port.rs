@@ -24,8 +24,8 @@ static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
 /// Returns a free loopback port outside the range that the system assigns automatically.
 ///
-/// A port of that range could be taken before it is used. And while a server is dead, a client that reconnects
-/// could be assigned the server's port and connect to itself.
+/// A port of that range could be taken before it is used. And while a server is dead, a client that reconnects could
+/// be assigned the server's port as its own, and connect to itself.
 pub fn free() -> Result<u16, LaunchError> {
     let choice = ephemeral_first().saturating_sub(FIRST);
     if choice >= CHOICE_MIN {

@@ -141,7 +141,7 @@ impl Row {
         self.ran[2].strip_suffix(" s")?.parse().ok()
     }
 
-    /// The name of the part.
+    /// Returns the name of the part.
     pub fn name(&self) -> &str {
         &self.name
     }

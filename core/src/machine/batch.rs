@@ -114,7 +114,7 @@ impl Batch {
             && self.startable().is_empty()
     }
 
-    /// The children whose outcomes the calls wait for, in call order.
+    /// Returns the children whose outcomes the calls wait for, in call order.
     pub(crate) fn children(&self) -> Vec<Children> {
         self.calls.iter().filter_map(|call| call.state.children()).collect()
     }
@@ -127,7 +127,7 @@ impl Batch {
         })
     }
 
-    /// The calls that may start now, in call order.
+    /// Returns the calls that may start now, in call order.
     pub(crate) fn startable(&self) -> Vec<CallId> {
         if self.stopping.is_some() {
             return Vec::new();
@@ -152,7 +152,7 @@ impl Batch {
             .collect()
     }
 
-    /// The number of the conflict group of each call, in call order.
+    /// Returns the number of the conflict group of each call, in call order.
     pub(crate) fn groups(&self) -> Vec<usize> {
         let mut groups = Vec::with_capacity(self.calls.len());
         let (mut group, mut first) = (0, 0);

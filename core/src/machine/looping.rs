@@ -170,7 +170,7 @@ mod tests {
         Message::User(UserMessage::new("go on"))
     }
 
-    /// A step of one call and its result.
+    /// Returns a step of one call and its result.
     fn step(number: usize, tool: &str, arguments: &str, result: &str) -> [Message; 2] {
         let id = CallId::new(format!("c{number}-0")).unwrap();
         let (tool, arguments) = (tool.to_owned(), arguments.to_owned());

@@ -18,7 +18,7 @@ pub struct Row {
     pub to: &'static [StateKind],
 }
 
-/// The inputs that a session in this state takes, in the order of the table.
+/// Returns the inputs that a session in this state takes, in the order of the table.
 pub fn inputs_of(state: StateKind) -> Vec<InputKind> {
     ROWS.iter().filter(|row| row.from == state).map(|row| row.on).collect()
 }
@@ -314,7 +314,7 @@ impl Table<'_> {
         found
     }
 
-    /// The states to which `on` may lead from `from`; empty if it is refused.
+    /// Returns the states to which `on` may lead from `from`; empty if it is refused.
     pub fn targets(&self, from: StateKind, on: InputKind) -> &[StateKind] {
         self.rows.iter().find(|row| row.from == from && row.on == on).map_or(&[], |row| row.to)
     }

@@ -66,7 +66,7 @@ fn to_be_tried_again() -> CallState {
     CallState::Waiting { until: Timestamp::from_ms(9), output: "no".into(), stop: false, again: true }
 }
 
-/// Every state that a call may be in.
+/// Returns every state that a call may be in.
 fn call_states() -> Vec<CallState> {
     vec![
         CallState::Queued,
@@ -91,7 +91,7 @@ fn call_states() -> Vec<CallState> {
     ]
 }
 
-/// Every input that a call may get, with its name.
+/// Returns every input that a call may get, with its name.
 fn call_inputs() -> Vec<(&'static str, CallInput)> {
     let profile = ResourceProfile::Serial;
     vec![
@@ -425,7 +425,7 @@ fn at(state: AgentState) -> Machine {
 
 const FACTS: Facts = Facts { now: Timestamp::from_ms(7) };
 
-/// The states to which each pair leads, over all samples.
+/// Returns the states to which each pair leads, over all samples.
 fn reached(from: StateKind, on: InputKind) -> BTreeSet<StateKind> {
     let mut reached = BTreeSet::new();
     for state in states().into_iter().filter(|state| state.kind() == from) {

@@ -167,7 +167,7 @@ impl Machine {
         }
     }
 
-    /// The children whose outcomes the calls of the session wait for.
+    /// Returns the children whose outcomes the calls of the session wait for.
     pub fn children(&self) -> Vec<Children> {
         self.state.batch().map(Batch::children).unwrap_or_default()
     }

@@ -68,8 +68,8 @@ impl CallsHandler<'_> {
         CallInput::Returned { ok: false, stop: false, broken: false }
     }
 
-    /// Sends a call again unless that could do harm: if the call may have acted, only if repeating it is harmless.
-    /// A dangerous call is never sent again.
+    /// Decides whether to send a call again. A call that may have acted is sent again only if repeating it is harmless,
+    /// and a dangerous call never.
     fn try_again(&mut self, call: &Call, broken: &NotRun) -> Option<CallInput> {
         let harmless = match call.effect {
             EffectClass::ReadOnly | EffectClass::Idempotent => true,

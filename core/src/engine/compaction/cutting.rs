@@ -15,8 +15,8 @@ use crate::words::message::Message;
 /// After that, the turn ends.
 pub const REFUSALS_MAX: u32 = 6;
 
-/// The number of characters of a result that is shown in part. Results are shortened so after a provider refused
-/// the whole request as too long.
+/// The number of characters that stay of a result that is shown in part. Results are shown in part after a provider
+/// refused the request as too long.
 pub(crate) const PART_CHARS: usize = 1_000;
 
 /// The most characters of a provider's error that are kept before the suggestions.

@@ -12,7 +12,7 @@ use crate::words::history::{AskedForMore, CallInput, Input};
 use crate::words::ids::{CallId, PendingId};
 use crate::words::message::{Decision, DecisionRecord, Message, Notice, Rewriting};
 
-/// The plural ending for a count.
+/// Returns the plural ending for a count.
 fn plural(count: u32) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

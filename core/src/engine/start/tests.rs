@@ -86,7 +86,7 @@ fn a_staged_result_that_cannot_be_read_is_never_passed_over() {
     }
 }
 
-/// A claim with a message in its inbox.
+/// Returns a claim with a message in its inbox.
 fn told() -> Claim {
     let mut claim = claim();
     claim.session.last_item = InboxSeq(1);

@@ -98,7 +98,7 @@ pub enum CallState {
 }
 
 impl CallState {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Queued => "queued",

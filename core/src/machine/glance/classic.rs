@@ -23,7 +23,7 @@ pub enum Classic {
 }
 
 impl Classic {
-    /// The view of this state.
+    /// Returns the view of this state.
     pub fn of(state: &AgentState) -> Self {
         match state {
             AgentState::Idle => Self::Idle,
@@ -66,7 +66,7 @@ impl Classic {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",

@@ -40,7 +40,7 @@ impl Inference {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",

@@ -103,7 +103,7 @@ impl Interaction {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Handoff => "handoff",

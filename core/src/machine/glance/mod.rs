@@ -133,7 +133,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",

@@ -40,7 +40,7 @@ impl Seven {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Thinking => "thinking",
@@ -61,7 +61,7 @@ mod tests {
 
     use Seven::{Compacting, Confirming, Dispatching, Done, Executing, Streaming, Thinking};
 
-    /// The allowed moves. A move from running calls to another state passes through steering.
+    /// The allowed moves. Steering, which follows calls that have ended, counts as thinking.
     const MOVES: [(Seven, Seven); 11] = [
         (Thinking, Streaming),
         (Streaming, Executing),

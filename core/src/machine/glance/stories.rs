@@ -56,7 +56,7 @@ fn returned() -> Vec<Input> {
     ]
 }
 
-/// A turn in which a person approves the call.
+/// Returns a turn in which a person approves the call.
 fn approved() -> Vec<Input> {
     let needs_user = CallInput::NeedsUser {
         pending: PendingId::new("p.1").unwrap(),
@@ -75,7 +75,7 @@ fn approved() -> Vec<Input> {
     [CallInput::Asked, needs_user, approved].map(call).into_iter().chain(returned()).collect()
 }
 
-/// A turn whose call is answered by children.
+/// Returns a turn whose call is answered by children.
 fn joined() -> Vec<Input> {
     let needs_children = CallInput::NeedsChildren {
         pending: PendingId::new("p.1").unwrap(),

@@ -36,7 +36,7 @@ pub(super) fn awaiting() -> CallState {
     CallState::AwaitingEnds { deadline: None }
 }
 
-/// The call that gave a task.
+/// Returns the call that gave a task.
 pub(super) fn task() -> CallId {
     CallId::new("begun").unwrap()
 }

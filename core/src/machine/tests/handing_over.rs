@@ -18,7 +18,7 @@ fn fed(machine: &Machine, input: &Input) -> Machine {
     transition(machine, input, &FACTS).unwrap().next
 }
 
-/// A child that has used 30 tokens and 2 steps, and whose step hands over to another session.
+/// Returns a child that has used 30 tokens and 2 steps, and whose step hands over to another session.
 fn handing() -> Machine {
     let mut machine = at(AgentState::Executing { batch: batch(&[CallState::Gating, waiting()]) });
     machine.turn.number = crate::words::ids::TurnNumber(1);

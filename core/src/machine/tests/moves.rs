@@ -104,7 +104,7 @@ fn a03_the_same_machine_input_and_facts_have_the_same_next_machine_and_effects()
     .expect("the same");
 }
 
-/// The names of all fields that a state has in any sample.
+/// Returns the names of all fields that a state has in any sample.
 fn fields() -> BTreeMap<&'static str, BTreeSet<String>> {
     let mut fields: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for state in states() {
