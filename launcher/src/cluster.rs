@@ -1,4 +1,4 @@
-//! Redis Cluster.
+//! A Redis Cluster for tests.
 
 use std::process::{Command, Stdio};
 
@@ -11,14 +11,14 @@ use crate::tls::Certificate;
 
 const CLIENT: Program = Program { name: "redis-cli", package: "redis-tools", folders: &[] };
 
-/// How many masters share the slots. The fewest that a cluster can have.
+/// The number of masters that share the slots. A cluster needs at least three.
 const MASTERS: usize = 3;
 
-/// A Redis Cluster of three masters, with a replica each or without.
+/// A Redis Cluster of three masters, which may have a replica each.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
-    /// In the order of their masters.
+    /// The replicas, in the order of their masters.
     replicas: Vec<Redis>,
 }
 
@@ -36,7 +36,7 @@ impl RedisCluster {
         Ok(cluster)
     }
 
-    /// Makes one cluster of the nodes, and waits until each says that it is whole.
+    /// Joins the nodes to one cluster, and waits until each node reports that it is complete.
     fn join(&mut self) -> Result<(), LaunchError> {
         let program = CLIENT.find()?;
         let mut command = Command::new(&program);
@@ -44,7 +44,7 @@ impl RedisCluster {
             command.arg("--tls").arg("--cacert").arg(authority);
         }
         command.args(["--cluster", "create"]);
-        // The first of them become masters.
+        // The first nodes become masters.
         for node in self.nodes.iter().chain(&self.replicas) {
             command.arg(format!("127.0.0.1:{}", node.tls_port().unwrap_or(node.port())));
         }
@@ -58,7 +58,7 @@ impl RedisCluster {
         self.wait_until_whole()
     }
 
-    /// Finds out whose each replica is, once it has copied what is there.
+    /// Sorts the replicas by their masters, once each has copied the data of its master.
     fn order(&mut self) -> Result<(), LaunchError> {
         self.replicas.iter_mut().try_for_each(Redis::wait_until_in_step)?;
         let masters: Vec<u16> = self.nodes.iter().map(Redis::port).collect();
@@ -69,30 +69,33 @@ impl RedisCluster {
         Ok(())
     }
 
-    /// Waits until every node that is alive says that all slots are served, for example after one was started again.
+    /// Waits until every running node reports that all slots are served, for example after a node was started
+    /// again.
     pub fn wait_until_whole(&mut self) -> Result<(), LaunchError> {
         let all = self.nodes.iter_mut().chain(&mut self.replicas);
         all.filter(|node| node.is_started())
             .try_for_each(|node| node.wait_for("CLUSTER INFO", "cluster_state:ok"))
     }
 
-    /// Its masters, each to be killed, stopped or started again.
+    /// Returns the masters, so that a test can kill, pause or start each of them.
     pub fn nodes(&mut self) -> &mut [Redis] {
         &mut self.nodes
     }
 
-    /// The replica of each of its [`nodes`](Self::nodes) as they were at first, in their order; or none.
+    /// Returns the replicas, in the order of the first masters ([`nodes`](Self::nodes)). Empty if the cluster has
+    /// none.
     pub fn replicas(&mut self) -> &mut [Redis] {
         &mut self.replicas
     }
 
-    /// How to connect to it: the address of one node; the others are learnt from it.
+    /// Returns the URL of the cluster, with the address of one node. Clients learn the other addresses from that
+    /// node.
     pub fn url(&self) -> String {
         let port = self.nodes.first().map_or(0, Redis::port);
         format!("redis+cluster://127.0.0.1:{port}")
     }
 
-    /// The same by TLS, if it listens for that.
+    /// Returns the URL of the cluster for TLS, if its nodes listen for TLS.
     pub fn tls_url(&self) -> Option<String> {
         let port = self.nodes.first().and_then(Redis::tls_port)?;
         Some(format!("rediss+cluster://127.0.0.1:{port}"))
@@ -109,7 +112,7 @@ fn node(folder: &Folder, certificate: Option<&Certificate>) -> Result<Redis, Lau
         ("repl-diskless-sync-delay", "0"),
     ];
     match certificate {
-        // Its nodes speak TLS among themselves, too, and so tell the ports for it.
+        // The nodes use TLS between each other, too, so they announce their TLS ports.
         Some(certificate) => {
             let settings = [&settings[..], &[("tls-cluster", "yes"), ("tls-replication", "yes")]].concat();
             Redis::launch_with_tls(folder, &settings, certificate)

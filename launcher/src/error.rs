@@ -1,30 +1,31 @@
-//! Errors before a server runs.
+//! The errors of starting a server.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-/// Why a server could not be had. One line; it names the server, the folder or the package.
+/// The error of a server that could not be started. The message is one line that names the server, the folder or
+/// the package.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
-    /// A program is not there and cannot be installed.
+    /// A program is missing and cannot be installed.
     #[error("{program} is not installed, and only root can install it: apt-get install {package}")]
     Missing {
         /// The program.
         program: String,
-        /// The Debian package that brings it.
+        /// The Debian package that contains the program.
         package: String,
     },
-    /// A package brought no such program, or could not be installed.
+    /// A package could not be installed, or does not contain the program.
     #[error("package {package}: {detail}")]
     Install {
         /// The Debian package.
         package: String,
-        /// What went wrong.
+        /// The reason.
         detail: String,
     },
-    /// The user whom a server must run as is not there.
+    /// The user that a server must run as does not exist.
     #[error("there is no user {user}, whom {server} runs as")]
     NoUser {
         /// The user.
@@ -32,12 +33,12 @@ pub enum LaunchError {
         /// The server.
         server: String,
     },
-    /// A file, a folder or a process could not be had.
+    /// A file, a folder or a process could not be created or used.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// A server ended, or did not answer in time.
@@ -45,7 +46,7 @@ pub enum LaunchError {
     NotUp {
         /// The server.
         server: String,
-        /// What went wrong.
+        /// The reason.
         detail: String,
         /// The last line of its log.
         log: String,
@@ -53,13 +54,14 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// For `map_err`: names the path.
+    /// Returns a function for `map_err` that adds the path to an error.
     pub(crate) fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_owned();
         move |source| Self::Io { path, source }
     }
 
-    /// Unless the program `who`, a step before `server` runs, has ended well, with these as its words.
+    /// Returns an error unless the program `who`, which prepares `server`, has succeeded. The last line of its
+    /// output `said` goes into the error.
     pub(crate) fn unless_well(server: &str, who: &str, status: ExitStatus, said: &[u8]) -> Result<(), Self> {
         if status.success() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The folder that all servers of one launcher work in, and its removal.
+//! The folder in which all servers of one launcher work, and its removal.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -11,9 +11,9 @@ use tempfile::TempDir;
 
 use crate::error::LaunchError;
 
-/// Waits until its input ends, which it does when the process that holds the other side ends in whatever
-/// way. Then kills what works in the folder, and removes the folder. What is killed is known by where it
-/// works, so that no number of a process that ended long ago can hit another one.
+/// Waits until its input ends. That happens when the process at the other end exits, however it exits. Then kills
+/// the processes that work in the folder, and removes the folder. Processes are found by their working directory,
+/// so that a reused process id cannot hit another process.
 const WATCH: &str = r#"
 cat > /dev/null
 for round in 1 2 3 4 5 6 7 8 9 10; do
@@ -29,7 +29,7 @@ for round in 1 2 3 4 5 6 7 8 9 10; do
 done
 "#;
 
-/// A temporary folder with a watcher that outlives this process long enough to clean up after it.
+/// A temporary folder with a watcher process that cleans up after this process.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -41,7 +41,7 @@ impl Folder {
     pub(crate) fn new() -> Result<Self, LaunchError> {
         let parent = std::env::temp_dir();
         let folder = TempDir::with_prefix("holdover-servers-").map_err(LaunchError::at(&parent))?;
-        // A server that runs as another user must be able to walk through.
+        // A server that runs as another user must be able to enter the folder.
         std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711))
             .map_err(LaunchError::at(folder.path()))?;
         let path = folder.path().canonicalize().map_err(LaunchError::at(folder.path()))?;
@@ -52,11 +52,11 @@ impl Folder {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // What a terminal sends to the test does not reach the watcher.
+            // The watcher does not receive the signals that a terminal sends to the test.
             .process_group(0)
             .spawn()
             .map_err(LaunchError::at("sh"))?;
-        // From here on the watcher removes it.
+        // From now on the watcher removes the folder.
         let _ = folder.keep();
         Ok(Self { path, watcher: Some(watcher), servers: AtomicU32::new(0) })
     }
@@ -65,7 +65,7 @@ impl Folder {
         &self.path
     }
 
-    /// A new folder for a server of this name.
+    /// Creates a folder for a server of this name.
     pub(crate) fn server(&self, name: &str) -> Result<PathBuf, LaunchError> {
         let number = self.servers.fetch_add(1, Ordering::Relaxed);
         let path = self.path.join(format!("{name}-{number}"));
@@ -78,7 +78,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         if let Some(mut watcher) = self.watcher.take() {
             drop(watcher.stdin.take());
-            // Nothing can be done about a watcher that cannot be waited for.
+            // A failure to wait for the watcher cannot be handled.
             let _ = watcher.wait();
         }
     }

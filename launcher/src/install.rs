@@ -6,19 +6,19 @@ use std::sync::Mutex;
 
 use crate::error::LaunchError;
 
-/// A program and where it comes from.
+/// A program and the Debian package that contains it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     pub(crate) package: &'static str,
-    /// Folders to look in beside those of `PATH`; a last component `*` stands for the newest version.
+    /// The folders to search in addition to `PATH`. A `*` stands for the highest version.
     pub(crate) folders: &'static [&'static str],
 }
 
-/// One installation at a time in this process; between processes apt's own lock is waited for.
+/// Allows one installation at a time in this process. Other processes wait for the lock of apt.
 static INSTALLING: Mutex<()> = Mutex::new(());
 
-/// A package's servers are not started by its installation while this runs.
+/// Installs a package. Its servers are not started by the installation.
 const INSTALL: &str = r#"
 set -e
 export DEBIAN_FRONTEND=noninteractive
@@ -37,7 +37,7 @@ $apt install --no-install-recommends "$1" || { $apt update; $apt install --no-in
 "#;
 
 impl Program {
-    /// Where the program is. Installs its package if it is missing and this process may.
+    /// Returns the path of the program. If the program is missing, installs its package, which needs root.
     pub(crate) fn find(self) -> Result<PathBuf, LaunchError> {
         if let Some(found) = self.look() {
             return Ok(found);
@@ -73,7 +73,7 @@ impl Program {
     }
 }
 
-/// The folder within `parent` whose name is the highest version.
+/// Returns the folder within `parent` whose name is the highest version.
 fn newest(parent: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(parent).ok()?;
     let versions = entries.filter_map(|entry| {

@@ -1,5 +1,5 @@
 //! `holdover-launcher SERVER... -- COMMAND...`: starts servers, runs a command with their addresses in its
-//! environment, and leaves nothing behind. Ends with the command's exit code.
+//! environment, and removes the servers. Exits with the exit code of the command.
 
 use std::process::{Command, ExitCode};
 
@@ -11,7 +11,7 @@ const USAGE: &str =
 Each server's address is given to the command as HOLDOVER_POSTGRES_URL, HOLDOVER_PGBOUNCER_URL,
 HOLDOVER_REDIS_URL, HOLDOVER_REDIS_CLUSTER_URL.";
 
-/// What runs while the command does.
+/// The servers that run during the command.
 #[derive(Default)]
 struct Servers {
     postgres: Option<Postgres>,
@@ -21,7 +21,7 @@ struct Servers {
 }
 
 impl Servers {
-    /// Starts a server, once. False: there is none of this name.
+    /// Starts the server of this name. Returns false if there is no such server.
     fn start(&mut self, launcher: &Launcher, name: &str) -> Result<bool, LaunchError> {
         match name {
             "postgres" => {
@@ -46,7 +46,7 @@ impl Servers {
         Ok(self.postgres.insert(postgres))
     }
 
-    /// Names and addresses for the command's environment.
+    /// Returns the environment variables with the addresses, for the command.
     fn addresses(&self) -> impl Iterator<Item = (&'static str, String)> {
         let all = [
             ("HOLDOVER_POSTGRES_URL", self.postgres.as_ref().map(Postgres::url)),

@@ -1,4 +1,4 @@
-//! PgBouncer: the transaction pooler that many installations of Postgres have in front.
+//! PgBouncer, the transaction pooler that many Postgres installations use.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
@@ -12,7 +12,7 @@ use crate::process::{Process, RunAs};
 
 const SERVER: Program = Program { name: "pgbouncer", package: "pgbouncer", folders: &["/usr/sbin"] };
 
-/// A PgBouncer in transaction mode, with fewer connections to the server than clients may have.
+/// A PgBouncer in transaction mode. It has fewer connections to the server than clients may open.
 #[derive(Debug)]
 pub struct PgBouncer {
     process: Process,
@@ -42,12 +42,12 @@ impl PgBouncer {
         Ok(Self { process, port })
     }
 
-    /// Its process, to be killed or stopped.
+    /// Returns the process, so that a test can kill or pause it.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// How to connect to the database behind it.
+    /// Returns the URL of the database, through PgBouncer.
     pub fn url(&self) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/{DATABASE}", self.port)
     }

@@ -1,4 +1,4 @@
-//! Free ports.
+//! Free ports for servers.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -7,24 +7,25 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::LaunchError;
 
-/// The lowest that is given.
+/// The lowest port that is chosen.
 const FIRST: u16 = 10_240;
 
-/// The fewest to choose from.
+/// The smallest range of ports to choose from.
 const CHOICE_MIN: u16 = 1024;
 
-/// Which ports the system gives to connections by itself.
+/// The file with the range of ports that the system assigns automatically.
 const EPHEMERAL: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
-/// How many are tried before the system is asked for one of its own.
+/// The number of ports that are tried before the system is asked to assign one.
 const TRIES_MAX: usize = 256;
 
-/// Given to a server of this process, which may be dead for a while.
+/// The ports that this process has chosen. Their servers may be dead for a while.
 static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
-/// A loopback port that nobody listens on at this moment and that the system gives to no connection and to no listener
-/// that leaves the choice to it: a port of theirs may be taken by the time it is used, and while a server is dead a
-/// client that tries to come back to it could be connected to itself.
+/// Returns a free loopback port outside the range that the system assigns automatically.
+///
+/// A port of that range could be taken before it is used. And while a server is dead, a client that reconnects could
+/// be assigned the server's port as its own, and connect to itself.
 pub fn free() -> Result<u16, LaunchError> {
     let choice = ephemeral_first().saturating_sub(FIRST);
     if choice >= CHOICE_MIN {
@@ -37,12 +38,12 @@ pub fn free() -> Result<u16, LaunchError> {
             }
         }
     }
-    // So few are left to choose from that a connection may be given it.
+    // The range outside is too small, so the system assigns a port.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(LaunchError::at("127.0.0.1:0"))?;
     Ok(listener.local_addr().map_err(LaunchError::at("127.0.0.1:0"))?.port())
 }
 
-/// The first port that the system gives to connections; zero if it does not say.
+/// Returns the first port that the system assigns automatically; zero if this is unknown.
 fn ephemeral_first() -> u16 {
     let range = std::fs::read_to_string(EPHEMERAL).unwrap_or_default();
     range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0)
@@ -57,7 +58,7 @@ mod tests {
     #[test]
     fn no_connection_is_given_the_port_of_a_server() {
         let (first, ports) = (ephemeral_first(), (0..64).map(|_| free().unwrap()).collect::<BTreeSet<u16>>());
-        // Else the system gives so many to connections that none are left to choose from.
+        // Otherwise the system assigns so many ports that too few are left to choose from.
         if first.saturating_sub(FIRST) >= CHOICE_MIN {
             assert_eq!(ports.len(), 64, "each once, though no server holds it yet");
             assert!(ports.iter().all(|port| *port < first), "{first}: {ports:?}");

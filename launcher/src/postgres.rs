@@ -1,4 +1,4 @@
-//! Postgres.
+//! A Postgres server for tests.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,18 +9,18 @@ use crate::install::Program;
 use crate::port;
 use crate::process::{Process, RunAs};
 
-/// Where Debian keeps the programs of each version.
+/// The folders in which Debian keeps the programs of each version.
 const FOLDERS: &[&str] = &["/usr/lib/postgresql/*/bin"];
 const PACKAGE: &str = "postgresql";
 const INITDB: Program = Program { name: "initdb", package: PACKAGE, folders: FOLDERS };
 const SERVER: Program = Program { name: "postgres", package: PACKAGE, folders: FOLDERS };
 const IS_READY: Program = Program { name: "pg_isready", package: PACKAGE, folders: FOLDERS };
 
-/// The one user, without a password, and the database that is there from the start.
+/// The only user, who has no password.
 pub(crate) const USER: &str = "holdover";
 pub(crate) const DATABASE: &str = "postgres";
 
-/// What every server of a test has. `fsync`, `full_page_writes` and `synchronous_commit` stay on.
+/// The settings of every server. `fsync`, `full_page_writes` and `synchronous_commit` stay on.
 const SETTINGS: [(&str, &str); 5] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_directories", ""),
@@ -77,7 +77,8 @@ impl Postgres {
         Ok(server)
     }
 
-    /// Starts it on its data and its port, after it was killed, and waits until it takes connections.
+    /// Starts the server on its data and its port, for example after it was killed. Waits until it accepts
+    /// connections.
     pub fn start(&mut self) -> Result<(), LaunchError> {
         let mut command = self.run_as.command(&self.program);
         command.arg("-D").arg(self.process.folder().join("data")).args(["-p", &self.port.to_string()]);
@@ -96,22 +97,22 @@ impl Postgres {
         self.process.start(command, ready)
     }
 
-    /// Its processes, to be killed or stopped.
+    /// Returns the processes, so that a test can kill or pause them.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Where it listens, on the loopback address.
+    /// Returns the port on the loopback address.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What it has written.
+    /// Returns the path of the log.
     pub fn log(&self) -> PathBuf {
         self.process.log()
     }
 
-    /// How to connect to its database.
+    /// Returns the URL of the database.
     pub fn url(&self) -> String {
         format!("postgres://{USER}@127.0.0.1:{}/{DATABASE}", self.port)
     }

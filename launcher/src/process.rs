@@ -1,4 +1,4 @@
-//! A server: one process, or all processes that work in one folder.
+//! The processes of a server: all that work in its folder.
 
 use std::fs::File;
 use std::os::unix::fs::chown;
@@ -11,13 +11,13 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::LaunchError;
 
-/// How long a server may take to answer after it was started.
+/// The time within which a server must answer after its start.
 const UP_WITHIN: Duration = Duration::from_secs(60);
 
-/// How often it is asked.
+/// The interval between two checks of whether the server answers.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// The user whom Postgres and PgBouncer run as, since they refuse to run as root.
+/// The user that Postgres and PgBouncer run as, because they refuse to run as root.
 const USER: &str = "postgres";
 
 /// The processes of one server.
@@ -33,17 +33,17 @@ impl Process {
         Self { server, folder, child: None }
     }
 
-    /// Where it works.
+    /// Returns the working directory of the server.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// What it has written.
+    /// Returns the path of the log.
     pub fn log(&self) -> PathBuf {
         self.folder.join("log")
     }
 
-    /// Starts `command` in the folder and waits until `up` says that it answers.
+    /// Starts `command` in the folder and waits until `up` returns true.
     pub(crate) fn start(&mut self, mut command: Command, up: impl Fn() -> bool) -> Result<(), LaunchError> {
         let log = File::options()
             .create(true)
@@ -64,7 +64,7 @@ impl Process {
         self.wait_until(up)
     }
 
-    /// Waits until `up`, or for the end of the process.
+    /// Waits until `up` returns true. Fails if the process exits or does not answer in time.
     pub(crate) fn wait_until(&mut self, up: impl Fn() -> bool) -> Result<(), LaunchError> {
         let begun = Instant::now();
         loop {
@@ -87,17 +87,17 @@ impl Process {
         LaunchError::NotUp { server: self.server.into(), detail, log }
     }
 
-    /// Whether it was started, and not killed since.
+    /// Returns true if the server was started, and not killed since.
     pub(crate) fn is_started(&self) -> bool {
         self.child.is_some()
     }
 
-    /// Kills every process of the server at once, as a machine that dies (SIGKILL), and waits until they are
+    /// Kills every process of the server at once (SIGKILL), as if the machine had died, and waits until they are
     /// gone.
     pub fn kill(&mut self) {
         self.signal(Signal::KILL);
         if let Some(mut child) = self.child.take() {
-            // It was killed: there is nothing else to learn from it.
+            // The exit status of a killed process does not matter.
             let _ = child.wait();
         }
         while !self.processes().is_empty() {
@@ -106,24 +106,24 @@ impl Process {
         }
     }
 
-    /// Stops every process where it stands (SIGSTOP): connections stay open and nothing answers.
+    /// Pauses every process (SIGSTOP): connections stay open, and nothing answers.
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets stopped processes go on (SIGCONT).
+    /// Lets paused processes continue (SIGCONT).
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
     fn signal(&self, signal: Signal) {
         for process in self.processes() {
-            // One that has ended meanwhile needs no signal.
+            // A process that has exited needs no signal.
             let _ = kill_process(process, signal);
         }
     }
 
-    /// Every process that works in the folder and is no zombie.
+    /// Returns every process that works in the folder. Zombies are left out.
     fn processes(&self) -> Vec<Pid> {
         let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
         let inside = entries.filter_map(|entry| {
@@ -142,7 +142,8 @@ impl Drop for Process {
     }
 }
 
-/// Whom a server runs as that refuses to run as root: nobody else, or the user that its package made.
+/// The user and group of a server that refuses to run as root. `None`: this process is not root, and the server
+/// runs as its user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunAs(Option<(u32, u32)>);
 
@@ -164,7 +165,7 @@ impl RunAs {
         }
     }
 
-    /// Gives the folder to that user.
+    /// Makes that user the owner of the folder.
     pub(crate) fn own(self, folder: &Path) -> Result<(), LaunchError> {
         match self.0 {
             Some((uid, gid)) => chown(folder, Some(uid), Some(gid)).map_err(LaunchError::at(folder)),
@@ -172,7 +173,7 @@ impl RunAs {
         }
     }
 
-    /// A command that runs as that user.
+    /// Creates a command that runs as that user.
     pub(crate) fn command(self, program: &Path) -> Command {
         let mut command = Command::new(program);
         if let Some((uid, gid)) = self.0 {

@@ -1,4 +1,4 @@
-//! Redis.
+//! A Redis server for tests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -15,7 +15,7 @@ use crate::tls::{Certificate, Tls};
 
 const SERVER: Program = Program { name: "redis-server", package: "redis-server", folders: &[] };
 
-/// What every server of a test has: nothing acknowledged is lost when its process dies, or its machine.
+/// The settings of every server. An acknowledged write survives the death of the process and of the machine.
 const SETTINGS: [(&str, &str); 6] = [
     ("bind", "127.0.0.1"),
     ("appendonly", "yes"),
@@ -25,7 +25,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("daemonize", "no"),
 ];
 
-/// How long one question to a server may take while it starts.
+/// The time limit of one command to a server that is starting.
 const ASK: Duration = Duration::from_secs(1);
 
 /// A Redis server with its data.
@@ -35,7 +35,7 @@ pub struct Redis {
     program: PathBuf,
     port: u16,
     settings: Vec<(String, String)>,
-    /// The port of the server whose replica it is.
+    /// The port of the master, if the server is a replica.
     replica_of: Option<u16>,
     tls: Option<Tls>,
 }
@@ -47,7 +47,7 @@ impl Redis {
         Ok(server)
     }
 
-    /// The same, listening on a port for TLS too.
+    /// Starts a server that also listens for TLS.
     pub(crate) fn launch_with_tls(
         folder: &Folder,
         settings: &[(&str, &str)],
@@ -59,7 +59,7 @@ impl Redis {
         Ok(server)
     }
 
-    /// A replica that has all that `of` has.
+    /// Starts a replica of `of` and waits until it has copied the data.
     pub(crate) fn launch_replica(folder: &Folder, of: &Self) -> Result<Self, LaunchError> {
         let mut server = Self::new(folder, &[])?;
         server.replica_of = Some(of.port);
@@ -82,12 +82,13 @@ impl Redis {
         })
     }
 
-    /// Sets what it has from its next start on.
+    /// Adds a setting for the next start.
     pub fn set(&mut self, name: &str, value: &str) {
         self.settings.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Starts it on its data and its port, after it was killed, and waits until it has read its data.
+    /// Starts the server on its data and its port, for example after it was killed. Waits until it has loaded its
+    /// data.
     pub fn start(&mut self) -> Result<(), LaunchError> {
         let mut command = Command::new(&self.program);
         command.args(["--port", &self.port.to_string()]).arg("--dir").arg(self.process.folder());
@@ -106,22 +107,22 @@ impl Redis {
         self.process.start(command, move || ask(port, "PING").is_some_and(|line| line == "+PONG"))
     }
 
-    /// Its process, to be killed or stopped.
+    /// Returns the process, so that a test can kill or pause it.
     pub fn process(&mut self) -> &mut Process {
         &mut self.process
     }
 
-    /// Where it listens, on the loopback address.
+    /// Returns the port on the loopback address.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// How to connect to it.
+    /// Returns the URL of the server.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// How to connect to it by TLS, if it listens for that.
+    /// Returns the URL of the server for TLS, if it listens for TLS.
     pub fn tls_url(&self) -> Option<String> {
         self.tls_port().map(|port| format!("rediss://127.0.0.1:{port}"))
     }
@@ -130,7 +131,7 @@ impl Redis {
         self.tls.as_ref().map(|tls| tls.port)
     }
 
-    /// The file with the authority (PEM) that signed its certificate, if it has one.
+    /// Returns the path of the PEM file with the authority that signed the certificate, if there is one.
     pub fn authority(&self) -> Option<PathBuf> {
         self.tls.as_ref().map(|tls| tls.certificate.authority())
     }
@@ -139,18 +140,18 @@ impl Redis {
         self.process.is_started()
     }
 
-    /// Waits until it has copied what its master has.
+    /// Waits until the replica has copied the data of its master.
     pub(crate) fn wait_until_in_step(&mut self) -> Result<(), LaunchError> {
         self.wait_for("INFO replication", "master_link_status:up")
     }
 
-    /// The port of its master, if it is a replica.
+    /// Returns the port of the master, if the server is a replica.
     pub(crate) fn master(&self) -> Option<u16> {
         let lines = ask_lines(self.port, "INFO replication");
         lines.iter().find_map(|line| line.strip_prefix("master_port:")?.parse().ok())
     }
 
-    /// Waits until the server's answer to `command` holds a line that is `wanted`.
+    /// Waits until the server's answer to `command` contains the line `wanted`.
     pub(crate) fn wait_for(
         &mut self,
         command: &'static str,
@@ -161,7 +162,7 @@ impl Redis {
     }
 }
 
-/// The first line of the answer to one inline command. None if there is no answer.
+/// Returns the first line of the answer to one inline command, or `None` if there is no answer.
 fn ask(port: u16, command: &str) -> Option<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
     stream.set_read_timeout(Some(ASK)).ok()?;
@@ -171,7 +172,7 @@ fn ask(port: u16, command: &str) -> Option<String> {
     Some(line.trim_end().to_owned())
 }
 
-/// Every line of the answer to one inline command, after which the server is asked to hang up.
+/// Returns every line of the answer to one inline command. A `QUIT` after it makes the server close the connection.
 fn ask_lines(port: u16, command: &str) -> Vec<String> {
     let lines = || {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;

@@ -1,4 +1,4 @@
-//! A relay to a server that counts the exchanges over it.
+//! A relay to a server that counts round trips.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-/// Carries bytes to a server and back, as they are, and counts exchanges. Connections that are open live on when it is
-/// dropped.
+/// Forwards bytes to a server and back unchanged, and counts round trips. Open connections survive when the relay
+/// is dropped.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -16,9 +16,10 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// One that leads to this server.
+    /// Starts a relay to this server.
     ///
-    /// Errors: the address names no machine, or no port is free.
+    /// # Errors
+    /// The address cannot be resolved, or no port is free.
     pub fn to(server: impl ToSocketAddrs) -> io::Result<Self> {
         let server = server.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -30,20 +31,20 @@ impl Relay {
                 if over.load(Ordering::SeqCst) {
                     return;
                 }
-                // A connection that cannot be made is closed: its client sees that.
+                // If the server cannot be reached, the connection is closed, and the client notices.
                 let _ = client.and_then(|client| connect(client, server, &count));
             }
         });
         Ok(Self { address, exchanges, closed })
     }
 
-    /// Where clients connect in place of the server.
+    /// Returns the address to which clients connect instead of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How often a client asked something after the server had the last word, on all connections together. What is asked
-    /// in several pieces before an answer comes is one exchange.
+    /// Returns the number of round trips on all connections: how often a client sent bytes after the server had
+    /// sent the last ones. A request that is sent in several pieces before its answer counts once.
     pub fn exchanges(&self) -> u64 {
         self.exchanges.load(Ordering::SeqCst)
     }
@@ -52,7 +53,7 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::SeqCst);
-        // The thread that waits for clients sees that it is over.
+        // Wakes the thread that waits for clients, so that it ends.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -75,7 +76,7 @@ fn connect(client: TcpStream, server: SocketAddr, exchanges: &Arc<AtomicU64>) ->
     Ok(())
 }
 
-/// Until either side ends the connection; `passes` is called before bytes go on.
+/// Forwards bytes until either side closes the connection. Calls `passes` before it forwards a piece.
 fn carry(mut from: TcpStream, mut to: TcpStream, passes: impl Fn()) {
     let mut bytes = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from.read(&mut bytes) {
@@ -84,6 +85,6 @@ fn carry(mut from: TcpStream, mut to: TcpStream, passes: impl Fn()) {
             break;
         }
     }
-    // Who is gone already needs no word of it.
+    // A side that has closed the connection already needs no shutdown.
     let _ = (to.shutdown(Shutdown::Both), from.shutdown(Shutdown::Both));
 }

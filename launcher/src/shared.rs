@@ -1,23 +1,23 @@
 //! Servers that all tests of a process share, one of each kind.
 //!
-//! The first test that asks starts the server, and it ends with the process. A variable can name a server
-//! instead; tests may then change it at will.
+//! The first test that needs a server starts it, and the server ends with the process. An environment variable can
+//! name another server instead; tests may change its data at will.
 //!
-//! Every function panics if no server can be had: then nothing can be tested.
+//! Every function panics if there is no server, because nothing can be tested then.
 #![allow(clippy::expect_used, reason = "tests that cannot have their server panic")]
 
 use std::sync::LazyLock;
 
 use crate::{LaunchError, Launcher, Postgres, Redis, RedisCluster};
 
-/// Names a database of Postgres.
+/// The variable that names a Postgres database.
 const POSTGRES: &str = "HOLDOVER_POSTGRES_URL";
-/// Names a Redis server.
+/// The variable that names a Redis server.
 const REDIS: &str = "HOLDOVER_REDIS_URL";
-/// Names a Redis Cluster.
+/// The variable that names a Redis Cluster.
 const REDIS_CLUSTER: &str = "HOLDOVER_REDIS_CLUSTER_URL";
 
-/// A server that was started here, or one that a variable names.
+/// A server that was started here, or that a variable names.
 struct Shared<S> {
     url: String,
     _launched: Option<(Launcher, S)>,

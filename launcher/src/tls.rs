@@ -10,10 +10,10 @@ use crate::install::Program;
 
 const OPENSSL: Program = Program { name: "openssl", package: "openssl", folders: &[] };
 
-/// Whom the certificate is for.
+/// The names and addresses for which the certificate is valid.
 const NAMES: &str = "subjectAltName=IP:127.0.0.1,DNS:localhost";
 
-/// A certificate with its key, and the authority that signed it and nothing else.
+/// A certificate with its key, and the authority that signed only this certificate.
 #[derive(Debug, Clone)]
 pub(crate) struct Certificate {
     folder: PathBuf,
@@ -48,7 +48,7 @@ impl Certificate {
         LaunchError::unless_well("openssl", "it", done.status, &done.stderr)
     }
 
-    /// The certificate of the authority, as PEM.
+    /// Returns the path of the authority's certificate, as PEM.
     pub(crate) fn authority(&self) -> PathBuf {
         self.folder.join("authority.pem")
     }
@@ -62,7 +62,7 @@ impl Certificate {
     }
 }
 
-/// Where a server also listens, for whoever speaks TLS.
+/// A port on which a server also listens for TLS, and its certificate.
 #[derive(Debug, Clone)]
 pub(crate) struct Tls {
     pub(crate) port: u16,
@@ -70,7 +70,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    /// The settings of a Redis server, names and values.
+    /// Returns the settings of a Redis server, as names and values.
     pub(crate) fn settings(&self) -> [(&'static str, String); 5] {
         let path = |path: &Path| path.to_string_lossy().into_owned();
         [

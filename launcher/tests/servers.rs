@@ -21,7 +21,7 @@ fn redis(url: &str, command: &[&str]) -> (bool, String) {
     output("redis-cli", &[&["-u", url][..], command].concat())
 }
 
-/// Processes that work inside `folder`, whoever started them.
+/// Returns the number of processes that work in `folder`, whoever started them.
 fn at_work_in(folder: &Path) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
     let inside = entries.filter(|entry| {
@@ -30,7 +30,7 @@ fn at_work_in(folder: &Path) -> usize {
     inside.count()
 }
 
-/// Looks until `gone`, for at most half a minute.
+/// Waits until `gone` returns true, for at most half a minute. Returns its last answer.
 fn wait_until(gone: impl Fn() -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(30) {
@@ -63,7 +63,7 @@ fn a_stopped_server_answers_nothing_until_it_goes_on() {
     server.process().pause();
     let mut waiting = Command::new("redis-cli");
     let mut waiting = waiting.args(["-u", &server.url(), "PING"]).stdout(Stdio::piped()).spawn().unwrap();
-    // Another server does what is asked of it meanwhile.
+    // Another server still answers.
     let other = launcher.redis(&[]).unwrap();
     assert_eq!(redis(&other.url(), &["PING"]), (true, "PONG".into()));
     assert!(waiting.try_wait().unwrap().is_none(), "the stopped one has not answered");
@@ -134,7 +134,7 @@ fn nothing_is_left_when_the_process_is_killed() {
     let mut program = Command::new(env!("CARGO_BIN_EXE_holdover-launcher"));
     let mut program = program
         .args(["pgbouncer", "redis", "--", "sh", "-c", "echo $HOLDOVER_REDIS_URL; exec cat"])
-        // The command outlives the program that is killed, and ends with this input.
+        // The command outlives the killed program, and exits when this input ends.
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

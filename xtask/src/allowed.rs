@@ -1,4 +1,4 @@
-//! Lists of what breaks a rule today. They may only shrink: a rule fails over an entry that nothing needs any more.
+//! Lists of known exceptions to a rule. They may only shrink: a rule fails if an entry is no longer needed.
 
 use crate::tree::Tree;
 
@@ -11,7 +11,7 @@ pub struct Entry {
     pub words: Vec<String>,
 }
 
-/// The entries of a list: a line each, without empty lines and those that begin with `#`.
+/// Returns the entries of a list, one per line. Empty lines and lines that begin with `#` are skipped.
 pub fn read(tree: &Tree, path: &str) -> Vec<Entry> {
     let lines = tree.read(path).lines().enumerate();
     let entries = lines.filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));

@@ -1,20 +1,20 @@
-//! What breaks a rule, and where.
+//! A violation of a rule, and its place.
 
 use std::fmt;
 
-/// A place that breaks a rule, and what to do about it.
+/// A place that breaks a rule, with advice on how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
-    /// The file, from the root of the repository.
+    /// The path of the file, relative to the root of the repository.
     pub path: String,
-    /// The line in it, from 1.
+    /// The line in the file, from 1.
     pub line: usize,
-    /// What is wrong, and how it is mended.
+    /// The fault, and how to fix it.
     pub what: String,
 }
 
 impl Fault {
-    /// A fault at this place.
+    /// Creates a fault at this place.
     pub fn at(path: &str, line: usize, what: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, what: what.into() }
     }
@@ -26,11 +26,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Ends a test that found faults, with a line for each.
+/// Fails a test if there are faults, with one line for each.
 ///
 /// # Panics
 ///
-/// If there is a fault.
+/// Panics if there is a fault.
 pub fn none(mut faults: Vec<Fault>) {
     faults.sort();
     faults.dedup();

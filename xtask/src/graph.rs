@@ -1,8 +1,8 @@
-//! Who knows whom, and whether anybody knows themselves by a way round.
+//! A directed graph of names, and its cycles.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Arrows between names, each with what it was drawn for.
+/// Arrows between names. Each has a reason.
 #[derive(Debug, Clone)]
 pub struct Graph<T> {
     arrows: BTreeMap<String, BTreeMap<String, T>>,
@@ -15,22 +15,22 @@ impl<T> Default for Graph<T> {
 }
 
 impl<T> Graph<T> {
-    /// Draws an arrow. The first reason for one is kept.
+    /// Adds an arrow. If there is one already, its reason is kept.
     pub fn add(&mut self, from: &str, to: &str, why: T) {
         self.arrows.entry(from.to_owned()).or_default().entry(to.to_owned()).or_insert(why);
     }
 
-    /// Takes an arrow out. None if there is no such arrow.
+    /// Removes an arrow and returns its reason, or `None` if there is no such arrow.
     pub fn remove(&mut self, from: &str, to: &str) -> Option<T> {
         self.arrows.get_mut(from)?.remove(to)
     }
 
-    /// What an arrow was drawn for.
+    /// Returns the reason of an arrow.
     pub fn why(&self, from: &str, to: &str) -> Option<&T> {
         self.arrows.get(from)?.get(to)
     }
 
-    /// The shortest way along arrows, with both ends. From a name to itself it is a cycle.
+    /// Returns the shortest path along the arrows, including both ends. A path from a name to itself is a cycle.
     pub fn way(&self, from: &str, to: &str) -> Option<Vec<String>> {
         let mut before: BTreeMap<&str, &str> = BTreeMap::new();
         let mut next = VecDeque::from([from]);
@@ -56,7 +56,7 @@ impl<T> Graph<T> {
         None
     }
 
-    /// A shortest cycle for each knot of names that reach each other. Empty: there is none.
+    /// Returns a shortest cycle for each group of names that reach each other. Empty if there is no cycle.
     pub fn cycles(&self) -> Vec<Vec<String>> {
         let mut told = BTreeSet::new();
         let mut cycles: Vec<_> = self.arrows.keys().filter_map(|name| self.way(name, name)).collect();

@@ -1,40 +1,40 @@
-//! Rust source as words and signs, without its comments.
+//! Splits Rust source into words and signs, without its comments.
 
-/// What a piece of source is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind<'a> {
     /// A name, a keyword or a number.
     Word(&'a str),
     /// `::`
     Path,
-    /// What stands between the quotes of a literal.
+    /// The text between the quotes of a literal.
     Text(&'a str),
-    /// Any other sign.
+    /// Any other character.
     Sign(char),
 }
 
-/// A piece of source, and where it stands.
+/// A token and its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// What it is.
+    /// The kind of the token.
     pub kind: Kind<'a>,
-    /// Its line, from 1.
+    /// The line of the token, from 1.
     pub line: usize,
 }
 
 impl Token<'_> {
-    /// Whether it is this sign.
+    /// Returns true if the token is this sign.
     pub fn is(&self, sign: char) -> bool {
         self.kind == Kind::Sign(sign)
     }
 
-    /// Whether it is this word.
+    /// Returns true if the token is this word.
     pub fn says(&self, word: &str) -> bool {
         self.kind == Kind::Word(word)
     }
 }
 
-/// The tokens of a source. Comments are left out, doc comments among them.
+/// Returns the tokens of a source. Comments and doc comments are left out.
 pub fn lex(source: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let (mut at, mut line) = (0, 1);
@@ -50,7 +50,7 @@ pub fn lex(source: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// The piece that `rest` begins with, none for what is left out, and its length in bytes.
+/// Returns the token at the beginning of `rest`, or `None` if it is left out, and its length in bytes.
 fn piece(rest: &str, first: char) -> (Option<Kind<'_>>, usize) {
     if rest.starts_with("//") {
         return (None, rest.find('\n').unwrap_or(rest.len()));
@@ -82,7 +82,7 @@ fn is_name(sign: char) -> bool {
     sign == '_' || sign.is_alphanumeric()
 }
 
-/// The length of a comment that may hold others.
+/// Returns the length of a block comment, which may contain others.
 fn block_comment(rest: &str) -> usize {
     let (mut at, mut depth) = (0, 0_usize);
     while let Some(sign) = rest[at..].chars().next() {
@@ -100,7 +100,7 @@ fn block_comment(rest: &str) -> usize {
     at
 }
 
-/// `r"…"`, `br#"…"#` and the like: what is between the quotes, and the length of it all.
+/// Reads a raw string such as `r"…"` or `br#"…"#`. Returns the text between the quotes, and the whole length.
 fn raw(rest: &str) -> Option<(&str, usize)> {
     let marked = ["br", "cr", "r"].iter().find_map(|prefix| rest.strip_prefix(prefix))?;
     let inner = marked.trim_start_matches('#');
@@ -111,7 +111,7 @@ fn raw(rest: &str) -> Option<(&str, usize)> {
     Some((&inner[..length], begin + length + end.len()))
 }
 
-/// `"…"`, `b"…"`, `c"…"`.
+/// Reads a string: `"…"`, `b"…"` or `c"…"`. Returns the text between the quotes, and the whole length.
 fn quoted(rest: &str) -> Option<(&str, usize)> {
     let inner = ["\"", "b\"", "c\""].iter().find_map(|prefix| rest.strip_prefix(prefix))?;
     let mut escaped = false;
@@ -123,7 +123,8 @@ fn quoted(rest: &str) -> Option<(&str, usize)> {
     Some((&inner[..end], rest.len() - inner.len() + end + 1))
 }
 
-/// The length of `'x'`, `'\n'`, `'\u{…}'`; of a lifetime only its mark.
+/// Returns the length of a character such as `'x'`, `'\n'` or `'\u{…}'`. For a lifetime, returns the length of its
+/// quote.
 fn character(rest: &str) -> usize {
     let mut signs = rest.char_indices().skip(1);
     match signs.next() {
@@ -145,7 +146,7 @@ mod tests {
             Kind::Word(word) => Some(word),
             Kind::Path | Kind::Text(_) | Kind::Sign(_) => None,
         };
-        // A source of a test lives as long as the test program.
+        // The source of a test is leaked, because its tokens must live as long as the test program.
         let source: &'static str = Box::leak(source.to_owned().into_boxed_str());
         lex(source).iter().filter_map(word).collect()
     }

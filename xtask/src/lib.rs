@@ -1,7 +1,8 @@
 //! Reads the repository: its files, manifests, pages and modules.
 //!
-//! The rules themselves stand in `tests/`, a file for each topic: `cargo test -p xtask` checks them all. Each fault names a
-//! file and a line, and says what to do. The lists in `allowed/` hold what breaks a rule today; they may only shrink.
+//! The rules are the tests in `tests/`, one file for each topic: `cargo test -p xtask` checks them all. Each fault
+//! names a file and a line, and says how to fix it. The lists in `allowed/` hold the known exceptions; they may
+//! only shrink.
 
 pub mod allowed;
 pub mod fault;

@@ -1,29 +1,29 @@
-//! How much code there is: lines of Rust, SQL and Lua that are not blank, and not tests.
+//! Counts the lines of code: lines of Rust, SQL and Lua that are not blank and not part of tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tree::{Tree, folder_of};
 
-/// Files that count end so.
+/// The endings of the files that are counted.
 const COUNTED: [&str; 3] = [".rs", ".sql", ".lua"];
-/// Folders whose files do not count, wherever they lie.
+/// The names of folders whose files are not counted.
 const LEFT_OUT: [&str; 4] = ["tests", "benches", "examples", "benchmarks"];
-/// The broken stores, with which the suite is tested. They are counted apart.
+/// The folder of the broken stores that test the suite. They are counted separately.
 const BROKEN_STORES: &str = "conformance-tests/src/bin/mutants/";
-/// Comes before a module of tests.
+/// The attribute before a module of tests.
 const TESTS: &str = "#[cfg(test)]";
 
-/// The lines of each crate, and those of the broken stores.
+/// The number of lines of each crate, and of the broken stores.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lines {
-    /// By the folder at the root.
+    /// The number of lines of each crate, by its folder at the root.
     pub crates: BTreeMap<String, usize>,
-    /// Those of the broken stores.
+    /// The number of lines of the broken stores.
     pub broken_stores: usize,
 }
 
 impl Lines {
-    /// Counts them.
+    /// Counts the lines of the files in a tree.
     pub fn of(tree: &Tree) -> Self {
         let paths: Vec<&str> = tree.files().filter(|path| is_counted(path)).collect();
         let files: BTreeMap<&str, File> =
@@ -41,12 +41,12 @@ impl Lines {
         lines
     }
 
-    /// All lines but those of the broken stores.
+    /// Returns the number of all lines except those of the broken stores.
     pub fn total(&self) -> usize {
         self.crates.values().sum()
     }
 
-    /// A row for each crate, the largest first.
+    /// Returns a table with a row for each crate, the largest first.
     pub fn table(&self) -> String {
         let mut rows: Vec<_> = self.crates.iter().map(|(name, lines)| (name.as_str(), *lines)).collect();
         rows.sort_by_key(|(name, lines)| (usize::MAX - lines, *name));
@@ -60,17 +60,17 @@ fn is_counted(path: &str) -> bool {
         && folder_of(path).split('/').all(|folder| !LEFT_OUT.contains(&folder))
 }
 
-/// Whether the file is one of these modules, or of one beneath them.
+/// Returns true if the file belongs to one of these modules or to a module inside them.
 fn lies_in(path: &str, modules: &BTreeSet<&str>) -> bool {
     let module = path.strip_suffix(".rs").unwrap_or(path);
     let ends = module.match_indices('/').map(|(at, _)| &module[..at]).chain([module]);
     ends.into_iter().any(|part| modules.contains(part))
 }
 
-/// What counts in one file.
+/// The counted lines of one file.
 struct File {
     lines: usize,
-    /// The modules of tests that have files of their own: their paths, without an end.
+    /// The paths, without extension, of the test modules that have files of their own.
     tests: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl File {
             {
                 match module.strip_suffix(';') {
                     Some(name) => file.tests.push(format!("{}/{name}", folder_within(path))),
-                    // To the brace that stands as far in as the attribute.
+                    // Skip to the closing brace that has the indentation of the attribute.
                     None => {
                         let end = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
                         lines.by_ref().find(|line| *line == end);
@@ -100,13 +100,13 @@ impl File {
     }
 }
 
-/// What follows the word `mod`: a name, and a semicolon or a brace.
+/// Returns the text after the word `mod`: a name, and a semicolon or a brace.
 fn module(line: &str) -> Option<&str> {
     let (before, module) = line.trim().split_once("mod ")?;
     (before.is_empty() || before.starts_with("pub")).then_some(module)
 }
 
-/// The folder in which the modules of a file lie.
+/// Returns the folder in which the submodules of a file lie.
 fn folder_within(path: &str) -> &str {
     let module = path.strip_suffix(".rs").unwrap_or(path);
     let is_root = ["/mod", "/lib", "/main"].iter().any(|name| module.ends_with(name));

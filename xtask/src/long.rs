@@ -1,16 +1,16 @@
-//! `docs/long-run.md`: the tests that are run again with large counts, a part at a time.
+//! `docs/long-run.md`: the record of the tests that are also run with large counts, in parts.
 //!
-//! A part may take an hour: a test holds the times on the page to that. When it passes, its row says how often, at which
-//! commit, when, and how long it took, so a run that is interrupted goes on with the parts that are left.
+//! A part may take at most an hour; a test checks the times on the page. When a part passes, its row records the
+//! count, the commit, the day and the duration. So a run that was interrupted continues with the remaining parts.
 
 use std::process::Command;
 use std::time::Instant;
 
-/// The page.
+/// The path of the page.
 pub const PAGE: &str = "docs/long-run.md";
-/// The longest that a part may take, in seconds.
+/// The longest time that a part may take, in seconds.
 pub const SECONDS_MAX: u64 = 3_600;
-/// A cell of a part that was never run.
+/// The cell of a part that was never run.
 const NOT_RUN: &str = "not run";
 
 /// Tests that are run with a large count.
@@ -18,9 +18,9 @@ const NOT_RUN: &str = "not run";
 pub struct Part {
     /// The name of the part on the command line.
     pub name: &'static str,
-    /// What is counted.
+    /// The name of the counted units.
     pub what: &'static str,
-    /// The environment variables that hold the count, and the count.
+    /// The environment variables that set the count, with their values.
     pub counts: &'static [(&'static str, u64)],
     /// The arguments of `cargo`.
     pub cargo: &'static [&'static str],
@@ -38,7 +38,7 @@ const fn part(
 /// The counts of a suite that runs against one store.
 const SUITE: &[(&str, u64)] = &[("HOLDOVER_SUITE_SCRIPTS", 320), ("HOLDOVER_SUITE_KILLS", 500)];
 
-/// Every part, in the order in which they are run.
+/// All parts, in the order in which they are run.
 pub const PARTS: &[Part] = &[
     part(
         "stories",
@@ -125,34 +125,34 @@ pub const PARTS: &[Part] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     name: String,
-    /// What it says behind the count: the commit, the day, the time, the machine.
+    /// The cells after the count: the commit, the day, the duration, and the machine.
     ran: [String; 4],
 }
 
 impl Row {
-    /// The row of a part that passed.
+    /// Creates the row of a part that passed.
     pub fn passed(part: &Part, commit: &str, day: &str, seconds: u64, machine: &str) -> Self {
         let ran = [commit.to_owned(), day.to_owned(), format!("{seconds} s"), machine.to_owned()];
         Self { name: part.name.to_owned(), ran }
     }
 
-    /// How many seconds the part took when it passed, if it ever did.
+    /// Returns the time that the part took when it passed, in seconds, or `None` if it never passed.
     pub fn seconds(&self) -> Option<u64> {
         self.ran[2].strip_suffix(" s")?.parse().ok()
     }
 
-    /// The name of the part.
+    /// Returns the name of the part.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The commit at which the part passed, if it ever did.
+    /// Returns the commit at which the part passed, or `None` if it never passed.
     pub fn commit(&self) -> Option<&str> {
         Some(self.ran[0].as_str()).filter(|commit| *commit != NOT_RUN)
     }
 }
 
-/// The rows of a page. A part that has none was never run.
+/// Returns the rows of a page. A part without a row was never run.
 pub fn rows(page: &str) -> Vec<Row> {
     let row_of = |part: &Part| {
         let mut lines =
@@ -171,7 +171,7 @@ pub fn rows(page: &str) -> Vec<Row> {
     PARTS.iter().map(row_of).collect()
 }
 
-/// The page with these rows.
+/// Returns the page with these rows.
 pub fn page(rows: &[Row]) -> String {
     let mut page = "# The long run\n\n\
         Written by `./check --long`: the tests that are run again with large counts. Each part may take an hour at most, and its \
@@ -196,11 +196,11 @@ impl Part {
         self.counts.iter().map(|(_, count)| count.to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Runs the part. Answers how many seconds it took.
+    /// Runs the part. Returns the time that it took, in seconds.
     ///
     /// # Errors
     ///
-    /// In one line: it cannot be started, or a test failed.
+    /// Returns one line if the part cannot be started, or a test failed.
     pub fn run(&self) -> Result<u64, String> {
         let counts = self.counts.iter().map(|(name, count)| (name, count.to_string()));
         let began = Instant::now();

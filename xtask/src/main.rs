@@ -1,4 +1,4 @@
-//! Writes or prints what is found out about the repository, and runs the tests that take long. See [`trace`],
+//! Writes or prints facts about the repository, and runs the tests that take long. See [`trace`],
 //! [`lines`](xtask::lines), [`public`] and [`long`].
 
 use std::path::Path;
@@ -80,7 +80,8 @@ fn write_trace() -> Result<String, String> {
     Ok(trace.head)
 }
 
-/// Runs the parts with these names; without any, those that did not pass at this commit. The page is written after each.
+/// Runs the parts with these names. Without names, runs the parts that did not pass at this commit. Writes the page
+/// after each part.
 fn run_long(names: &[&str], tell: &mut dyn FnMut(&str)) -> Result<String, String> {
     if let Some(name) = names.iter().find(|name| PARTS.iter().all(|part| part.name != **name)) {
         let known: Vec<_> = PARTS.iter().map(|part| part.name).collect();
@@ -114,12 +115,12 @@ fn run_part(part: &Part, commit: &str) -> Result<Row, String> {
     Ok(Row::passed(part, commit, &say("date", &["-u", "+%F"])?, seconds, &machine))
 }
 
-/// Whether nothing changed since a commit but the page itself.
+/// Returns true if only the page itself has changed since a commit.
 fn is_this_tree(commit: &str) -> bool {
     say("git", &["diff", "--quiet", commit, "HEAD", "--", ".", &format!(":!{}", long::PAGE)]).is_ok()
 }
 
-/// The output of a program, without white space at its ends.
+/// Returns the output of a program, without white space at its ends.
 fn say(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;

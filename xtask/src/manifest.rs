@@ -1,11 +1,11 @@
-//! The crates of the workspace, and what they depend on.
+//! The crates of the workspace, and their dependencies.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use crate::tree::{Tree, folder_of, resolve};
 
-/// What a dependency is for.
+/// The use of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum For {
     /// The crate itself.
@@ -16,14 +16,14 @@ pub enum For {
     Build,
 }
 
-/// One line of a table of dependencies.
+/// A dependency in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// The package that is meant, whatever it is called here.
+    /// The name of the package, even if the manifest renames it.
     pub package: String,
-    /// What it is for.
+    /// The use of the dependency.
     pub of: For,
-    /// The versions that would do; none where the workspace or a path alone says it.
+    /// The accepted versions. `None` if only the workspace or a path determines the version.
     pub versions: Option<String>,
     /// The line in the manifest, from 1.
     pub line: usize,
@@ -32,16 +32,16 @@ pub struct Dependency {
 /// A manifest.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// Where the manifest lies, from the root of the repository.
+    /// The path of the manifest, relative to the root of the repository.
     pub path: String,
     /// The name of the package.
     pub package: String,
-    /// All that it depends on.
+    /// All dependencies of the package.
     pub dependencies: Vec<Dependency>,
 }
 
 impl Manifest {
-    /// The folder of the crate.
+    /// Returns the folder of the crate.
     pub fn folder(&self) -> &str {
         folder_of(&self.path)
     }
@@ -50,13 +50,13 @@ impl Manifest {
 /// The manifest of the workspace, and those of its members.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// What members may take from the workspace.
+    /// The dependencies that members may inherit from the workspace.
     pub shared: Vec<Dependency>,
     /// The members, in the order in which they are listed.
     pub members: Vec<Manifest>,
 }
 
-/// The manifest of the workspace, from the root of the repository.
+/// The path of the workspace manifest, relative to the root of the repository.
 pub const ROOT: &str = "Cargo.toml";
 
 impl Workspace {
@@ -64,7 +64,7 @@ impl Workspace {
     ///
     /// # Panics
     ///
-    /// If one is no TOML, or a member has none.
+    /// Panics if a manifest is not valid TOML, or a member has none.
     pub fn read(tree: &Tree) -> Self {
         let text = tree.read(ROOT);
         let root = parse(ROOT, text);
@@ -77,13 +77,13 @@ impl Workspace {
         Self { shared: shared.unwrap_or_default(), members: paths.map(|path| manifest(tree, path)).collect() }
     }
 
-    /// The member of this name.
+    /// Returns the member of this name.
     pub fn member(&self, package: &str) -> Option<&Manifest> {
         self.members.iter().find(|member| member.package == package)
     }
 }
 
-/// A package of `Cargo.lock`: its name and its version.
+/// Returns the packages of `Cargo.lock`, with their names and versions.
 pub fn locked(tree: &Tree) -> Vec<(String, String)> {
     const LOCK: &str = "Cargo.lock";
     let root = parse(LOCK, tree.read(LOCK));

@@ -4,23 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// A piece of a page, and its line, from 1.
+/// A piece of a page, and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// Its text.
+    /// The text of the piece.
     pub text: String,
-    /// Its line, from 1.
+    /// The line of the piece, from 1.
     pub line: usize,
 }
 
-/// A page, read.
+/// The parsed parts of a page.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
-    /// What stands between backticks, code blocks left out.
+    /// The text between backticks, without code blocks.
     pub code: Vec<Piece>,
-    /// Where links and pictures lead, as it is written.
+    /// The targets of links and pictures, as they are written.
     pub links: Vec<Piece>,
-    /// What a link may name behind `#`, as GitHub makes it of headings.
+    /// The anchors that a link may name after `#`, as GitHub derives them from headings.
     pub anchors: BTreeSet<String>,
 }
 
@@ -65,28 +65,28 @@ impl Page {
     }
 }
 
-/// The anchors that HTML names.
+/// Returns the anchors that HTML tags name.
 fn named(tags: &str) -> impl Iterator<Item = String> {
     tags.split(['<', ' ', '>'])
         .filter_map(|part| part.strip_prefix("id=\"").or_else(|| part.strip_prefix("name=\"")))
         .filter_map(|value| Some(value.split_once('"')?.0.to_owned()))
 }
 
-/// The cells of a row of a table; none if the line is no row, or the rule below the head.
+/// Returns the cells of a table row. Returns `None` if the line is not a row, or separates the head from the rows.
 pub fn cells(line: &str) -> Option<Vec<&str>> {
     let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
     let rule = inner.chars().all(|sign| matches!(sign, '-' | ':' | '|' | ' '));
     (!rule).then(|| inner.split('|').map(str::trim).collect())
 }
 
-/// The anchor that GitHub gives a heading of these words.
+/// Returns the anchor that GitHub gives a heading with this text.
 fn anchor(heading: &str) -> String {
     let words = heading.to_lowercase();
     let kept = words.chars().filter(|sign| sign.is_alphanumeric() || matches!(sign, ' ' | '-' | '_'));
     kept.map(|sign| if sign == ' ' { '-' } else { sign }).collect()
 }
 
-/// Of headings with the same words the second ends with `-1`, and so on.
+/// Returns an anchor that is unique on the page: the second heading with the same text gets `-1`, and so on.
 fn numbered(anchor: String, times: &mut BTreeMap<String, usize>) -> String {
     let before = times.entry(anchor.clone()).or_default();
     *before += 1;

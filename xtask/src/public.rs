@@ -1,8 +1,8 @@
-//! The public items of the facade, as a list that is committed: `holdover/public-api.txt`.
+//! The list of the public items of the facade, which is committed: `holdover/public-api.txt`.
 //!
-//! rustdoc writes what each crate has as JSON. The list shows every name that `holdover` exports, in its module, with the
-//! fields, variants, methods and traits that the crate behind it gives it. So every change of what programs see is a
-//! change of that file.
+//! It is built from the JSON that rustdoc writes for each crate. It shows every name that `holdover` exports, in
+//! its module, with the fields, variants, methods and traits that its crate gives it. So every change of the public
+//! items changes that file.
 
 mod docs;
 mod items;
@@ -11,10 +11,10 @@ mod types;
 pub use docs::{Docs, become_rustdoc};
 pub use items::list;
 
-/// The committed list.
+/// The path of the committed list.
 pub const LIST: &str = "holdover/public-api.txt";
 
-/// The lines in which two lists differ: those that are gone begin with `-`, those that came with `+`.
+/// Returns the lines in which two lists differ. Removed lines begin with `-`, added lines with `+`.
 pub fn difference(before: &str, after: &str) -> Vec<String> {
     let (before, after): (Vec<_>, Vec<_>) = (paths(before), paths(after));
     let gone = before.iter().filter(|line| !after.contains(line)).map(|line| format!("- {line}"));
@@ -22,7 +22,7 @@ pub fn difference(before: &str, after: &str) -> Vec<String> {
     gone.chain(came).collect()
 }
 
-/// Each line with the lines that it lies beneath.
+/// Returns each line with the lines that it is nested in.
 fn paths(list: &str) -> Vec<String> {
     let mut above: Vec<&str> = Vec::new();
     let lines = list.lines().filter(|line| !line.trim().is_empty()).map(|line| {

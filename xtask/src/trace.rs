@@ -1,16 +1,16 @@
-//! `docs/requirements.md`: the rules of the engine, and the tests that show them.
+//! `docs/requirements.md`: the requirements of the engine, and the tests that show them.
 //!
-//! Every id has a row, every test that a row names exists, and that test cites the id, in its name (`a27_…`) or in its
-//! file. The counts at the head of the page are those of its rows.
+//! Every id has a row, and every test that a row names exists. The test must cite the id, in its name (`a27_…`) or
+//! in its file. The counts at the head of the page must equal those of its rows.
 
 use std::collections::BTreeMap;
 
 use crate::fault::Fault;
 use crate::tree::Tree;
 
-/// The page.
+/// The path of the page.
 pub const PAGE: &str = "docs/requirements.md";
-/// How many ids each section has.
+/// The number of ids in each section.
 pub const SECTIONS: &[(char, usize)] = &[('A', 71), ('B', 50), ('C', 63), ('D', 23), ('H', 26), ('U', 13)];
 const SHOWN: &str = "shown";
 const NOT: &str = "does not apply";
@@ -22,23 +22,23 @@ struct Row<'p> {
     line: usize,
     id: &'p str,
     state: &'p str,
-    /// What shows it, or what is missing.
+    /// The tests that show the requirement, or what is missing.
     by: &'p str,
 }
 
-/// What the page says, and what is wrong with it.
+/// The content of the page, and its faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
-    /// The counts, as they must stand at the head of the page.
+    /// The line with the counts, as it must be at the head of the page.
     pub head: String,
     /// The page with these counts.
     pub page: String,
-    /// What else is wrong.
+    /// The faults of the rows.
     pub faults: Vec<Fault>,
 }
 
 impl Trace {
-    /// Reads the page. `sections`: the letters of the ids, and how many there are of each.
+    /// Reads the page. `sections` holds the letter of each section, and its number of ids.
     pub fn read(tree: &Tree, sections: &[(char, usize)]) -> Self {
         let page = tree.read(PAGE);
         let mut faults = Vec::new();
@@ -95,7 +95,8 @@ impl Row<'_> {
         faults
     }
 
-    /// What is wrong with a test: `path::name`, where the name is that of a function, or of a case for the suite.
+    /// Returns the fault of a test, if it has one. A test is `path::name`, with the name of a function or of a case
+    /// for the suite.
     fn wrong_with(&self, tree: &Tree, test: &str) -> Option<Fault> {
         let inner = test.strip_prefix('`').and_then(|test| test.strip_suffix('`'));
         let Some((path, name)) = inner.and_then(|inner| inner.split_once("::")) else {
@@ -114,7 +115,7 @@ impl Row<'_> {
     }
 }
 
-/// The rows of the page, in order: `| A01 | state | by |`.
+/// Returns the rows of the page, in order: `| A01 | state | by |`.
 fn rows_of(page: &str) -> impl Iterator<Item = Row<'_>> {
     page.lines().enumerate().filter_map(|(at, line)| {
         let (id, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
@@ -126,12 +127,12 @@ fn rows_of(page: &str) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-/// Whether it begins with words between “ and ”.
+/// Returns true if the text begins with a quotation between “ and ”.
 fn quotes(by: &str) -> bool {
     by.strip_prefix('“').and_then(|rest| rest.rfind('”')).is_some_and(|end| end > 0)
 }
 
-/// Whether a file has a test of this name: a function, a case by its name, or an arm that is called so.
+/// Returns true if a file has a test of this name: a function, a case with this name, or a match arm.
 fn holds(text: &str, name: &str) -> bool {
     let function = words(text, name).any(|at| text[..at].ends_with("fn "));
     let arm =
@@ -139,7 +140,7 @@ fn holds(text: &str, name: &str) -> bool {
     function || text.contains(&format!("\"{name}\"")) || arm()
 }
 
-/// Where a word stands with no letter, digit or underscore beside it.
+/// Returns the places of a word, with no letter, digit or underscore next to it.
 fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
     let part = |sign: char| sign == '_' || sign.is_ascii_alphanumeric();
     text.match_indices(word)
@@ -147,7 +148,7 @@ fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
         .filter(move |at| !text[..*at].ends_with(part) && !text[at + word.len()..].starts_with(part))
 }
 
-/// The page with this line between its marks.
+/// Returns the page with this line between its marks.
 fn with_head(page: &str, head: &str) -> String {
     const BEGIN: &str = "<!-- counts -->\n";
     const END: &str = "\n<!-- /counts -->";

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Folders that hold what is built or fetched, never what is written.
+/// The folders with files that are built or downloaded.
 const SKIPPED: &[&str] = &["target", "node_modules"];
 /// The only hidden folders that belong to the repository.
 const HIDDEN: &[&str] = &[".cargo", ".ci", ".github"];
 
-/// All files beneath a folder. Paths are relative to it, with `/` between their parts.
+/// All files below a folder. Paths are relative to the folder, with `/` between their parts.
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
@@ -18,23 +18,23 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The repository that this crate lies in.
+    /// Reads the repository that contains this crate.
     pub fn here() -> Self {
         Self::at(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
     }
 
-    /// The files beneath `root`.
+    /// Reads the files below `root`.
     ///
     /// # Panics
     ///
-    /// If a folder cannot be read.
+    /// Panics if a folder cannot be read.
     pub fn at(root: &Path) -> Self {
         let mut paths = Vec::new();
         walk(root, "", &mut paths);
         Self::with(root.to_owned(), paths.into_iter().map(|path| (path, OnceLock::new())).collect())
     }
 
-    /// A tree in memory, for testing a rule.
+    /// Creates a tree in memory, for testing a rule.
     pub fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), OnceLock::from((*text).to_owned())));
         Self::with(PathBuf::new(), files.collect())
@@ -48,36 +48,36 @@ impl Tree {
         Self { root, files, folders }
     }
 
-    /// The paths of all files, in order.
+    /// Iterates over the paths of all files, in order.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// The paths of all files whose name ends so, in order.
+    /// Iterates over the paths of all files that end with `end`, in order.
     pub fn ending<'a>(&'a self, end: &'a str) -> impl Iterator<Item = &'a str> {
         self.files().filter(move |path| path.ends_with(end))
     }
 
-    /// Whether there is such a file.
+    /// Returns true if there is such a file.
     pub fn is_file(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
 
-    /// Whether there is such a folder.
+    /// Returns true if there is such a folder.
     pub fn is_folder(&self, path: &str) -> bool {
         self.folders.contains(path.trim_end_matches('/'))
     }
 
-    /// Whether there is such a file or folder.
+    /// Returns true if there is such a file or folder.
     pub fn exists(&self, path: &str) -> bool {
         self.is_file(path) || self.is_folder(path)
     }
 
-    /// The text of a file of the tree.
+    /// Returns the text of a file of the tree.
     ///
     /// # Panics
     ///
-    /// If there is no such file, or it is no text.
+    /// Panics if there is no such file, or it is not text.
     pub fn read(&self, path: &str) -> &str {
         let Some(text) = self.files.get(path) else { panic!("{path}: there is no such file") };
         text.get_or_init(|| {
@@ -86,11 +86,11 @@ impl Tree {
         })
     }
 
-    /// Writes a file of the tree on the disk.
+    /// Writes a file of the tree to the disk.
     ///
     /// # Errors
     ///
-    /// If the disk refuses it.
+    /// The file cannot be written.
     pub fn write(&self, path: &str, text: &str) -> std::io::Result<()> {
         std::fs::write(self.root.join(path), text)
     }
@@ -114,7 +114,8 @@ fn walk(root: &Path, under: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// A path from the root, for one that is written in a file of `folder`. None if it leads out of the repository.
+/// Resolves a path that is written in a file of `folder`, relative to the root. Returns `None` if it leads out of
+/// the repository.
 pub fn resolve(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {
@@ -127,7 +128,7 @@ pub fn resolve(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The folder that a file lies in; empty for one at the root.
+/// Returns the folder of a file; empty for a file at the root.
 pub fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }

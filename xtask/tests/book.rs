@@ -1,4 +1,4 @@
-//! The pages of `docs/` are a book: its table of contents has each of them, under the title that it bears.
+//! Checks that the table of contents of `docs/` lists every page, under the page's own title.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn faults(tree: &Tree) -> Vec<Fault> {
     for path in tree.ending(".md").filter(|path| path.starts_with("docs/") && *path != CONTENTS) {
         match listed.remove(path) {
             None => faults.push(Fault::at(CONTENTS, 1, format!("it lacks {path}: add it where it belongs"))),
-            // The first page is shown under a name of its own.
+            // The first page has another title in the table of contents.
             Some(_) if path == "docs/README.md" => {}
             Some((line, title)) => {
                 let heading =

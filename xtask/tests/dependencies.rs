@@ -1,4 +1,4 @@
-//! Which crate knows which, and which versions of others are taken.
+//! Checks which crates depend on which, and which versions of other packages they accept.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,11 @@ use xtask::graph::Graph;
 use xtask::manifest::{Dependency, For, Manifest, ROOT, Workspace, locked};
 use xtask::tree::Tree;
 
-/// What a crate may be built from, and what its tests may use besides. Both are complete: an arrow that nothing needs any
-/// more is taken out.
+/// The crates that each crate may be built from, and those that only its tests may use. Both lists are complete: an
+/// entry that is no longer needed must be removed.
 ///
-/// The core and the stores see the contract and not each other. No store sees the suite: their harnesses stand on both.
+/// The core and the stores know the contract, but not each other. No store knows the suite; test harnesses know
+/// both.
 const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("holdover-store", &[], &[]),
     ("holdover-core", &["store"], &["store-memory", "store-sqlite"]),
@@ -19,7 +20,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("holdover-store-postgres", &["store"], &["launcher"]),
     ("holdover-store-redis", &["store"], &["launcher"]),
     ("holdover-store-layers", &["store"], &["store-memory", "store-sqlite"]),
-    // The reference store is what the suite compares others with.
+    // The suite compares other stores with the reference store.
     ("holdover-conformance-tests", &["store", "store-memory"], &["store-memory", "store-sqlite"]),
     (
         "holdover-harnesses",
@@ -72,7 +73,7 @@ const ARROWS: &[(&str, &[&str], &[&str])] = &[
     ("holdover-launcher", &[], &[]),
     ("holdover-benchmarks", &["holdover", "store"], &["launcher"]),
     ("xtask", &[], &[]),
-    // A service knows the facade; whoever writes a store of their own, the contract.
+    // A service knows the facade. The author of a store knows the contract.
     ("holdover-example-embed", &["holdover"], &["launcher"]),
     ("holdover-example-typed-tools", &["holdover"], &[]),
     ("holdover-example-custom-policy", &["holdover"], &[]),
@@ -85,7 +86,7 @@ fn crates_depend_on_each_other_as_the_architecture_says() {
     fault::none(arrows(&Workspace::read(&Tree::here()), ARROWS));
 }
 
-/// Also by way of tests: cargo packages no crate whose tests need a crate that is published after it.
+/// Dependencies of tests count, too: cargo cannot package a crate whose tests need a crate that is published later.
 #[test]
 fn no_crate_is_built_from_itself() {
     fault::none(cycles(&Workspace::read(&Tree::here())));
@@ -137,7 +138,7 @@ fn arrows(workspace: &Workspace, arrows: &[(&str, &[&str], &[&str])]) -> Vec<Fau
 fn cycles(workspace: &Workspace) -> Vec<Fault> {
     let mut graph = Graph::default();
     for member in &workspace.members {
-        // A crate may name itself for its tests: cargo leaves that out of what it packages.
+        // A crate may depend on itself in its tests. Cargo drops this dependency from the package.
         for one in member.dependencies.iter().filter(|one| one.package != member.package) {
             graph.add(&member.package, &one.package, (&*member.path, one.line));
         }
@@ -154,7 +155,7 @@ fn cycles(workspace: &Workspace) -> Vec<Fault> {
     faults.collect()
 }
 
-/// A version below 1 says nothing unless it names its minor: the next minor may break what builds on it.
+/// A version requirement below 1 must name the minor version, because the next minor version may be incompatible.
 fn versions(workspace: &Workspace, locked: &[(String, String)]) -> Vec<Fault> {
     let shared = workspace.shared.iter().map(|one| (ROOT, one));
     let own = workspace

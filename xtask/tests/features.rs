@@ -1,4 +1,4 @@
-//! The page of the Cargo features lists what the manifests have.
+//! Checks that the page of the Cargo features lists the features of the manifests.
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
@@ -20,7 +20,7 @@ fn the_page_lists_the_features_of_each_crate_that_it_is_about() {
     fault::none(crates.iter().flat_map(|(package, manifest)| compare(&tree, package, manifest)).collect());
 }
 
-/// Compares the table of `package` on the page with the features of `manifest`, and with which of them are on by default.
+/// Compares the table of `package` on the page with the features of `manifest`, and with its default features.
 fn compare(tree: &Tree, package: &str, manifest: &str) -> Vec<Fault> {
     let table: toml::Table = toml::from_str(tree.read(manifest)).expect("a manifest is TOML");
     let features = table["features"].as_table().expect("the manifest has features");
@@ -52,7 +52,8 @@ fn compare(tree: &Tree, package: &str, manifest: &str) -> Vec<Fault> {
     faults
 }
 
-/// The rows between the marks of `package`: the feature, its line, and whether the page says that it is on by default.
+/// Returns the rows between the marks of `package`: each feature, its line, and whether the page lists it as a
+/// default.
 fn listed(page: &str, package: &str) -> BTreeMap<String, (usize, bool)> {
     let (begin, end) =
         (format!("<!-- features of {package} -->"), format!("<!-- /features of {package} -->"));

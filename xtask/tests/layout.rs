@@ -1,4 +1,4 @@
-//! The map of the code is the code, and what a page calls a file is one.
+//! Checks that the code map matches the code, and that every file that a page names exists.
 
 use xtask::fault::{self, Fault};
 use xtask::manifest::{Manifest, ROOT, Workspace};
@@ -6,7 +6,7 @@ use xtask::markdown::{Page, Piece, cells};
 use xtask::tree::{Tree, folder_of, resolve};
 
 const MAP: &str = "ARCHITECTURE.md";
-/// How the names of files end that a page may name without their folder.
+/// The endings of files that a page may name without their folder.
 const ENDINGS: &[&str] = &[".rs", ".md", ".toml", ".lua", ".mjs", ".sh", ".sql"];
 
 #[test]
@@ -19,7 +19,7 @@ fn every_path_that_a_page_names_exists() {
     fault::none(paths(&Tree::here()));
 }
 
-/// A row of the code map: its folders, its crate, and the paths that it says something of.
+/// A row of the code map: its folders, its crate, and the paths that it names.
 struct Row {
     line: usize,
     folders: Vec<String>,
@@ -60,7 +60,7 @@ fn map_faults(tree: &Tree) -> Vec<Fault> {
         for folder in folders().filter(|folder| !tree.exists(folder)) {
             faults.push(fault(format!("there is no {folder}: mend the row, or take it out")));
         }
-        // What a row names by a path lies beneath its folder, or is written from the root.
+        // A path in a row is relative to the folder of the row, or to the root.
         for named in row.named.iter().filter(|named| is_path(named)).flat_map(|named| expanded(named)) {
             if !found(tree, &named) && !folders().any(|folder| lies_beneath(tree, &folder, &named)) {
                 faults
@@ -76,7 +76,7 @@ fn map_faults(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// What the map lacks of a crate.
+/// Returns the fault of a crate that the map does not describe.
 fn unmapped(rows: &[Row], Manifest { path, package, .. }: &Manifest) -> Option<Fault> {
     let folder = folder_of(path);
     match rows.iter().find(|row| row.folders.iter().any(|one| one == folder)) {
@@ -92,16 +92,17 @@ fn unmapped(rows: &[Row], Manifest { path, package, .. }: &Manifest) -> Option<F
     }
 }
 
-/// The changelog tells of what was; the guide names things of protocols, and its items are seen when it is built.
+/// Two kinds of pages are left out. The changelog names old files. The guide names parts of protocols, and its
+/// items are checked when the documentation is built.
 fn paths(tree: &Tree) -> Vec<Fault> {
     let pages = tree.ending(".md").filter(|path| *path != "CHANGELOG.md" && !path.contains("/src/"));
     let mut faults = Vec::new();
     for page in pages {
         let text = tree.read(page);
-        // The rows of the map are looked at as such.
+        // The rows of the map are checked separately.
         let map = if page == MAP { rows(text).into_iter().map(|row| row.line).collect() } else { Vec::new() };
         for Piece { text, line } in Page::read(text).code {
-            // A test stands behind its file.
+            // The name of a test follows its file.
             let path = text.split("::").next().unwrap_or(&text);
             if map.contains(&line) || !is_ours(tree, path) {
                 continue;
@@ -117,33 +118,34 @@ fn paths(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Whether it looks like a path into this repository: it begins with a folder of the root, or is a file of Rust.
+/// Returns true if the text looks like a path into this repository: it begins with a folder of the root, or is a
+/// Rust file.
 fn is_ours(tree: &Tree, text: &str) -> bool {
     let first = text.split_once('/').map(|(first, _)| first);
     is_path(text) && (first.is_some_and(|first| tree.is_folder(first)) || text.ends_with(".rs"))
 }
 
-/// Whether it looks like a path: letters, digits, `/` and `.`, with `*` and `{a,b}` for several.
+/// Returns true if the text looks like a path: letters, digits, `/` and `.`, with `*` and `{a,b}` for several.
 fn is_path(text: &str) -> bool {
     let sign = |sign: char| sign.is_ascii_alphanumeric() || "/._-*{},".contains(sign);
     let parts = text.contains('/') || text.ends_with(".rs");
     parts && !text.starts_with(['/', '.']) && !text.contains("//") && text.chars().all(sign)
 }
 
-/// The paths that `{a,b}` stands for.
+/// Returns the paths that `{a,b}` stands for.
 fn expanded(path: &str) -> Vec<String> {
     let parts = path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
     let Some((before, (names, after))) = parts else { return vec![path.to_owned()] };
     names.split(',').flat_map(|name| expanded(&format!("{before}{}{after}", name.trim()))).collect()
 }
 
-/// Whether there is such a file or folder. `*` stands for any part of a name.
+/// Returns true if there is such a file or folder. `*` stands for any part of a name.
 fn found(tree: &Tree, path: &str) -> bool {
     tree.exists(path)
         || (path.contains('*') && tree.files().any(|file| fits(file, path.trim_end_matches('/'))))
 }
 
-/// Whether a file, or a folder that it lies in, has such a path.
+/// Returns true if a file, or a folder that contains it, matches the pattern.
 fn fits(file: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => file.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
@@ -158,7 +160,8 @@ fn fits(file: &str, pattern: &str) -> bool {
     }
 }
 
-/// Whether a file or folder of this name lies beneath a folder, or beside a file. A module may go without its `.rs`.
+/// Returns true if a file or folder of this name is below a folder, or beside a file. A module may be named without
+/// its `.rs`.
 fn lies_beneath(tree: &Tree, place: &str, path: &str) -> bool {
     let folder = if tree.is_folder(place) { place } else { folder_of(place) };
     let path = path.trim_end_matches('/');
@@ -168,7 +171,8 @@ fn lies_beneath(tree: &Tree, place: &str, path: &str) -> bool {
         .any(|file| file.ends_with(&whole) || file.ends_with(&module) || file.contains(&above))
 }
 
-/// Whether a file ends so that is named without the folders above it.
+/// Returns true if the path is the end of a file's path. Only files with one of the `ENDINGS` may be named in this
+/// way.
 fn ends_one(tree: &Tree, path: &str) -> bool {
     ENDINGS.iter().any(|ending| path.ends_with(ending))
         && tree.files().any(|file| file.ends_with(&format!("/{path}")))

@@ -1,4 +1,4 @@
-//! Every link of a page leads somewhere.
+//! Checks that every link on a page has a target.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use xtask::fault::{self, Fault};
 use xtask::markdown::Page;
 use xtask::tree::{Tree, folder_of, resolve};
 
-/// The guide of the facade, whose pages name each other as Rust does.
+/// The folder of the facade's guide, whose pages link to each other by Rust paths.
 const GUIDE: &str = "holdover/src/docs/guide";
 
 #[test]
@@ -31,7 +31,7 @@ fn wrong_with(tree: &Tree, pages: &BTreeMap<&str, Page>, path: &str, link: &str)
     let (target, anchor) =
         link.split_once('#').map_or((link, None), |(target, anchor)| (target, Some(anchor)));
     let found = match names_an_item(path, target) {
-        // Whether the item is there is seen when the documentation is built; whether its page has the anchor is not.
+        // The build of the documentation checks that the item exists, but not that its page has the anchor.
         true => format!("{GUIDE}/{}.md", target.rsplit("::").next().unwrap_or(target)),
         false if target.is_empty() => path.to_owned(),
         false => {
@@ -47,12 +47,12 @@ fn wrong_with(tree: &Tree, pages: &BTreeMap<&str, Page>, path: &str, link: &str)
         .map(|anchor| format!("{found} has no heading #{anchor}: name the one that is meant"))
 }
 
-/// Whether a link leads out of the repository.
+/// Returns true if a link leads out of the repository.
 fn is_elsewhere(link: &str) -> bool {
     ["https://", "http://", "mailto:"].iter().any(|scheme| link.starts_with(scheme))
 }
 
-/// Whether a link in a page of the crates' documentation names an item.
+/// Returns true if a link on a page of the crates' documentation names an item.
 fn names_an_item(path: &str, target: &str) -> bool {
     path.contains("/src/") && !target.is_empty() && !target.contains(['/', '.'])
 }

@@ -1,4 +1,4 @@
-//! The page of the long run: it has a row for each part, and each part counts what its tests read.
+//! Checks the page of the long run: it has a row for each part, and each part sets the counts that its tests read.
 
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
@@ -44,7 +44,7 @@ fn no_part_takes_longer_than_it_may() {
     );
 }
 
-/// A filter that fits no test would pass and count nothing.
+/// A filter that matches no test would pass without running anything.
 #[test]
 fn each_part_names_tests_that_are_there() {
     let tree = Tree::here();

@@ -1,4 +1,5 @@
-//! Modules know each other in one direction: the three floors of the core, and the modules of one floor or of the runtime.
+//! Checks that dependencies between modules have one direction: between the floors of the core, inside each layered
+//! floor, and inside the runtime.
 
 use xtask::fault::{self, Fault};
 use xtask::graph::Graph;
@@ -6,10 +7,10 @@ use xtask::modules::{Modules, Named};
 use xtask::tree::Tree;
 
 const CORE: &str = "core/src/lib.rs";
-/// The floors of the core, the lowest first. Each knows only those before it.
+/// The floors of the core, the lowest first. Each may use only those before it.
 const FLOORS: &[&str] = &["words", "machine", "engine"];
-/// Of these the modules know each other in one direction. The handlers of the engine call each other, as an answer of the gate
-/// lets a call run and a call that ran asks the gate: what they share is one context.
+/// The floors whose modules depend on each other in one direction. The engine is not among them: its handlers call
+/// each other, for example because a ruling of the gate lets a call run, and the end of a call asks the gate.
 const LAYERED: &[&str] = &["words", "machine"];
 const RUNTIME: &str = "runtime-local/src/lib.rs";
 
@@ -29,7 +30,7 @@ fn the_modules_of_the_runtime_know_each_other_in_one_direction() {
     fault::none(cycles(&arrows(&Modules::read(&Tree::here(), RUNTIME), &[])));
 }
 
-/// The modules of the core, which has all its floors.
+/// Reads the modules of the core, and checks that all floors exist.
 fn core(tree: &Tree) -> Modules {
     let modules = Modules::read(tree, CORE);
     if let Some(missing) = FLOORS.iter().find(|floor| !modules.has(&[(**floor).to_owned()])) {
@@ -38,7 +39,7 @@ fn core(tree: &Tree) -> Modules {
     modules
 }
 
-/// What names a floor above its own, in tests, too.
+/// Returns a fault for each path to a floor above, in tests, too.
 fn upward(core: &Modules) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (way, module) in core.iter() {
@@ -64,14 +65,14 @@ fn upward(core: &Modules) -> Vec<Fault> {
     faults
 }
 
-/// An arrow from one module to another: who names what, and where.
+/// A dependency of one module on another, with an example of a path and its place.
 struct Arrow {
     file: String,
     named: Named,
 }
 
-/// Which module below `root` names which other, tests left out. What lies deeper counts as the module that it lies in; what
-/// `root` itself holds counts as none.
+/// Returns the dependencies between the modules directly below `root`, without those of tests. A deeper module
+/// counts as the module that contains it. Code in `root` itself does not count.
 fn arrows(modules: &Modules, root: &[String]) -> Graph<Arrow> {
     let top = |way: &[String]| way.starts_with(root).then(|| way.get(root.len()).cloned()).flatten();
     let mut graph = Graph::default();

@@ -1,4 +1,4 @@
-//! The page of the requirements: every rule has tests that show it, and each of them cites the rule.
+//! Checks that every requirement has tests that show it, and that each of these tests cites the requirement.
 
 use xtask::fault::{self, Fault};
 use xtask::trace::{PAGE, SECTIONS, Trace};

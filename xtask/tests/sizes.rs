@@ -1,4 +1,4 @@
-//! A file carries one idea, and a line of a comment fits on a screen.
+//! Checks the length of files and of comment lines, and the number of fields of structs.
 
 use xtask::allowed;
 use xtask::fault::{self, Fault};
@@ -6,7 +6,7 @@ use xtask::tree::Tree;
 
 /// The most lines of a file before its tests.
 const LINES_MAX: usize = 400;
-/// The files that are longer today, and how long each may be.
+/// The list of the files that are longer today, and the limit of each.
 const ALLOWED: &str = "xtask/allowed/long-files.txt";
 /// The most fields of a struct of the engine.
 const FIELDS_MAX: usize = 12;
@@ -66,7 +66,7 @@ fn long_comments(tree: &Tree) -> Vec<Fault> {
                 continue;
             };
             let chars = line.chars().count();
-            // A row of a table is one line, whatever it says.
+            // A row of a table must stay on one line.
             if chars > CHARS_MAX && !words.trim_start().starts_with('|') {
                 let what = format!("{chars} characters, at most {CHARS_MAX} may be: break the line");
                 faults.push(Fault::at(path, at + 1, what));
@@ -76,7 +76,7 @@ fn long_comments(tree: &Tree) -> Vec<Fault> {
     faults
 }
 
-/// Structs as `rustfmt` writes them: a field a line, four spaces in.
+/// Finds structs in the format of `rustfmt`: one field per line, indented by four spaces.
 fn wide_structs(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for path in tree.ending(".rs").filter(|path| path.starts_with(ENGINE)) {
@@ -119,7 +119,7 @@ fn is_test(path: &str) -> bool {
     path.split('/').any(|part| part == "tests" || part == "tests.rs")
 }
 
-/// How many lines stand before the tests of a file.
+/// Returns the number of lines before the tests of a file.
 fn lines_of(text: &str) -> usize {
     text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).count()
 }

@@ -1,9 +1,10 @@
-//! A test target that is the conformance suite runs it: without `harness = false` it would pass and run no case.
+//! Checks that every test target with the conformance suite runs it. Without `harness = false` the target would
+//! pass and run no case.
 
 use xtask::fault::{self, Fault};
 use xtask::tree::Tree;
 
-/// How a target begins that is the suite: the macro within its `main`.
+/// The macro call in the `main` of a target with the suite.
 const CALL: &str = "    conformance_tests!";
 
 #[test]
@@ -14,7 +15,7 @@ fn a_target_that_is_the_suite_has_no_other_harness() {
     fault::none(faults);
 }
 
-/// How many targets are the suite, and those among them that would run nothing.
+/// Returns the number of targets with the suite, and a fault for each that would run nothing.
 fn faults(tree: &Tree) -> (usize, Vec<Fault>) {
     let mut targets = 0;
     let mut faults = Vec::new();

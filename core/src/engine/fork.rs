@@ -1,9 +1,9 @@
 //! The first state of a fork: the state of a checkpoint, at rest, with every open call closed.
 //!
-//! A fork may begin in the middle of a turn. Calls that were out or owed there stay with the source. In the
-//! fork, a call that had ended keeps its result, one that was out is in doubt, and every other is cancelled
-//! (`system:forked`). So every call of the fork's transcript has exactly one result (INV-08), and nobody owes
-//! it anything.
+//! A fork may begin in the middle of a turn. Calls that were out or owed there stay with the source. In the fork, a
+//! call that had ended keeps its result, a call that was out is in doubt, and every other call is cancelled
+//! (`system:forked`). So every call in the fork's transcript has exactly one result (INV-08), and no answer is owed
+//! to the fork.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ use crate::words::message::{Message, ToolResult, UserMessage};
 use crate::words::parameters::Parameters;
 use crate::words::payload::Payload;
 
-/// How far behind a checkpoint the results of its step are searched, in messages, in addition to a decision
-/// and a result for each of its calls.
+/// The number of messages after a checkpoint that are searched for results of its step, in addition to two messages
+/// for each of its calls: a decision and a result.
 const RESULTS_WITHIN: u64 = 200;
 
-/// The plan of a fork: everything except its names and the data that the store copies.
+/// The plan of a fork: everything except the names and the data that the store copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkPlan {
     /// The status with which the fork rests.
@@ -35,24 +35,24 @@ pub struct ForkPlan {
     pub state: NewState,
     /// The messages that close the open calls, in call order, and the goal of a handoff.
     pub messages: Vec<Payload>,
-    /// The events that tell of the fork.
+    /// The events that report the fork.
     pub events: Vec<Payload>,
 }
 
-/// The work of a session that is handed over.
+/// The work of a session that takes over in a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWork {
     /// The goal.
     pub goal: Goal,
-    /// Whether its turn ends as soon as the session is prepared.
+    /// True if the turn ends as soon as the session is prepared.
     pub draft: bool,
-    /// Whether another agent works on it. That agent begins with its own mode and its own system prompt.
+    /// True if another agent does the work. It begins with its own mode and its own system prompt.
     pub another: bool,
-    /// The addresses to which the outcome of its turn is sent.
+    /// The addresses to which the outcome of the session's turn is sent.
     pub replies: Vec<ReplyTo>,
 }
 
-/// A checkpoint that no fork can begin from.
+/// The error of a checkpoint from which no fork can begin.
 #[derive(Debug, thiserror::Error)]
 #[error("session {key}: checkpoint {}: {why}", at.0)]
 pub struct ForkError {
@@ -75,8 +75,8 @@ enum Why {
     NothingSaid,
 }
 
-/// Returns the messages of the source that [`plan`] must see: the arguments of the calls of the checkpoint's
-/// step, and their results.
+/// Returns the messages of the source that [`plan`] needs: the arguments of the calls of the checkpoint's step, and
+/// their results.
 pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<MessageRange>, ForkError> {
     let machine = machine_of(at).map_err(|why| ForkError { key: source.clone(), at: at.id, why })?;
     let Some(batch) = machine.state.batch() else { return Ok(Vec::new()) };
@@ -88,8 +88,8 @@ pub fn needed_messages(source: &SessionKey, at: &Checkpoint) -> Result<Vec<Messa
     Ok(single.chain([behind]).collect())
 }
 
-/// Plans a fork from checkpoint `at` of `source`. `messages` are those that [`needed_messages`] named.
-/// `staged` is everything that is now staged in the source, in the life of the checkpoint.
+/// Plans a fork from checkpoint `at` of `source`. `messages` are the messages in the ranges of [`needed_messages`].
+/// `staged` are all results that are staged in the source now, in the same incarnation as the checkpoint.
 pub fn plan(
     source: &SessionKey,
     at: &Checkpoint,
@@ -100,8 +100,8 @@ pub fn plan(
     planned(source, at, messages, staged, None, now)
 }
 
-/// Plans a fork for a session that is [handed over](crate::words::handoff). It rests interrupted, with `goal`
-/// as its newest message, and its next turn works on the goal.
+/// Plans a fork for a session that is [handed over](crate::words::handoff). The fork rests interrupted, with the
+/// goal of `handoff` as its newest message, and its next turn works on the goal.
 pub fn plan_handoff(
     source: &SessionKey,
     at: &Checkpoint,
@@ -195,8 +195,7 @@ fn machine_of(at: &Checkpoint) -> Result<Machine, Why> {
     Ok(at.state.parse()?)
 }
 
-/// Returns the results of calls that had ended: those that are still staged, and those that were promoted
-/// since.
+/// Returns the results of calls that had ended: those that are still staged, and those that were promoted later.
 fn known_results(
     batch: &Batch,
     messages: &[StoredMessage],
@@ -271,14 +270,14 @@ impl Draft {
     }
 }
 
-/// Builds the result of a call that left none.
+/// Builds the result of a call that has none.
 fn closed(was: &Call, is: &Call, edited: Option<String>) -> Result<ToolResult, Why> {
     if let (CallState::Waiting { output, again, .. }, CallState::Cancelled { reason }) =
         (&was.state, &is.state)
     {
         return Ok(ended_waiting(is, *reason, output, *again, edited));
     }
-    // Only of a call that did something nobody but its result knows what.
+    // A call that was done has its own result; nothing else can stand for it.
     match result_of_end(is, edited) {
         Some(result) if was.state != CallState::Done => Ok(result),
         Some(_) | None => Err(Why::NoResult(is.id.clone())),

@@ -1,17 +1,17 @@
-//! The engine of a run. It decides, and leaves all effects to a runtime.
+//! The engine of a run. It makes all decisions, and leaves all effects to a runtime.
 //!
-//! [`StepIterator`] is a sans-I/O object: a runtime asks it for the next [`Action`], performs it, and reports
-//! the result with a [`Reply`]. The core decides *when* something must be durable and *what*, so every
-//! runtime has the same guarantees. A test can stop after the k-th action and start again from the store.
+//! [`StepIterator`] is a sans-I/O object: a runtime asks it for the next [`Action`], performs the action, and
+//! reports the result with a [`Reply`]. The core decides *when* something must be durable and *what*, so every
+//! runtime gives the same guarantees. A test can stop after any action and start again from the store.
 //!
-//! Three rules shape it:
-//! - **One write at a time.** A session has at most one commit or staging in flight. Decisions that are made
-//!   meanwhile are drafted, and travel with the next write.
-//! - **Held commits.** A commit that closes a pending call, releases the session, or ends a turn is awaited:
-//!   nothing starts while it is on its way, and replies that come meanwhile wait in a queue.
-//! - **The state before.** If the store answers that somebody's answer was not read
-//!   ([`AnswerWaiting`](crate::store::CommitOutcome::AnswerWaiting)), everything that was decided since that
-//!   state is forgotten, the inbox is read, and the run decides again.
+//! The engine follows three rules:
+//! - **One write at a time.** A session has at most one commit or staging in flight. Later decisions are drafted,
+//!   and are written with the next commit.
+//! - **Held commits.** The engine waits for a commit that closes a pending call, releases the session, or ends a
+//!   turn. Nothing starts before it is acknowledged, and replies that arrive meanwhile wait in a queue.
+//! - **Restored state.** The store may refuse such a commit, because the inbox holds an answer that the run has not
+//!   read ([`AnswerWaiting`](crate::store::CommitOutcome::AnswerWaiting)). Then the run returns to the state before
+//!   its decision, reads the inbox, and decides again.
 
 use std::collections::VecDeque;
 
@@ -46,17 +46,17 @@ pub use action::{Action, ActionId, CallOut, ModelCall, Outcome, Shown};
 pub use reply::{Correction, Found, HookStop, Reply, Ruling, Shortened, ShortenedInVain, Summarised};
 pub use turn::draining::Drain;
 
-/// A session is ended as poisoned when its run has died this often in a row without any commit.
+/// The number of consecutive runs that may die without a commit. Then the session is ended as poisoned.
 pub const ATTEMPTS_MAX: u32 = 5;
 
-/// How long a model's answer may be held back, in milliseconds, if its calls are all read-only. It is
-/// committed with their results, or on its own after this time.
+/// The longest time for which an answer is held back if its calls are all read-only, in milliseconds. It is
+/// committed with their results, or by itself after this time.
 pub(crate) const ANSWER_HELD_MS_MAX: i64 = 1_000;
 
-/// The largest output that a call may leave to be given later, in bytes, since it is kept in the state.
+/// The largest output of a deferred result, in bytes. It is limited because it is kept in the state.
 pub const DEFERRED_OUTPUT_BYTES_MAX: usize = 8 * 1024;
 
-/// The error of a stored record that disagrees with the code. The run stops, and nothing was changed.
+/// The error of a stored record that this version cannot use. The run stops, and nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("session {key}: {what}: {detail}")]
 pub struct StartError {
@@ -64,7 +64,7 @@ pub struct StartError {
     pub key: SessionKey,
     /// The faulty part of the session.
     pub what: &'static str,
-    /// The expected and the found value.
+    /// The details, such as the expected and the found value.
     pub detail: String,
 }
 
@@ -78,8 +78,8 @@ pub struct StepIterator {
 }
 
 impl StepIterator {
-    /// Returns the next action. [`Action::Await`] if there is nothing to start. Once the run is over, always
-    /// [`Action::Exit`].
+    /// Returns the next action. Returns [`Action::Await`] if there is nothing to start, and [`Action::Exit`] once
+    /// the run is over.
     pub fn next_action(&mut self) -> Action {
         if let Some(outcome) = &self.cx.end.exit {
             return Action::Exit(outcome.clone());
@@ -90,7 +90,7 @@ impl StepIterator {
         }
     }
 
-    /// Takes the result of an action, or news. A reply that nothing waits for any more changes nothing.
+    /// Takes the result of an action, or news. A reply that is no longer expected changes nothing.
     pub fn apply(&mut self, reply: Reply, facts: Facts) {
         self.cx.run.now = self.cx.run.now.max(facts.now);
         if self.cx.end.exit.is_some() {
@@ -127,17 +127,17 @@ impl StepIterator {
         self.cx.calls().drop_early();
     }
 
-    /// The machine as decided so far; the store may not have acknowledged all of it.
+    /// Returns the machine as decided so far. The store may not have acknowledged all of it.
     pub fn machine(&self) -> &Machine {
         &self.cx.mind.machine
     }
 
-    /// The fence of the run: the session, its life, and the run.
+    /// Returns the fence of the run.
     pub fn fence(&self) -> &Fence {
         &self.cx.run.fence
     }
 
-    /// Takes one reply after another, as long as no held commit is on its way.
+    /// Takes the queued replies in order, unless a held commit is on its way.
     fn go_on(&mut self) {
         self.crank(None);
         while self.cx.end.exit.is_none() && !self.is_held() {
@@ -150,7 +150,7 @@ impl StepIterator {
                 None => return,
             }
         }
-        // A read is the one thing that a loading run waits for.
+        // While the inbox is being read, only the answer to that read is taken.
         if let Some(awaited) = self.cx.out.news.awaited()
             && self.cx.end.exit.is_none()
         {
@@ -162,7 +162,7 @@ impl StepIterator {
         }
     }
 
-    /// Takes one reply, then decides everything that follows from it.
+    /// Takes one reply, then makes every decision that follows from it.
     fn crank(&mut self, reply: Option<Reply>) {
         if self.is_held() || self.cx.end.exit.is_some() {
             return;
@@ -222,13 +222,13 @@ impl StepIterator {
             Reply::TornDown { id, result } => self.cx.turn().on_torn_down(id, result),
             Reply::News(receipt) => self.cx.hear(&receipt),
             Reply::TimePassed => {}
-            // Taken in `apply`.
+            // These replies are handled in `apply`.
             Reply::Committed { .. } | Reply::Staged { .. } | Reply::LeaseLost | Reply::Drain(_) => {}
         }
     }
 
-    /// Handles what a decision left to be done: something cannot be stored, something irrevocable was sent,
-    /// or the run leaves.
+    /// Handles the consequences of a decision: an error of a part that cannot be stored, an irrevocable effect, or
+    /// the end of the run.
     fn settle(&mut self) {
         if let Some(error) = self.cx.mind.draft.fault.take() {
             self.cx.give_up(error);
@@ -242,33 +242,33 @@ impl StepIterator {
         }
     }
 
-    /// Keeps the present state, because something irrevocable has happened. A decision that the store refuses
-    /// goes back to here.
+    /// Saves the present state, because an irrevocable effect was sent. If the store refuses a later decision, the
+    /// run returns to this state.
     fn keep_before(&mut self) {
         if self.cx.mind.draft.close.is_empty() {
             self.writes.before = self.somebody_may_answer().then(|| (self.cx.mind.clone(), Vec::new()));
         }
     }
 
-    /// Whether a pending call is open, or will be once the write on its way is applied.
+    /// Returns true if a pending call is open, or will be once the write on its way is applied.
     fn somebody_may_answer(&self) -> bool {
         !self.cx.mind.open.is_empty() || self.writes.writing.as_ref().is_some_and(Writing::opens)
     }
 
-    /// Whether deciding must wait: a held commit waits or is on its way, or the run has not begun.
+    /// Returns true if decisions must wait: a held commit waits or is on its way, or the inbox must be read first.
     fn is_held(&self) -> bool {
         self.cx.out.news.awaited().is_some() || self.writes.are_held()
     }
 
-    /// Returns the instant at which time alone gives the run something to do.
+    /// Returns the instant at which the run must act without a reply.
     fn wakes_at(&self) -> Option<Timestamp> {
         if self.is_held() {
             return None;
         }
         let batch = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
         let calls = batch.and_then(|batch| batch.wakes_at());
-        // Time moves a held answer only while calls run. While the gate is asked its word is waited for, and
-        // what parks waits for the news.
+        // An instant matters to a held answer only while calls run. At the gate, the ruling is awaited; parked
+        // calls wait for news.
         let calls_run = matches!(self.cx.mind.machine.state, AgentState::Executing { .. })
             && batch.is_some_and(|batch| !batch.is_asking());
         let held_answer = self
@@ -280,7 +280,8 @@ impl StepIterator {
             .map(|at| Timestamp::from_ms(at.as_ms().saturating_add(ANSWER_HELD_MS_MAX)));
         let backing_off = self.cx.mind.machine.state.backs_off_until();
         let turn_ends = self.cx.cut_at();
-        // What lies behind was decided on with the last reply; if it still waits, then for another one.
+        // Instants in the past were handled with the last reply. If one of them is still open, it waits for another
+        // reply.
         [calls, held_answer, backing_off, turn_ends]
             .into_iter()
             .flatten()
@@ -288,7 +289,8 @@ impl StepIterator {
             .min()
     }
 
-    /// Returns the transitions since the last call of this method, in order, if hooks are told of them.
+    /// Returns the transitions since the last call of this method, in order. They are recorded only if hooks
+    /// receive them.
     pub fn take_moves(&mut self) -> Vec<Moved> {
         std::mem::take(&mut self.cx.output.moves)
     }

@@ -1,5 +1,5 @@
-//! The main loop of a run. For each state, it decides what to do next and when to wait for the store. The
-//! handlers make the decisions within a state.
+//! The main loop of a run. For each state, it chooses the next decision and when to wait for the store. The
+//! handlers make the decisions.
 
 use crate::engine::action::Action;
 use crate::engine::context::Context;
@@ -16,7 +16,7 @@ use crate::words::ids::CallId;
 use crate::words::tool::EffectClass;
 
 impl StepIterator {
-    /// Makes one decision after another, until nothing is left to decide.
+    /// Makes decisions until none is left to make.
     pub(super) fn progress_while_it_moves(&mut self) {
         while self.cx.end.exit.is_none() && !self.is_held() {
             let before = self.mark_of_progress();
@@ -31,7 +31,7 @@ impl StepIterator {
         }
     }
 
-    /// Makes one decision. False: nothing is left to decide until a reply comes.
+    /// Makes one decision. Returns false if no decision is possible until a reply comes.
     fn progress(&mut self) -> bool {
         self.cx.calls().drop_early();
         if self.cx.end.leaving.is_some() {
@@ -44,7 +44,7 @@ impl StepIterator {
         }
         let kind = self.cx.mind.machine.state.kind();
         if matches!(kind, StateKind::Idle | StateKind::Done) {
-            // A summary that somebody asked for at rest was stopped: what it used is still to be counted.
+            // A summary that was requested at rest was stopped. Its usage must still be counted.
             let waits = self.cx.out.model.is_stopped() || self.cx.children().are_attended_to();
             return !waits && self.cx.turn().at_rest_or_leave();
         }
@@ -81,14 +81,14 @@ impl StepIterator {
         }
     }
 
-    /// Begins a background child that somebody outside asked for. None: there is none. The request stays in the inbox
-    /// until the child exists, so a run that dies leaves it to the next.
+    /// Begins a background child that a request from outside asks for. Returns `None` if there is no request. The
+    /// request stays in the inbox until the child exists, so if the run dies, the next run handles it.
     fn begin_from_outside(&mut self) -> Option<bool> {
         if self.cx.out.outside.begun.is_some() {
             return Some(false);
         }
         let request = self.cx.children().asked_outside()?;
-        // A commit that has seen the request is refused if another run has the session.
+        // First commit that the request was seen. The store refuses this commit if another run has the session.
         if self.cx.out.outside.noted.insert(request.seq()) {
             self.cx.mind.draft.decided = true;
         }
@@ -122,13 +122,14 @@ impl StepIterator {
         }
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
         if batch.stopping.is_some() {
-            // What may come back by itself may take long: that it is waited for is durable.
+            // The calls that may return by themselves may take long, so the decision to wait for them is made
+            // durable.
             let takes_long =
                 |call: &Call| call.state == CallState::Executing || call.state.children().is_some();
             if batch.calls.iter().any(takes_long) {
                 self.commit_if_due();
             }
-            // That the step is being stopped is durable before a child is.
+            // The decision to stop the step must be durable before a child is stopped.
             let durable = self.writes.writing.is_none() && !self.cx.mind.draft.is_due();
             return durable && self.cx.children().stop();
         }
@@ -147,7 +148,8 @@ impl StepIterator {
                 || (call.effect == EffectClass::ReadOnly && !call.dangerous && !call.state.is_parked())
         });
         if !self.cx.mind.draft.close.is_empty() {
-            // Nothing starts before the commit that closes; it waits for the gate's word.
+            // No call starts before the closing commit is acknowledged, and that commit waits for the rulings of
+            // the gate.
             if !asking {
                 self.cx.calls().mark(&marked);
                 self.hold_for_commit(marked);
@@ -186,7 +188,7 @@ impl StepIterator {
         false
     }
 
-    /// Sends calls whose start mark is acknowledged, unless nothing starts any more.
+    /// Sends the calls whose start mark is acknowledged. If no call starts any more, takes their marks back.
     fn send_marked(&mut self) -> bool {
         if self.cx.out.to_send.is_empty() || !self.cx.mind.draft.close.is_empty() {
             return false;
@@ -200,7 +202,7 @@ impl StepIterator {
         true
     }
 
-    /// Takes the answers that have come for waiting calls; else the run parks.
+    /// Takes the answers that have come for waiting calls. If there are none, parks the run.
     fn confirm(&mut self) -> bool {
         if self.cx.children().take_outcomes()
             || self.cx.calls().take_answer()
@@ -233,7 +235,7 @@ impl StepIterator {
         true
     }
 
-    // States that wait until what was decided before is on its way
+    // States that first wait for earlier decisions to be on their way to the store
 
     fn steer(&mut self, from: SteeringFrom) -> bool {
         if !self.cx.is_up_to_date() || (self.cx.steering().waits_for_hooks(from) && !self.commit_first()) {
@@ -249,7 +251,7 @@ impl StepIterator {
         if !self.cx.mind.machine.turn.provisioned {
             return self.cx.feed(Input::Provisioned);
         }
-        // What is made ready must be known to be freed: the turn is durable first.
+        // The turn must be durable before its surroundings are prepared, so that they will be freed.
         if self.cx.mind.provision_due && !self.commit_if_due() && self.writes.writing.is_none() {
             self.cx.turn().make_ready();
         }
@@ -260,7 +262,7 @@ impl StepIterator {
         if self.cx.out.model.is_stopped() {
             return false;
         }
-        // What others are told is fixed until they are told.
+        // The outcome does not change while others are being notified of it.
         if self.cx.out.others.is_some() {
             return false;
         }
@@ -276,8 +278,8 @@ impl StepIterator {
             return false;
         }
         let told = left.is_told();
-        // The outcome is fixed before anything is freed. What is being made ready is freed once it is there, or is known not
-        // to be.
+        // The outcome is durable before anything is freed. Surroundings that are being prepared are freed once they
+        // are ready or have failed.
         if self.cx.mind.draft.is_due() {
             self.hold_for_commit(Vec::new());
         } else if self.writes.writing.is_none() && !told {
@@ -289,7 +291,7 @@ impl StepIterator {
     }
 
     fn compact(&mut self) -> bool {
-        // Of a turn that is open this was asked when the run began.
+        // A run with an open turn checked this at its start.
         if !self.cx.mind.machine.turn.open
             && let Some(error) = self.cx.run.doom.clone()
         {
@@ -298,7 +300,7 @@ impl StepIterator {
         self.commit_first() && self.cx.compaction().ask()
     }
 
-    /// Makes sure that everything due is on its way. Returns whether the run may go on meanwhile.
+    /// Commits everything that is due. Returns true if the run may go on meanwhile.
     fn commit_first(&mut self) -> bool {
         self.commit_if_due();
         !(self.is_held() || self.cx.run.is_sync() && self.writes.writing.is_some())
@@ -333,8 +335,8 @@ impl StepIterator {
         false
     }
 
-    /// Commits the draft if it holds anything that is due and nothing is being written. The commit of a draft
-    /// that closes a pending call is awaited.
+    /// Commits the draft if a part of it is due and no write is on its way. The run waits for the commit if the
+    /// draft closes a pending call.
     pub(super) fn commit_if_due(&mut self) -> bool {
         if !self.cx.mind.draft.is_due() {
             return false;

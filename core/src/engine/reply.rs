@@ -18,7 +18,7 @@ pub enum Reply {
     Read {
         /// The id of the action.
         id: ActionId,
-        /// The data that was there. An error is final: the stored data cannot be read.
+        /// The data that was found. An error is final: the stored data cannot be read.
         result: Result<Found, ErrorInfo>,
     },
     /// The answer to [`Action::Provision`](super::Action::Provision).
@@ -39,21 +39,20 @@ pub enum Reply {
     ModelStopped {
         /// The model call that was stopped.
         of: ActionId,
-        /// The text that had come, in order, without reasoning and calls. Empty if no text had come, if it
-        /// was a summary, and if a hook must see a whole answer before anything of it is kept.
+        /// The text that had arrived, in order, without reasoning and calls. Empty for a summary, and if a hook
+        /// must see whole answers before any text is kept.
         said: String,
-        /// The usage of the call. None: the model had not been asked yet.
+        /// The usage of the call, or `None` if the model had not been asked yet.
         used: Option<PartialUse>,
     },
     /// The answer to [`Action::Summarise`](super::Action::Summarise).
     Summarised {
         /// The id of the action.
         id: ActionId,
-        /// The summary; none if nothing is old enough.
+        /// The summary, or `None` if no messages are old enough.
         result: Result<Option<Summarised>, ModelError>,
-        /// The results that can be shown shorter
-        /// ([`compaction::shorter`](crate::engine::compaction::shorter)). Used if nothing was summarised, and
-        /// no other model may read the session as it is.
+        /// The results that can be shown shorter ([`compaction::shorter`](crate::engine::compaction::shorter)).
+        /// Used if nothing was summarised and no other model can be asked with the session as it is.
         shorter: Option<Shorter>,
     },
     /// The answer to [`Action::Shorten`](super::Action::Shorten).
@@ -62,7 +61,7 @@ pub enum Reply {
         id: ActionId,
         /// The summaries that were made in time.
         made: Vec<Shortened>,
-        /// The usage of model calls for the others.
+        /// The usage of model calls that gave no summary.
         in_vain: Vec<ShortenedInVain>,
     },
     /// The answer to [`Action::Consult`](super::Action::Consult).
@@ -72,8 +71,8 @@ pub enum Reply {
         /// A ruling for each question.
         rulings: Vec<(CallId, Ruling)>,
     },
-    /// The model finished writing a call, and its answer goes on. Sent in call order, once for each call, and
-    /// only if the agent begins [reads early](crate::words::agent::AgentSpec::early_reads).
+    /// The model finished a call in an answer that is still being written. Sent in call order, once for each call,
+    /// and only if the agent begins [reads early](crate::words::agent::AgentSpec::early_reads).
     CallWritten {
         /// The model call.
         of: ActionId,
@@ -88,8 +87,8 @@ pub enum Reply {
     Foreseen {
         /// The id of the action.
         id: ActionId,
-        /// The resources that the call touches, if its arguments fit and nothing else remains to be asked
-        /// that could refuse, change or answer it.
+        /// The resources that the call touches, or `None` if the call may not begin early. It may begin if its
+        /// arguments fit and nothing else can refuse, change or answer it.
         profile: Option<ResourceProfile>,
     },
     /// The answer to [`Action::RunHooks`](super::Action::RunHooks).
@@ -101,17 +100,17 @@ pub enum Reply {
         /// The corrections for the model, if the turn does not end.
         corrections: Vec<Correction>,
     },
-    /// A call came back.
+    /// A call returned.
     CallEnded {
         /// The call.
         call: CallId,
         /// The result.
         result: Result<ToolReturn, ToolError>,
-        /// How long the call was out, in milliseconds.
+        /// The time that the call was out, in milliseconds.
         duration_ms: u64,
     },
-    /// A call was not sent, and will not be sent any more: the run was told that
-    /// [nothing more starts](super::Drain::Calls).
+    /// A call was not sent and will not be sent by this run, because [no call starts](super::Drain::Calls) any
+    /// more.
     CallUnsent {
         /// The call.
         call: CallId,
@@ -138,8 +137,8 @@ pub enum Reply {
         /// The id of the action.
         id: ActionId,
     },
-    /// The answer to [`Action::TellOthers`](super::Action::TellOthers) if the session that takes over cannot be made: nobody
-    /// was told.
+    /// The answer to [`Action::TellOthers`](super::Action::TellOthers) if the session that takes over cannot be
+    /// created. No address has received the outcome.
     NotHandedOver {
         /// The id of the action.
         id: ActionId,
@@ -157,7 +156,7 @@ pub enum Reply {
     Committed {
         /// The id of the action.
         id: ActionId,
-        /// The outcome of the commit; an error is final, and nothing was changed.
+        /// The outcome of the commit. After an error, which is final, nothing was changed.
         outcome: Result<CommitOutcome, ErrorInfo>,
     },
     /// The answer to [`Action::Sleep`](super::Action::Sleep).
@@ -165,19 +164,20 @@ pub enum Reply {
         /// The id of the action.
         id: ActionId,
     },
-    /// The answer to [`Action::TearDown`](super::Action::TearDown). A failure is kept, and changes nothing.
+    /// The answer to [`Action::TearDown`](super::Action::TearDown). A failure is recorded, and changes nothing
+    /// else.
     TornDown {
         /// The id of the action.
         id: ActionId,
         /// The result.
         result: Result<(), ErrorInfo>,
     },
-    /// News that came with a renewal of the lease.
+    /// News that arrived with a renewal of the lease.
     News(Receipt),
-    /// The lease is lost: another run owns the session, or this is not known.
+    /// The lease is lost, or the runtime cannot find out whether it is. Another run may own the session.
     LeaseLost,
-    /// The run must leave its session to another, for example because its process ends. It goes on as far as
-    /// this says, then leaves the session suspended and due at once.
+    /// The run must leave its session to another run, for example because the process ends. It goes on as far as
+    /// the [`Drain`] says, then leaves the session suspended and due at once.
     Drain(Drain),
     /// The instant of an [`Action::Await`](super::Action::Await) has passed.
     TimePassed,

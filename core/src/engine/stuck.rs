@@ -1,5 +1,5 @@
-//! A run that is stuck: nothing has changed, and nothing will wake it. Its turn ends with an error, instead
-//! of holding the session for ever.
+//! A stuck run: nothing has changed, and nothing will wake it. The turn ends with an error, so that the session is
+//! not held for ever.
 
 use crate::engine::steering::hooks::StepHooks;
 use crate::engine::{RunOutcome, StepIterator};
@@ -8,7 +8,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::ids::InboxSeq;
 use crate::words::suspension::{OwedKind, Suspension};
 
-/// The values that change when a run decides something.
+/// The values of which at least one changes with every decision of a run.
 #[derive(PartialEq)]
 pub(super) struct Mark {
     rows: usize,
@@ -33,7 +33,8 @@ impl StepIterator {
         }
     }
 
-    /// Whether this run waits for nothing: no action of it is out, no answer is owed, and no instant comes.
+    /// Returns true if this run waits for nothing: no action is in progress, no answer is owed, and no instant will
+    /// wake it.
     pub(super) fn is_going_nowhere(&self) -> bool {
         self.cx.out.is_empty()
             && !self.cx.past.is_reading()
@@ -45,7 +46,7 @@ impl StepIterator {
             && self.wakes_at().is_none()
     }
 
-    /// Whether nobody can give what this suspension waits for.
+    /// Returns true if no one can provide the answers that this suspension waits for.
     pub(super) fn is_owed_by_nobody(&self, suspension: &Suspension) -> bool {
         let drafted = &self.cx.mind.draft.open;
         suspension.until.is_none()
@@ -64,7 +65,7 @@ impl StepIterator {
         let state = self.cx.mind.machine.state.kind().as_str();
         let why = format!("the turn stands in {state}: nothing changes there, and nothing will wake it");
         if let AgentState::TearingDown { .. } = self.cx.mind.machine.state {
-            // The outcome stands; the next run frees what is left.
+            // The outcome is fixed; the next run frees the rest.
             self.cx.end.exit = Some(RunOutcome::Lost);
             return;
         }

@@ -1,4 +1,4 @@
-//! Writes to the store, one at a time, and the meaning of its answers.
+//! Writes to the store, one at a time, and the handling of its answers.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ use crate::words::payload::Payload;
 #[derive(Debug)]
 pub(super) struct Writing {
     id: ActionId,
-    /// Whether nothing is decided until the write is answered.
+    /// True if no decision is made until the write is answered.
     pub(super) held: bool,
-    /// Whether the write closes pending calls.
+    /// True if the write closes pending calls.
     pub(super) closes: bool,
     /// The calls to send once the write is acknowledged.
     marks: Vec<CallId>,
@@ -30,17 +30,17 @@ pub(super) struct Writing {
     staged: BTreeMap<CallId, Ended>,
     opened: Vec<PendingId>,
     closed: Vec<PendingId>,
-    /// The decisions that are durable once the write is acknowledged; none for a staging.
+    /// The decisions that are durable once the write is acknowledged; `None` for a staging.
     durable: Option<Box<Mind>>,
 }
 
 impl Writing {
-    /// Whether the write opens this pending call.
+    /// Returns true if the write opens this pending call.
     pub(super) fn opens_this(&self, pending: &PendingId) -> bool {
         self.opened.contains(pending)
     }
 
-    /// Whether the write opens pending calls.
+    /// Returns true if the write opens pending calls.
     pub(super) fn opens(&self) -> bool {
         !self.opened.is_empty()
     }
@@ -54,11 +54,11 @@ pub(super) struct Writes {
     pub(super) operations: u64,
     /// The decisions that the store has acknowledged.
     pub(super) durable: Mind,
-    /// The decisions before the draft closed pending calls, and the replies taken since.
+    /// The decisions before the draft closed pending calls, and the replies that were taken since.
     pub(super) before: Option<(Mind, Vec<Reply>)>,
     /// The write that is on its way.
     pub(super) writing: Option<Writing>,
-    /// The held commit that waits for that write.
+    /// The held commit that waits until `writing` is answered.
     pub(super) wanted: Option<Wanted>,
 }
 
@@ -67,13 +67,13 @@ impl Writes {
         Self { version, operations: 0, durable, before: None, writing: None, wanted: None }
     }
 
-    /// Whether a held commit waits or is on its way.
+    /// Returns true if a held commit waits or is on its way.
     pub(super) fn are_held(&self) -> bool {
         self.wanted.is_some() || self.writing.as_ref().is_some_and(|writing| writing.held)
     }
 }
 
-/// A held commit that waits for the write before it.
+/// A held commit that waits for the previous write.
 #[derive(Debug)]
 pub(super) struct Wanted {
     release: Option<Release>,
@@ -81,12 +81,12 @@ pub(super) struct Wanted {
 }
 
 impl StepIterator {
-    /// Requests a commit that everything waits for.
+    /// Requests a held commit.
     pub(super) fn want_commit(&mut self, release: Option<Release>) {
         self.hold(Wanted { release, marks: Vec::new() });
     }
 
-    /// Requests a commit that everything waits for, with the marks of calls to send once it is acknowledged.
+    /// Requests a held commit, with the start marks of the calls to send once it is acknowledged.
     pub(super) fn hold_for_commit(&mut self, marks: Vec<CallId>) {
         self.hold(Wanted { release: None, marks });
     }
@@ -144,7 +144,8 @@ impl StepIterator {
         let mut events = Vec::with_capacity(draft.events.len() + 1);
         let mut rows = draft.history;
         if !(nothing_new && release.is_some()) {
-            // The rows stand before what ends a turn, so that its `done` is its last event.
+            // The history rows come before the events that end a turn, so that `done` is the last event of the
+            // turn.
             let ends = |event: &Event| matches!(event, Event::AgentEnd { .. });
             let end = draft.events.iter().position(ends).unwrap_or(draft.events.len());
             let (before, last) = draft.events.split_at(end);
@@ -158,7 +159,7 @@ impl StepIterator {
                 events.push(Payload::json(event)?);
             }
         }
-        // Whoever gives the claim back has seen nothing: what woke the session wakes it again.
+        // A run that gives the claim back has read nothing, so the same items wake the session again.
         let inbox_seen = match &release {
             Some(Release::GiveBack { .. }) => None,
             Some(Release::To { .. }) | None => Some(self.cx.mind.inbox.seen),
@@ -187,9 +188,9 @@ impl StepIterator {
         })
     }
 
-    /// Returns an operation id. It is unique in the run, and the fence names the run. A run that ends the
-    /// turn of another run may write under that run's fence. So it has ids of its own, or the store would
-    /// take its commit for a repeat.
+    /// Returns a new operation id. It is unique in the run, and the fence identifies the run. A run that ends the
+    /// turn of another run may write under that run's fence. So its ids have another prefix; otherwise the store
+    /// would treat its commit as a repeat.
     fn next_operation(&mut self) -> Result<OperationId, InvalidId> {
         self.writes.operations += 1;
         let run = if self.cx.run.stands_in { "e" } else { "c" };
@@ -202,7 +203,7 @@ impl StepIterator {
         Ok(RunEnd { outcome: outcome.kind(), detail: Payload::json(&detail)? })
     }
 
-    /// Returns these results in the form in which they are kept once they are staged.
+    /// Returns these results as they are kept once they are staged.
     fn ended_of(&self, results: &[StagedResult]) -> BTreeMap<CallId, Ended> {
         let kept = |staged: &StagedResult| {
             let ended = self.cx.mind.step.ended.get(&staged.call)?.clone();
@@ -284,11 +285,11 @@ impl StepIterator {
         if writing.closes {
             self.writes.before = None;
         }
-        // What is staged is durable, also if its step has been closed in the draft since (INV-17).
+        // A staged result is durable, even if the draft has closed its step since (INV-17).
         for (call, ended) in &writing.staged {
             self.writes.durable.step.ended.entry(call.clone()).or_insert_with(|| ended.clone());
         }
-        // Results drafted inline while their staging was on its way are promoted instead.
+        // Results that were drafted inline while they were being staged are promoted instead.
         self.cx.mind.promote_staged(&writing.staged);
         self.cx.hear(receipt);
         self.cx.out.to_send.extend(writing.marks);
@@ -313,11 +314,11 @@ impl StepIterator {
         }
     }
 
-    /// Goes back after somebody's answer was accepted that this run has not read: restores the state before,
-    /// reads the inbox, and decides again on everything that came since.
+    /// Restores the state before the draft closed pending calls, because the store has an answer that this run has
+    /// not read. Then reads the inbox and takes the later replies again.
     fn decide_again(&mut self) {
         let Some((before, replies)) = self.writes.before.take() else {
-            // Only a commit that closes is answered so, and such a commit keeps the state before it.
+            // Only a commit that closes a pending call gets this reply, and the state before such a commit is kept.
             let error = ErrorInfo::new("engine.store_disagrees", "an answer waits for a call that is open");
             return self.fail_from_durable(error);
         };
@@ -333,8 +334,7 @@ impl StepIterator {
         self.cx.out.news.read_by(id, true);
     }
 
-    /// Forgets a draft that cannot be stored. The turn ends with the error, from the state that the store
-    /// has.
+    /// Forgets a draft that cannot be stored. The turn ends with the error, from the last durable state.
     fn fail_from_durable(&mut self, error: ErrorInfo) {
         let interrupt = (self.cx.mind.inbox.interrupt.clone(), self.cx.mind.inbox.interrupt_told);
         self.cx.mind = self.writes.durable.clone();
@@ -345,7 +345,7 @@ impl StepIterator {
         self.cx.output.irrevocable = false;
         self.writes.before = None;
         self.cx.out.to_send.clear();
-        // A read that is out begins after items that are unread again.
+        // A read in progress begins after items that are unread again.
         self.cx.out.news = News::Due;
         let listening = match self.cx.out.model {
             ModelOut::Answering(of) => {
@@ -356,12 +356,12 @@ impl StepIterator {
         };
         self.cx.calls().take_staged();
         if !self.cx.mind.machine.turn.open {
-            // Nothing of the turn is durable, so there is nothing to end: the next run begins it again.
+            // No part of the turn is durable, so there is nothing to end. The next run begins the turn again.
             self.cx.end.exit = Some(RunOutcome::Lost);
             return;
         }
         if let AgentState::TearingDown { .. } = self.cx.mind.machine.state {
-            // The outcome stands, and what the turn holds is still to be freed.
+            // The outcome is fixed, and the surroundings of the turn must still be freed.
             self.cx.mind.teardown_due = !matches!(self.cx.out.surroundings, SurroundingsOut::Freeing(_));
         }
         self.cx.give_up(error);

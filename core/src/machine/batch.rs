@@ -14,9 +14,9 @@ use crate::words::payload::is_default;
 
 /// The calls of one step, in call order.
 ///
-/// They run in conflict groups: a call that conflicts with anything in the current group closes it and
-/// opens the next (requirement B23). A group is over when each of its calls has ended or is parked; a
-/// later call then starts unless it conflicts with a parked earlier one.
+/// Calls run in conflict groups: a call that conflicts with any call of the current group closes that group and
+/// opens the next (requirement B23). A group is over when each of its calls has ended or is parked. Calls of later
+/// groups then start unless they conflict with an earlier parked call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// The step.
@@ -28,17 +28,17 @@ pub struct Batch {
     /// The ending of the turn once no call is out. If set, nothing starts any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Ending>,
-    /// Whether a result said that the turn should end after this step.
+    /// True if any result asked to end the turn after this step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stop_signal: bool,
-    /// The result of checking the value that the turn must return, if this step was to give it.
+    /// The result of checking the value that the turn must return, if this step returned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputCheck>,
-    /// How many results said that the turn should end after this step.
+    /// The number of results that asked to end the turn after this step.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stops: u32,
-    /// Whether this is no step, but a request to a person for more steps. Its one call stands for the
-    /// request, and the model knows nothing of it.
+    /// True if the batch is not a step but a request to a person for more steps. Its only call stands for the
+    /// request, and the model does not see it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_more: bool,
 }
@@ -54,7 +54,7 @@ impl Batch {
         self.calls.iter_mut().find(|call| call.id == *id)
     }
 
-    /// A batch for a step whose calls have not begun.
+    /// Creates the batch of a step whose calls have not begun.
     pub fn new(step: StepNumber, message: MessageSeq, calls: Vec<Call>) -> Self {
         Self {
             step,
@@ -68,28 +68,28 @@ impl Batch {
         }
     }
 
-    /// Whether every call has ended.
+    /// Returns true if every call has ended.
     pub fn is_over(&self) -> bool {
         self.calls.iter().all(|call| call.state.is_end())
     }
 
-    /// Whether a call is out, or about to be.
+    /// Returns true if a call is out, or about to be.
     pub(crate) fn any_out(&self) -> bool {
         self.calls.iter().any(|call| call.state.is_out())
     }
 
-    /// Whether the batch is stopping while a call is out that was not told so and may come back by itself.
+    /// Returns true if the batch is stopping while a call is out that was not told to stop and may return by
+    /// itself.
     pub fn drains(&self) -> bool {
         self.stopping.is_some() && self.calls.iter().any(|call| call.state == CallState::Executing)
     }
 
-    /// Whether the gate has not decided on every call yet.
+    /// Returns true if the gate has not decided on every call yet.
     pub(crate) fn is_asking(&self) -> bool {
         self.calls.iter().any(|call| matches!(call.state, CallState::Queued | CallState::Gating))
     }
 
-    /// Whether nothing goes on by itself: no call is out, being gated or free to start, and at least one is
-    /// parked. Then the run exits.
+    /// Returns true if the run must exit: no call is out, at the gate or free to start, and at least one is parked.
     pub fn is_parked(&self) -> bool {
         let rests = |call: &Call| match call.state {
             CallState::BlockedOnChild { started, .. } => started,
@@ -114,12 +114,12 @@ impl Batch {
             && self.startable().is_empty()
     }
 
-    /// The children whose outcomes the calls wait for, in call order.
+    /// Returns the children whose outcomes the calls wait for, in call order.
     pub(crate) fn children(&self) -> Vec<Children> {
         self.calls.iter().filter_map(|call| call.state.children()).collect()
     }
 
-    /// Whether all that the parked calls wait for are children.
+    /// Returns true if every parked call waits for children.
     pub(crate) fn waits_for_children_alone(&self) -> bool {
         let mut parked = self.calls.iter().filter(|call| call.state.is_parked());
         parked.all(|call| {
@@ -127,7 +127,7 @@ impl Batch {
         })
     }
 
-    /// The calls that may start now, in call order.
+    /// Returns the calls that may start now, in call order.
     pub(crate) fn startable(&self) -> Vec<CallId> {
         if self.stopping.is_some() {
             return Vec::new();
@@ -152,7 +152,7 @@ impl Batch {
             .collect()
     }
 
-    /// The number of the conflict group of each call, in call order.
+    /// Returns the number of the conflict group of each call, in call order.
     pub(crate) fn groups(&self) -> Vec<usize> {
         let mut groups = Vec::with_capacity(self.calls.len());
         let (mut group, mut first) = (0, 0);
@@ -167,7 +167,7 @@ impl Batch {
         groups
     }
 
-    /// The earliest instant at which time alone moves a parked call.
+    /// Returns the earliest instant at which a timer, deadline or escalation moves a parked call.
     pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
         self.calls.iter().filter_map(Call::wakes_at).min()
     }

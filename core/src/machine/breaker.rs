@@ -1,16 +1,16 @@
-//! The circuit breaker of a model. It decides whether the model is asked at all, from the results of all
-//! earlier callers (requirement U10).
+//! The circuit breaker of a model. It decides whether the model may be asked, from the results of earlier calls
+//! (requirement U10).
 //!
-//! All who ask a model share what they learn of its provider. After a number of failures in a row the breaker
-//! opens, and nobody asks for a while. Then one caller tries, the *probe*. If the probe is answered, the
-//! breaker closes; else it stays open for longer. This module decides; the runtime keeps the [`Breaker`]
-//! where all can see it.
+//! All callers of a model share one breaker. After a number of failures in a row the breaker opens, and the model
+//! is not asked for a while. Then one caller tries it, the *probe*. If the probe is answered, the breaker closes;
+//! otherwise it stays open for longer. This module decides; the runtime keeps the [`Breaker`] where all callers can
+//! read it.
 //!
-//! **Bound:** nobody who is held sleeps longer than [`BreakerRules::open_ms`] after the breaker was closed,
-//! or after its probe died. Two rules ensure it. A caller that is held looks again after that time at the
-//! latest. And a probe holds the others only for that time, unless it renews its hold. Looks within one hold
-//! count as one attempt of the step ([`ModelError::held_for`]). A caller that backs off after a call that was
-//! made and failed is not held: it waits as the [`Retries`](crate::words::agent::Retries) of its agent say.
+//! **Bound:** no caller that is held sleeps longer than [`BreakerRules::open_ms`] after the breaker has closed or
+//! its probe has died. Two rules ensure this. A held caller looks again after that time at the latest. And a probe
+//! holds the others only for that time, unless it renews its hold. All looks within one hold count as one attempt
+//! of the step ([`ModelError::held_for`]). A caller whose own call failed is not held: it backs off as the
+//! [`Retries`](crate::words::agent::Retries) of its agent say.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ use crate::time::Timestamp;
 use crate::words::agent::BreakerRules;
 use crate::words::model::{ModelError, ModelErrorKind};
 
-/// The breaker of a model: its record of failures. A model without a record was answered last, and its
-/// breaker is closed.
+/// The breaker of a model: the record of its failures. A model without a record is healthy, and its breaker is
+/// closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Breaker {
     /// The model, as [`Model::circuit`](crate::words::model::Model::circuit) names it.
@@ -32,36 +32,36 @@ pub struct Breaker {
     pub failed_at: Timestamp,
     /// The newest failure, in one line.
     pub error: String,
-    /// How often the breaker opened since it was last closed.
+    /// The number of times that the breaker has opened since it was last closed.
     #[serde(default)]
     pub opened: u32,
-    /// The instant before which nobody asks. None: the breaker is closed.
+    /// The instant before which the model is not asked. `None`: the breaker is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// The instant until which a probe that is out may renew its hold. It identifies the probe.
+    /// The instant until which the running probe may renew its hold. It identifies the probe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_until: Option<Timestamp>,
 }
 
-/// Whether a model may be asked.
+/// The permission to ask a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
     /// The model may be asked.
     Free,
-    /// One caller may ask, as a probe, and first tells the others so.
+    /// One caller may ask, as the probe. It must first record that it probes.
     Probe,
     /// The model may not be asked before this instant.
     Held(Timestamp),
 }
 
-/// The health of a provider, as an answer shows it.
+/// The health of a provider, as the result of a call shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
-    /// The provider answers, if only to refuse.
+    /// The provider answers, even if it refuses.
     Alive,
     /// The provider fails.
     Failing,
-    /// Nothing is known: the provider was not asked.
+    /// The result does not show the health of the provider.
     Unknown,
 }
 
@@ -72,11 +72,11 @@ pub struct Failure<'a> {
     pub model: &'a str,
     /// The error.
     pub error: &'a ModelError,
-    /// Whether the call was the probe.
+    /// True if the call was the probe.
     pub probe: bool,
 }
 
-/// Returns the health of the provider, as an error shows it.
+/// Returns the health of the provider that this error shows.
 pub fn health_of(error: &ModelError) -> Health {
     match error.kind {
         ModelErrorKind::RateLimited
@@ -101,7 +101,7 @@ pub fn health_of(error: &ModelError) -> Health {
 }
 
 impl Breaker {
-    /// Whether the model may be asked.
+    /// Returns the permission to ask the model now.
     pub fn pass(&self, now: Timestamp) -> Pass {
         match self.held_until {
             None => Pass::Free,
@@ -110,15 +110,16 @@ impl Breaker {
         }
     }
 
-    /// A caller probes. The others are held until the probe answers, or does not renew its hold in time.
+    /// Returns the breaker after a caller began to probe. Other callers are held until the probe is answered, or
+    /// fails to renew its hold in time.
     #[must_use]
     pub fn probed(self, rules: &BreakerRules, now: Timestamp) -> Self {
         let until = now.after(Duration::from_millis(rules.probe_ms));
         Self { probe_until: Some(until), ..self }.held_by_probe(rules, now)
     }
 
-    /// The probe that `probe` identifies is still out, and renews its hold. Changes nothing if another probe
-    /// has followed it.
+    /// Returns the breaker after the probe that `probe` identifies renewed its hold. Changes nothing if another
+    /// probe has followed it.
     #[must_use]
     pub fn renewed(self, probe: Timestamp, rules: &BreakerRules, now: Timestamp) -> Self {
         if self.probe_until == Some(probe) { self.held_by_probe(rules, now) } else { self }
@@ -129,8 +130,8 @@ impl Breaker {
         Self { held_until: Some(self.probe_until.map_or(until, |end| end.min(until))), ..self }
     }
 
-    /// Returns the breaker after another failure. The failure of a caller that was let through before the
-    /// breaker opened changes nothing.
+    /// Returns the breaker after another failure. A failure changes nothing if its call began before the breaker
+    /// opened.
     #[must_use]
     pub fn failed(before: Option<Self>, failure: Failure<'_>, rules: &BreakerRules, now: Timestamp) -> Self {
         let counted = |failures: u32| Self {
@@ -164,9 +165,9 @@ impl Breaker {
         Self { opened: self.opened.saturating_add(1), held_until: Some(now.after(wait)), ..self }
     }
 
-    /// Returns the error for a caller that is held at `now`, from a breaker as it was at `read_at`: why, when
-    /// to look again, and how long the hold may last. The next look is never later than
-    /// [`BreakerRules::open_ms`] after `read_at`, so a breaker that closes early keeps nobody.
+    /// Returns the error for a caller that is held at `now`, from a breaker that was read at `read_at`. It says why
+    /// the model is not asked, when to look again, and how long the hold may last. The next look is at most
+    /// [`BreakerRules::open_ms`] after `read_at`, so that a breaker that closes early is noticed in time.
     pub fn refusal(&self, rules: &BreakerRules, read_at: Timestamp, now: Timestamp) -> ModelError {
         let at_least = |wait: Duration| wait.max(Duration::from_millis(1));
         let held_until = self.held_until.unwrap_or(now);

@@ -1,5 +1,5 @@
-//! How the agent works at present, and how it worked before messages changed that. When a message is taken
-//! back, its changes are undone.
+//! The mode and the system prompt of the agent, as messages changed them. When a message is taken back, its changes
+//! are undone.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,16 +7,16 @@ use crate::words::ids::MessageSeq;
 use crate::words::mode::Mode;
 use crate::words::payload::is_default;
 
-/// The most changes by messages that are remembered. If more are taken back, the values before the oldest
+/// The most changes of mode and prompt that are remembered. If more are taken back, the values before the oldest
 /// remembered change apply.
 pub(crate) const BRIEFINGS_MAX: usize = 32;
 
-/// The changes by messages to how the agent works, oldest first.
+/// The values of mode and prompt before messages changed them, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Briefings(Vec<Before>);
 
-/// The values before a message changed them.
+/// The values of mode and prompt before one message changed them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
     /// The message.
@@ -28,13 +28,13 @@ struct Before {
 }
 
 impl Briefings {
-    /// Whether nothing is remembered.
+    /// Returns true if no change is remembered.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Remembers that the message `at` changed the values from `before`. Beyond `BRIEFINGS_MAX` the oldest
-    /// change is forgotten.
+    /// Remembers that the message `at` changed the values from `before`. Beyond `BRIEFINGS_MAX`, the oldest change
+    /// is forgotten.
     pub(super) fn remember(&mut self, at: MessageSeq, before: (Option<Mode>, MessageSeq)) {
         let (mode, prompt) = before;
         self.0.push(Before { at, mode, prompt });
@@ -42,8 +42,7 @@ impl Briefings {
         self.0.drain(..most);
     }
 
-    /// Makes this mode hold from here on, even if earlier messages are taken back. False: it would hold
-    /// anyway.
+    /// Makes `mode` apply from here on, even if earlier messages are taken back. Returns false if nothing changes.
     pub(super) fn outlast(&mut self, mode: Option<Mode>) -> bool {
         let mut changed = false;
         for earlier in &mut self.0 {
@@ -54,8 +53,8 @@ impl Briefings {
         changed
     }
 
-    /// Forgets the changes of messages after `to`, and returns the mode and the prompt before the first of
-    /// them. None: no such message changed anything.
+    /// Forgets the changes of messages after `to`, and returns the mode and the prompt before the first of them.
+    /// Returns `None` if no such message changed anything.
     pub(super) fn take_back(&mut self, to: MessageSeq) -> Option<(Option<Mode>, MessageSeq)> {
         let kept = self.0.iter().take_while(|before| before.at <= to).count();
         self.0.drain(kept..).next().map(|before| (before.mode, before.prompt))
@@ -88,7 +87,7 @@ mod tests {
         assert_eq!(back_to(machine.clone(), 8), (ask, 5));
         assert_eq!(back_to(machine.clone(), 4), (plan, 0));
         assert_eq!(back_to(machine, 0), (None, 0));
-        // What no message said stays, and what a message said later does not.
+        // A value that no message set stays. A value that a later message set is undone.
         let machine = briefed(&[(plan, None, 1), (ask, None, 0), (Some(Mode::Agent), None, 7)]);
         assert_eq!(back_to(machine.clone(), 6), (ask, 0));
         assert_eq!(back_to(machine, 0), (ask, 0));

@@ -1,5 +1,5 @@
-//! Merges the changes that the calls of a step make to the custom state: which are applied, in which order,
-//! and how they are undone.
+//! Merges the changes that the calls of a step make to the custom state: selects and orders them, and finds how to
+//! undo them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,15 +14,15 @@ use crate::words::message::Notice;
 /// The result of merging the changes of a step's calls into the custom state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// The state from now on.
+    /// The merged state.
     pub state: CustomState,
     /// The changes that undo the step, in the order in which they are applied.
     pub undo: Vec<Undo>,
-    /// Keys that calls changed side by side, where another order would have given another result.
+    /// The keys that parallel calls changed in a way that depends on the order.
     pub conflicts: Vec<StateConflict>,
 }
 
-/// A conflict: calls that ran side by side changed one key, and their order matters. The later call won.
+/// A conflict: parallel calls changed the same key, and the result depends on their order. The later call won.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateConflict {
     /// The key.
@@ -32,14 +32,14 @@ pub struct StateConflict {
 }
 
 impl StateConflict {
-    /// The conflict as an event.
+    /// Returns the conflict as an event.
     pub(crate) fn to_event(&self) -> Event {
         Event::StateConflict { key: self.key.clone(), calls: self.calls.clone() }
     }
 }
 
-/// Applies the changes to `state` of those calls of `batch` that were done, in call order. None: they change
-/// nothing.
+/// Applies the changes of the calls of `batch` that are done to `state`, in call order. Returns `None` if no such
+/// call has changes.
 pub fn merge(state: &CustomState, batch: &Batch) -> Option<Merged> {
     let changing = |call: &Call| call.state == CallState::Done && !call.changes.is_empty();
     if !batch.calls.iter().any(changing) {
@@ -47,7 +47,7 @@ pub fn merge(state: &CustomState, batch: &Batch) -> Option<Merged> {
     }
     let (mut state, mut undo) = (state.clone(), Vec::new());
     for change in batch.calls.iter().filter(|call| changing(call)).flat_map(|call| &call.changes) {
-        // What cannot be applied was refused when its call came back.
+        // A change that cannot be applied was refused when its call returned.
         undo.extend(state.apply(change).ok().flatten());
     }
     undo.reverse();
@@ -82,8 +82,8 @@ fn conflicts(batch: &Batch, changing: impl Fn(&Call) -> bool) -> Vec<StateConfli
         .collect()
 }
 
-/// Returns why `changes` of call `id` cannot be applied on top of the changes of the other calls of its step
-/// that are done; none if they can.
+/// Returns the reason why `changes` of call `id` cannot be applied on top of the changes of the other calls of its
+/// step that are done. Returns `None` if they can.
 pub fn refusal(
     state: &CustomState,
     batch: &Batch,
@@ -120,14 +120,14 @@ pub(crate) fn bytes_of(value: &(impl Serialize + ?Sized)) -> usize {
     serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len())
 }
 
-/// Returns the changes that lead back from a state to that of message `to`, given the notices behind it,
-/// newest first.
+/// Returns the changes that restore the state as of message `to`. `notices` are the notices of the session, newest
+/// first; those after `to` are used.
 pub(crate) fn way_back<'a>(
     to: MessageSeq,
     notices: impl Iterator<Item = (MessageSeq, &'a Notice)>,
 ) -> Vec<Undo> {
     let mut undo = Vec::new();
-    // What was taken back before had its state taken back, too.
+    // Changes that were taken back before are undone already.
     let mut from = MessageSeq(u64::MAX);
     for (place, notice) in notices.filter(|(place, _)| *place > to) {
         if place > from {
@@ -139,7 +139,7 @@ pub(crate) fn way_back<'a>(
     undo
 }
 
-/// The notice of a step's changes, for followers of the session and for undoing them.
+/// Returns the notice of a step's changes, for followers of the session and for undoing the changes.
 pub(crate) fn notice(merged: &Merged) -> Notice {
     let keys: BTreeSet<&str> = merged.undo.iter().map(Undo::key).collect();
     let mut words = format!("custom state changed: {}", keys.into_iter().collect::<Vec<_>>().join(", "));

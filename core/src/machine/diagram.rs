@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::StateKind;
 use super::table::{NATURES, Nature, ROWS};
 
-/// The machine as a Mermaid state diagram, generated from the table.
+/// Returns the machine as a Mermaid state diagram, generated from the table.
 pub fn mermaid() -> String {
     let mut edges: BTreeMap<(StateKind, StateKind), Vec<&str>> = BTreeMap::new();
     for row in ROWS {
@@ -33,7 +33,7 @@ pub fn mermaid() -> String {
     text
 }
 
-/// The table as JSON: a list of `{ from, on, to }`.
+/// Returns the table as JSON: a list of `{ from, on, to }`.
 pub fn json() -> serde_json::Value {
     ROWS.iter()
         .map(|row| {
@@ -43,7 +43,7 @@ pub fn json() -> serde_json::Value {
         .collect()
 }
 
-/// The table as text, one move a line.
+/// Returns the table as text, one move per line.
 pub fn text() -> String {
     let mut text = String::new();
     for row in ROWS {

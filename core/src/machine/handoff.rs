@@ -1,4 +1,4 @@
-//! A handoff in the machine: the data that it keeps until the extract exists.
+//! A handoff in the machine: the data that is kept until the extract exists.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use crate::words::ids::MessageSeq;
 /// A handoff whose extract does not exist yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handoff {
-    /// The last message of the old conversation, from which the extract is made. Messages behind it stay: the
-    /// goal.
+    /// The last message of the old conversation, from which the extract is made. Later messages, such as the goal,
+    /// stay.
     pub after: MessageSeq,
-    /// Whether the session waits with its draft once the extract exists, instead of going on. A later message
-    /// to the session ends this.
+    /// True if the session waits with its goal as a draft once the extract exists. A later message to the session
+    /// resets this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub draft: bool,
 }

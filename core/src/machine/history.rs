@@ -3,7 +3,7 @@
 use super::{Facts, Machine, Refused, StateKind, transition};
 use crate::words::history::HistoryRow;
 
-/// A history that does not rebuild.
+/// The error of a history from which the machine cannot be rebuilt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// A row does not begin where the row before it ended.
@@ -11,9 +11,9 @@ pub enum Broken {
     Elsewhere {
         /// The row, from 0.
         row: usize,
-        /// The state that the row begins from.
+        /// The state in which the row begins.
         expected: StateKind,
-        /// The state to which the rows before it lead.
+        /// The state in which the rows before it ended.
         found: StateKind,
     },
     /// A row's input does not belong to its state.
@@ -39,12 +39,12 @@ impl Fold {
         Self { machine, rows: 0 }
     }
 
-    /// The machine that the rows so far have made.
+    /// Returns the machine that the rows so far have built.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// The number of rows taken.
+    /// Returns the number of rows taken.
     pub fn rows(&self) -> usize {
         self.rows
     }

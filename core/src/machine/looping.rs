@@ -1,5 +1,4 @@
-//! Loop detection: finds whether the model makes the same calls again and again (requirements A24 to A27,
-//! A32).
+//! Loop detection: finds whether the model makes the same calls repeatedly (requirements A24 to A27, A32).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,17 +8,17 @@ use serde_json::{Map, Value};
 use crate::words::agent::{COUNTED_MAX, LoopDetection};
 use crate::words::message::{Message, ToolResult};
 
-/// The number of newest messages whose calls are looked at, unless the rules count further.
+/// The number of newest messages that are searched for calls, unless the rules need more.
 pub const WINDOW: usize = 16;
 
-/// The number of newest messages that are looked at: [`WINDOW`], or as many as one call a step needs to reach
-/// the highest number of the rules. At most [`COUNTED_MAX`] calls are counted.
+/// Returns the number of newest messages that are searched: [`WINDOW`], or as many as the highest number in the
+/// rules needs at one call per step. At most [`COUNTED_MAX`] calls are counted.
 pub fn window(rules: &LoopDetection) -> usize {
     let most = rules.stop_at.max(rules.warn_at).max(rules.withhold_at).min(COUNTED_MAX);
     WINDOW.max(2 * most as usize)
 }
 
-/// Arguments that page through a result. Calls that differ in these alone are no loop (A26).
+/// The names of arguments that page through a result. Calls that differ only in these are no loop (A26).
 pub(crate) const PAGINATION_KEYS: [&str; 11] = [
     "offset",
     "limit",
@@ -49,7 +48,7 @@ pub struct Repeated {
     pub count: u32,
 }
 
-/// A call, in the form in which it is compared with others.
+/// A call, reduced to the parts that are compared.
 #[derive(Debug, Clone, Copy)]
 struct Asked<'a> {
     arguments: &'a str,
@@ -57,9 +56,9 @@ struct Asked<'a> {
     result: Option<&'a str>,
 }
 
-/// Returns how often the calls of each tool repeat, the most frequent first. Looks at the [newest](window) of
-/// these messages, which are oldest first. The last message of a user starts the count anew; a message that
-/// the engine wrote in the user's role does not.
+/// Returns the number of similar calls of each tool, the most frequent tool first. Searches the [newest](window) of
+/// `messages`, which are oldest first. The newest user message starts the count again. A message that the engine
+/// wrote in the user's role does not.
 pub fn repeated<'a>(
     messages: impl DoubleEndedIterator<Item = &'a Message>,
     rules: &LoopDetection,
@@ -96,8 +95,8 @@ pub fn repeated<'a>(
     counted
 }
 
-/// Whether these messages, in any order, are all that [`repeated`] looks at, so that earlier messages change
-/// nothing.
+/// Returns true if these messages, in any order, include everything that [`repeated`] searches. Then earlier
+/// messages change nothing.
 pub(crate) fn is_whole<'a>(messages: impl Iterator<Item = &'a Message>, rules: &LoopDetection) -> bool {
     let mut said = 0;
     for message in messages.filter(|message| is_said(message)) {
@@ -109,7 +108,7 @@ pub(crate) fn is_whole<'a>(messages: impl Iterator<Item = &'a Message>, rules: &
     false
 }
 
-/// Whether a message counts in the window: it is from a user, the model, or a tool.
+/// Returns true if a message counts towards the window: it is from a user, the model, or a tool.
 fn is_said(message: &Message) -> bool {
     match message {
         Message::User(said) => !said.by_engine,
@@ -150,8 +149,8 @@ fn similar(calls: &[Asked<'_>]) -> usize {
     groups.values().filter(|group| group.len() >= GROUP_MIN).map(alike).max().unwrap_or(0)
 }
 
-/// Whether two calls with the same keys are similar: at least half of the values are equal, and they differ
-/// in more than the page.
+/// Returns true if two calls with the same keys are similar: at least half of the values are equal, and the calls
+/// differ in more than the page.
 fn are_alike(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let differ: Vec<&String> =
         one.iter().filter(|(key, value)| other.get(*key) != Some(*value)).map(|(key, _)| key).collect();
@@ -171,7 +170,7 @@ mod tests {
         Message::User(UserMessage::new("go on"))
     }
 
-    /// A step of one call and its result.
+    /// Returns a step of one call and its result.
     fn step(number: usize, tool: &str, arguments: &str, result: &str) -> [Message; 2] {
         let id = CallId::new(format!("c{number}-0")).unwrap();
         let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
@@ -212,7 +211,7 @@ mod tests {
         let same = r#"{"a":1}"#;
         assert_eq!(counted(&[same, same, same]), 3);
         assert_eq!(counted(&[same, r#"{"b":1}"#, same, "no json", same]), 3);
-        // The identical ones decide, also where more are alike.
+        // Identical calls decide, even if more calls are similar.
         assert_eq!(counted(&[same, same, same, r#"{"a":2,"b":1}"#, r#"{"a":2,"b":1}"#]), 3);
         assert_eq!(counted(&["no json", "no json", "no json"]), 3);
     }
@@ -224,9 +223,9 @@ mod tests {
         // One of three: less than half.
         let three = |n: u32| format!(r#"{{"a":1,"b":{n},"c":{n}}}"#);
         assert_eq!(counted(&[&three(1), &three(2), &three(3)]), 1);
-        // The first is the measure, not the one before.
+        // Each call is compared with the first one, not with the one before it.
         assert_eq!(counted(&[r#"{"a":1,"b":1}"#, r#"{"a":2,"b":3}"#, r#"{"a":2,"b":4}"#]), 1);
-        // Other keys are another group, and two make none.
+        // Calls with other keys form another group, and two calls are too few for a group.
         assert_eq!(counted(&[&two(1), &two(2), r#"{"a":1,"c":3}"#]), 1);
     }
 
@@ -237,7 +236,7 @@ mod tests {
         for key in PAGES.split(' ') {
             let page = |at: u32| format!(r#"{{"path":"a","{key}":{at}}}"#);
             assert_eq!(counted(&[&page(1), &page(2), &page(3), &page(4)]), 1, "{key}");
-            // Something else differs, too.
+            // The calls differ in another argument, too.
             let other = |at: u32| format!(r#"{{"path":"a","deep":true,"{key}":{at},"word":"{at}"}}"#);
             assert_eq!(counted(&[&other(1), &other(2), &other(3)]), 3, "{key}");
             assert_eq!(counted(&[&page(1), &page(1), &page(1)]), 3, "the same page again");
@@ -261,7 +260,7 @@ mod tests {
         assert_eq!(found(&messages, &rules), look(2));
         let messages: Vec<Message> = steps(0..7).chain([user()]).collect();
         assert_eq!(found(&messages, &rules), []);
-        // Nobody said that, and it takes no place in the window either.
+        // A message that the engine wrote does not count, and takes no place in the window.
         let engine = || Message::User(UserMessage::by_engine("not so"));
         let messages: Vec<Message> = steps(0..20).flat_map(|message| [message, engine()]).collect();
         assert_eq!(found(&messages, &rules), look(8));

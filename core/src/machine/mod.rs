@@ -1,7 +1,7 @@
 //! The state machine of a session: states, inputs, and transitions.
 //!
-//! [`transition`] is pure and total. A pair that is not in the [`table`] is [`Refused`] and changes nothing.
-//! An input whose result is *already there* (redelivery) is not an error.
+//! [`transition`] is pure and total. An input that the [`table`] does not list for the state is [`Refused`] and
+//! changes nothing. A redelivered input, whose result is already there, is not an error.
 
 pub mod batch;
 pub mod breaker;
@@ -52,8 +52,7 @@ use self::custom::Merged;
 use crate::time::Timestamp;
 use crate::words::ids::{CallId, MessageSeq, StepNumber};
 
-/// Facts about the world that the machine is told. Random numbers will be added here once something needs
-/// one.
+/// The facts about the world that the machine receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// The instant now, on the store's clock.
@@ -63,15 +62,15 @@ pub struct Facts {
 /// The result of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
-    /// The machine from now on.
+    /// The machine after the input.
     pub next: Machine,
     /// The effects, in order. None of them has been performed.
     pub effects: Vec<Effect>,
-    /// False if the machine was there already: a redelivery, with nothing to record.
+    /// False if the machine was there already. Such a redelivery is not recorded.
     pub moved: bool,
 }
 
-/// An effect of a transition, which must be performed.
+/// An effect of a transition. The caller must perform it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Announce that a turn began.
@@ -93,18 +92,17 @@ pub enum Effect {
     Consult(Vec<CallId>),
     /// Tell these calls to stop.
     StopCalls(Vec<CallId>),
-    /// Close the step: every call has ended, as the batch says, and the results are due, in call order
-    /// (INV-08).
+    /// Close the step. Every call in the batch has ended, and the results are due, in call order (INV-08).
     CloseStep(Batch),
-    /// Report the changes of the step's calls to the custom state, behind their results.
+    /// Report the changes of the step's calls to the custom state, after their results.
     StateChanged(Merged),
-    /// Do what is left in the teardown: tell other sessions, and free the surroundings of the turn.
+    /// Do the rest of the teardown: tell other sessions, and free the surroundings of the turn.
     TearDown,
-    /// Announce that a turn ended, once.
+    /// Announce that a turn ended. Occurs once for each turn.
     AnnounceEnd(Ending),
 }
 
-/// An input that does not belong to the state. The state is unchanged.
+/// The error of an input that the state does not take. The state is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a session that is {} does not take {}{}", state.as_str(), input.as_str(), detail_of(detail))]
 pub struct Refused {
@@ -112,7 +110,7 @@ pub struct Refused {
     pub state: StateKind,
     /// The input.
     pub input: InputKind,
-    /// The details, if the pair alone does not explain it.
+    /// The details, if the state and the input alone do not explain the refusal.
     pub detail: Option<String>,
 }
 
@@ -120,7 +118,7 @@ fn detail_of(detail: &Option<String>) -> String {
     detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default()
 }
 
-/// Decides what follows from `input`. Performs nothing.
+/// Returns the machine and the effects that follow from `input`. Performs nothing.
 pub fn transition(machine: &Machine, input: &Input, facts: &Facts) -> Result<Transition, Refused> {
     states::dispatch(machine, input, facts)
 }

@@ -1,9 +1,9 @@
-//! More steps than an agent may take: a person is asked for them where the turn would end otherwise
+//! More steps than an agent may take by itself: a person is asked to grant them before the step limit ends the turn
 //! (requirement C42).
 //!
-//! The request is a pending call like any other, of a tool that no agent has and no model is told of. It
-//! stands alone in a [`Batch`] that is no step. So everything that holds for a call that waits for a person
-//! holds for it: it is listed, it expires, it outlives its run, and whatever stops the turn withdraws it.
+//! The request is a pending call of a tool that no agent has and no model sees. It is the only call of a [`Batch`]
+//! that is not a step. Like any call that waits for a person, it is listed, can expire and outlives its run, and a
+//! stop of the turn withdraws it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,13 +11,13 @@ use super::{AskedForMore, Batch, Call, CallState};
 use crate::words::ids::StepNumber;
 use crate::words::tool::{EffectClass, ResourceProfile, RunsOn};
 
-/// The name of the tool under which more steps are asked for.
+/// The name of the tool in a request for more steps.
 pub const MORE_STEPS: &str = "more_steps";
 
-/// The most steps that one answer grants, unless the agent itself may take more.
+/// The most steps that one answer grants, unless the agent's own step limit is higher.
 pub(crate) const MORE_STEPS_MAX: u32 = 1_000;
 
-/// The request, as the arguments of the call: an answer that edits them grants another number.
+/// The arguments of the request. An answer that edits them grants another number of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MoreSteps {
@@ -26,10 +26,11 @@ pub struct MoreSteps {
 }
 
 impl MoreSteps {
-    /// Reads the number of steps that an answer with these arguments grants, for an agent that may take
-    /// `max_steps` by itself.
+    /// Reads the number of steps that an answer with these arguments grants. `max_steps` is the agent's own step
+    /// limit.
     ///
-    /// Errors: what is wrong with the arguments.
+    /// # Errors
+    /// Returns a text that says why the arguments are invalid.
     pub fn read(arguments: &str, max_steps: u32) -> Result<Self, String> {
         let most = MORE_STEPS_MAX.max(max_steps);
         match serde_json::from_str::<Self>(arguments) {
@@ -40,7 +41,7 @@ impl MoreSteps {
     }
 }
 
-/// The batch that stands for this request after `step`.
+/// Creates the batch for this request after `step`.
 pub(crate) fn batch(step: StepNumber, asked: &AskedForMore) -> Batch {
     let call = Call {
         id: asked.call.clone(),

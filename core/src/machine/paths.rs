@@ -8,7 +8,7 @@ use super::{InputKind, StateKind};
 /// The default length up to which paths are followed.
 pub const PATH_MOVES_DEFAULT: usize = 5;
 
-/// The longest path that [`paths`] follows, in moves: there are some tens of thousands of that length.
+/// The longest path that [`paths`] follows, in moves. There are tens of thousands of paths of that length.
 pub const PATH_MOVES_MAX: usize = 12;
 
 /// A path from a state: the moves to other states, in order.
@@ -18,7 +18,7 @@ pub struct Path {
     pub from: StateKind,
     /// The moves.
     pub moves: Vec<Move>,
-    /// Whether the path ends at rest; otherwise it was cut off.
+    /// True if the path ends at rest; otherwise it was cut off.
     pub rests: bool,
 }
 
@@ -31,8 +31,8 @@ pub struct Move {
     pub to: StateKind,
 }
 
-/// Returns every path from `from` until the session rests, or until `depth` moves were made
-/// ([`PATH_MOVES_MAX`] at most), in the order of the table.
+/// Returns every path from `from` until the session rests or `depth` moves were made, in the order of the table.
+/// `depth` is limited to [`PATH_MOVES_MAX`].
 pub fn paths(from: StateKind, depth: usize) -> Vec<Path> {
     let mut edges: BTreeMap<StateKind, Vec<Move>> = BTreeMap::new();
     for row in ROWS {
@@ -140,7 +140,7 @@ mod tests {
         for path in paths(10).iter().filter(|path| path.rests) {
             let end = through(path);
             let before = end[..end.len() - 1].last();
-            // A summary that somebody asked for at rest is no turn; the table does not tell the two apart.
+            // A summary that a caller requests at rest is not a turn. The table does not tell the two apart.
             assert!(
                 [Some(&StateKind::TearingDown), Some(&StateKind::Compacting)].contains(&before),
                 "{path}"

@@ -8,20 +8,20 @@ use super::Machine;
 /// A place at which two machines differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// The place, as names with dots: `usage.tool_calls`.
+    /// The place, as names separated by dots: `usage.tool_calls`.
     pub place: String,
-    /// The value that the rows make; none: there is no value.
+    /// The value that the rows produce, or `None` if they produce none.
     pub rows: Option<Value>,
-    /// The value in the stored state.
+    /// The value in the stored state, or `None` if there is none.
     pub state: Option<Value>,
 }
 
-/// Fields that older versions did not write into a state, although the rows make them. A missing one is no
+/// Fields that older versions did not write into the state. Only the rows produce them, so their absence is not a
 /// difference.
 const ADDED: [&str; 2] = ["state.ending.step", "turn.used_before"];
 
-/// Returns the differences between the machine that was rebuilt from rows and the stored one, in the order of
-/// the names.
+/// Returns the differences between the machine that was rebuilt from rows and the stored one, in the order of the
+/// place names.
 ///
 /// # Errors
 /// One of the machines cannot be written as JSON.

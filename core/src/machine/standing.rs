@@ -9,8 +9,9 @@ use crate::words::gate::ArgumentPatterns;
 /// The most standing approvals that a session remembers.
 pub const STANDING_APPROVALS_MAX: usize = 64;
 
-/// The calls that need no approval any more in this session, because a person said so once. A standing
-/// approval satisfies a policy that asks for approval. It never lifts a denial, and it ends with the session.
+/// The calls that need no approval any more in this session, because a person approved them for the rest of it. A
+/// standing approval satisfies a policy that asks for approval. It never lifts a denial, and it ends with the
+/// session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StandingApprovals {
@@ -33,7 +34,7 @@ pub enum StandingApproval {
 }
 
 impl StandingApproval {
-    /// Covers the calls of `tool` whose arguments fit: all calls, if no argument is named.
+    /// Creates the approval of the calls of `tool` whose arguments fit. An empty `arguments` covers all calls.
     pub fn of(tool: &str, arguments: &ArgumentPatterns) -> Self {
         let tool = tool.to_owned();
         if arguments.is_empty() {
@@ -61,7 +62,7 @@ impl std::fmt::Display for StandingApproval {
 }
 
 impl StandingApprovals {
-    /// Whether there are no standing approvals.
+    /// Returns true if there are no standing approvals.
     pub fn is_empty(&self) -> bool {
         self.approved.is_empty()
     }
@@ -71,12 +72,12 @@ impl StandingApprovals {
         self.approved.iter()
     }
 
-    /// Whether a call of `tool` with these JSON arguments needs no approval any more.
+    /// Returns true if a standing approval covers a call of `tool` with these JSON arguments.
     pub fn cover(&self, tool: &str, arguments: &str) -> bool {
         self.approved.iter().any(|approval| approval.covers(tool, arguments))
     }
 
-    /// Whether the approval is remembered already, or there is room for it.
+    /// Returns true if the approval is remembered already, or there is room for it.
     pub(crate) fn have_room_for(&self, approval: &StandingApproval) -> bool {
         self.approved.contains(approval) || self.approved.len() < STANDING_APPROVALS_MAX
     }

@@ -19,8 +19,8 @@ use crate::words::usage::Usage;
 /// The state of a session, as one value. Each variant owns only the data that makes sense there; messages,
 /// calls and arguments are referred to by place, never copied.
 ///
-/// Code that handles a state must handle every state: if one is left out, as a new one would be, it does not
-/// compile (requirement A01).
+/// Code that handles a state must handle every state. A match that leaves one out does not compile (requirement
+/// A01).
 ///
 /// ```compile_fail,E0004
 /// # use holdover_core::machine::AgentState;
@@ -67,26 +67,26 @@ pub enum AgentState {
         /// The calls.
         batch: Batch,
     },
-    /// Parked: something is owed, and not only by children.
+    /// Parked: the session waits for an answer or a timer, and not only for children.
     Confirming {
         /// The calls.
         batch: Batch,
     },
-    /// Parked: only children owe something.
+    /// Parked: the session waits for children only.
     Dispatching {
         /// The calls.
         batch: Batch,
     },
-    /// The only place that decides to go on or to stop.
+    /// The turn goes on or ends. No other state decides this.
     Steering {
-        /// The facts that steering decides by.
+        /// The facts on which steering decides.
         from: SteeringFrom,
     },
     /// Old messages are summarised. Then the model is asked, or the turn ends, or the session rests again.
     Compacting {
         /// The reason.
         why: CompactionCause,
-        /// The step that comes, or that the provider refused as too long.
+        /// The next step, or the step that the provider refused as too long.
         step: StepNumber,
         /// The attempt at it.
         #[serde(default, skip_serializing_if = "is_default")]
@@ -107,7 +107,7 @@ pub enum AgentState {
     TearingDown {
         /// The ending of the turn.
         ending: Ending,
-        /// The things that are left to free.
+        /// The things that are left to do in the teardown.
         left: Teardown,
     },
     /// At rest; takes the next turn request.
@@ -120,7 +120,7 @@ pub enum AgentState {
 }
 
 impl AgentState {
-    /// The state without its data.
+    /// Returns the state without its data.
     pub fn kind(&self) -> StateKind {
         match self {
             Self::Idle => StateKind::Idle,
@@ -138,15 +138,15 @@ impl AgentState {
         }
     }
 
-    /// The status of a session that rests in this state: the result of its last turn, or idle if no turn has
-    /// ended.
+    /// Returns the status of a session that rests in this state: the result of its last turn, or idle if no turn
+    /// has ended.
     pub fn status_at_rest(&self) -> SessionStatus {
         let at_rest = self.ending().filter(|_| !matches!(self, Self::TearingDown { .. }));
         at_rest.map_or(SessionStatus::Idle, Ending::status)
     }
 
-    /// The step that is open: from when its number is given until its answer stands without calls, all of its
-    /// calls have ended, or the turn ends.
+    /// Returns the open step. A step is open from when its number is assigned until the model answers without
+    /// calls, all of its calls have ended, or the turn ends.
     pub fn open_step(&self) -> Option<StepNumber> {
         match self {
             Self::Thinking { step, .. } | Self::Streaming { step, .. } | Self::BackingOff { step, .. } => {
@@ -169,15 +169,15 @@ impl AgentState {
         }
     }
 
-    /// Whether a model call or a tool call waits for its next try.
+    /// Returns true if a model call or a tool call waits for its next attempt.
     pub fn waits_to_try_again(&self) -> bool {
         let again = |call: &Call| matches!(call.state, CallState::Waiting { again: true, .. });
         matches!(self, Self::BackingOff { .. })
             || self.batch().is_some_and(|batch| batch.calls.iter().any(again))
     }
 
-    /// The ending of the last turn, once it is fixed: nothing that comes later changes it. None before the
-    /// first turn, and while a turn is open whose ending is not fixed.
+    /// Returns the ending of the last turn, once it is fixed. Nothing changes it later. `None` before the first
+    /// turn, and while a turn is open whose ending is not fixed.
     pub fn ending(&self) -> Option<&Ending> {
         match self {
             Self::Done { ending, .. }
@@ -196,17 +196,18 @@ impl AgentState {
         }
     }
 
-    /// The ending of the last turn, if the session rests and nothing is done with it.
+    /// Returns the ending of the last turn if the session is at rest. `None` while it frees surroundings or
+    /// summarises.
     pub fn ended(&self) -> Option<&Ending> {
         self.ending().filter(|_| matches!(self, Self::Done { .. }))
     }
 
-    /// The instant at which a failed model is asked again; none if no model waits for that.
+    /// Returns the instant at which the model is asked again after a failure. `None` in any other state.
     pub(crate) fn backs_off_until(&self) -> Option<Timestamp> {
         if let Self::BackingOff { until, .. } = self { Some(*until) } else { None }
     }
 
-    /// The calls of the step that is being executed.
+    /// Returns the calls of the step that is being executed.
     pub fn batch(&self) -> Option<&Batch> {
         match self {
             Self::Executing { batch } | Self::Confirming { batch } | Self::Dispatching { batch } => {
@@ -225,7 +226,7 @@ impl AgentState {
     }
 }
 
-/// The facts that steering decides by.
+/// The facts on which steering decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum SteeringFrom {
@@ -236,12 +237,12 @@ pub enum SteeringFrom {
     },
     /// Every call of the step has ended.
     Calls {
-        /// Whether a result said that the turn should end.
+        /// True if any result asked to end the turn.
         stop_signal: bool,
-        /// Whether every result said so.
+        /// True if every result asked to end the turn.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         all_say_stop: bool,
-        /// The result of checking the value that the turn must return, if the step was to give it.
+        /// The result of checking the value that the turn must return, if this step returned one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<OutputCheck>,
     },
@@ -260,11 +261,11 @@ pub enum CompactionCause {
         /// The provider's error. It ends the turn if no summary can be made.
         error: ErrorInfo,
     },
-    /// Somebody asked for a summary while the session rested.
+    /// A caller requested a summary while the session rested.
     Manual {
         /// The ending of the session's last turn, with which it rests again.
         ending: Ending,
     },
-    /// A handoff needs its extract.
+    /// A handoff needs an extract of the old conversation.
     Handoff,
 }

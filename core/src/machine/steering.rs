@@ -10,36 +10,42 @@ use crate::words::model::{StopReason, TokenUsage};
 use crate::words::output::{OutputCheck, OutputSpec};
 use crate::words::usage::Usage;
 
-/// The facts that steering looks at.
+/// The facts on which steering decides.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// The reason for steering now.
     pub from: SteeringFrom,
     /// The turn.
     pub turn: &'a Turn,
-    /// The usage of the session so far, and what is set aside for its background children.
+    /// The usage of the session so far, plus the amount that is set aside for its background children.
     pub usage: &'a Usage,
     /// The agent.
     pub agent: &'a AgentSpec,
     /// The instant now.
     pub now: Timestamp,
-    /// Whether messages arrived that the model has not seen.
+    /// True if messages arrived that the model has not seen.
     pub messages_wait: bool,
-    /// Whether a hook has a correction for the model before it is asked again.
+    /// True if a hook has a correction for the model before it is asked again.
     pub corrected: bool,
-    /// Tools of which a call of this step was done.
+    /// The tools that were called successfully in this step.
     pub tools_done: &'a [String],
     /// The text of the model in this step.
     pub text: &'a str,
 }
 
-/// Returns the ending of the turn; none: the next step follows.
+/// Returns the ending of the turn, or `None` if the next step follows.
 ///
-/// The order is: a handoff; the value that the turn must return; a stop signal of a tool, or a stop condition; a
-/// refusal, which is an error; then, only if the turn would go on, the step limit and the budgets; then the
-/// model's own stop, unless messages wait or a hook corrects the course. An answer that was cut off is not
-/// the model's own stop: it is an error, unless messages wait or a hook corrects. A stop from outside is
-/// handled before.
+/// The first rule that applies decides:
+///
+/// 1. A handoff ends the turn.
+/// 2. A valid return value ends the turn.
+/// 3. A stop signal of a tool, or a stop condition, ends the turn.
+/// 4. The turn fails if the model owes a return value after the last reminder, or if it refused to answer.
+/// 5. The turn goes on after calls, if messages wait, if a hook corrects the model, if the model owes a return
+///    value, or if a resumed turn has no whole answer yet. Then the step limit and the budgets may end it.
+/// 6. The turn fails if the answer was cut off. Any other answer ends it.
+///
+/// Stops from outside are handled elsewhere.
 pub fn decide(view: &View<'_>) -> Option<Ending> {
     if let (SteeringFrom::Calls { .. }, Some(to)) = (view.from, &view.turn.handing_over) {
         return Some(Ending::handing_over(to.as_ref().clone()));
@@ -60,7 +66,7 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
         SteeringFrom::Answer { stop: StopReason::Refusal } => return Some(Ending::error(refused())),
         SteeringFrom::Answer { .. } => view.messages_wait || view.corrected || no_output,
         SteeringFrom::Calls { .. } => true,
-        // The turn was stopped or failed after the model's last word: it is not asked to speak twice.
+        // The turn was stopped or failed after the model's last answer. The model is not asked for another one.
         SteeringFrom::Resumed => !view.turn.answered || view.messages_wait || no_output,
     };
     if !goes_on {
@@ -81,8 +87,9 @@ pub fn decide(view: &View<'_>) -> Option<Ending> {
     over_budget(view, &view.agent.limits).then(|| Ending::of(DoneReason::BudgetExceeded))
 }
 
-/// Whether the turn must return a value, and the step gave none, or one that does not fit. A message that
-/// arrived meanwhile is answered first; an answer that was cut off or refused is an error of its own.
+/// Returns true if the turn must return a value, and the step returned none or one that does not fit the schema. If
+/// a message has arrived meanwhile, the answer to it comes first. An answer that was cut off or refused is another
+/// error.
 pub(crate) fn gives_no_output(view: &View<'_>) -> bool {
     view.agent.output.is_some()
         && match view.from {
@@ -131,7 +138,7 @@ fn over_budget(view: &View<'_>, limits: &Limits) -> bool {
         || reached(view.turn.worked_until(view.now), limits.max_run_ms)
 }
 
-/// Whether a session has used up its tokens or its money.
+/// Returns true if a session has reached its limit on tokens or on cost.
 pub(crate) fn is_spent(usage: &Usage, limits: &Limits) -> bool {
     reached(usage.tokens.total(), limits.max_tokens) || reached(usage.cost_microusd, limits.max_cost_microusd)
 }
@@ -140,9 +147,9 @@ fn reached(used: u64, limit: Option<u64>) -> bool {
     limit.is_some_and(|limit| used >= limit)
 }
 
-/// The cost of a model call, in millionths of a dollar.
+/// Returns the cost of a model call, in millionths of a dollar.
 pub fn cost_microusd(tokens: &TokenUsage, prices: &Prices) -> u64 {
-    // Those of the cache are among those that were read; a provider may count as it likes.
+    // Cached tokens are part of the input tokens. A provider may report more of them than that.
     let cached = tokens.cached.min(tokens.input);
     let written = tokens.cache_written.min(tokens.input - cached);
     let priced = [

@@ -6,15 +6,16 @@ use crate::store::OutcomeKind;
 use crate::time::Timestamp;
 use crate::words::suspension::{Owed, OwedKind, Suspension};
 
-/// Returns why the run of this batch must exit. None if it goes on: something is out, free to start, or due.
+/// Returns the reason why the run of this batch must exit. Returns `None` if the run goes on, because a call is
+/// out, free to start, or due.
 ///
-/// The precedence, first match:
+/// The first row that matches decides:
 ///
-/// | a parked call's time has come, or anything goes on | somebody owes | a timer runs | calls have ended | kind |
+/// | a parked call is due, or a call moves by itself | an answer is owed | a timer runs | calls have ended | kind |
 /// |---|---|---|---|---|
 /// | yes | | | | – |
-/// | no | only children | no | | `suspended_awaiting_children` |
-/// | no | children, and others or a timer | | | `suspended_step_partial` |
+/// | no | only by children | no | | `suspended_awaiting_children` |
+/// | no | by children, and by others or with a timer | | | `suspended_step_partial` |
 /// | no | yes | yes | yes | `suspended_step_partial` |
 /// | no | yes | yes | no | `suspended_client_tool` |
 /// | no | yes | no | | `suspended_client_tool` |

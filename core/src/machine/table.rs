@@ -14,24 +14,24 @@ pub struct Row {
     pub from: StateKind,
     /// The input.
     pub on: InputKind,
-    /// The states to which it may lead; includes the same state if the machine may stay.
+    /// The possible next states. They include `from` itself if the machine may stay there.
     pub to: &'static [StateKind],
 }
 
-/// The inputs that a session in this state takes, in the order of the table.
+/// Returns the inputs that a session in this state takes, in the order of the table.
 pub fn inputs_of(state: StateKind) -> Vec<InputKind> {
     ROWS.iter().filter(|row| row.from == state).map(|row| row.on).collect()
 }
 
-/// Whether a session in this state takes this input at all.
+/// Returns true if a session in this state takes this input at all.
 pub fn admits(state: StateKind, input: InputKind) -> bool {
     ROWS.iter().any(|row| row.from == state && row.on == input)
 }
 
-/// The nature of a state, and what keeps it from lasting for ever.
+/// The nature of a state: at rest, working or parked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nature {
-    /// Nothing runs, nothing is owed.
+    /// Nothing runs, and nothing is owed.
     Rest,
     /// A run works.
     Working,
@@ -39,7 +39,7 @@ pub enum Nature {
     Parked {
         /// The inputs that wake the session.
         woken_by: &'static [InputKind],
-        /// The input that brings the answer that somebody owes; none: nobody is asked.
+        /// The input that brings the awaited answer. `None` if nobody is asked.
         answered_by: Option<InputKind>,
     },
 }
@@ -109,7 +109,7 @@ pub const ROWS: &[Row] = &[
     row(S::Executing, I::ChildResumed, &[S::Executing]),
     row(S::Executing, I::ChildEnded, &[S::Executing]),
     row(S::Confirming, I::Call, AFTER_CALL),
-    // A dangerous call that is cancelled on recovery may have held others back.
+    // A claim may cancel a dangerous call that held others back.
     row(S::Confirming, I::Claimed, &[S::Executing, S::Confirming]),
     row(S::Confirming, I::Parked, &[S::Confirming]),
     row(S::Confirming, I::Interrupted, &[S::TearingDown]),
@@ -196,8 +196,8 @@ pub const NATURES: &[(StateKind, Nature)] = &[
     (S::Done, Nature::Rest),
 ];
 
-/// The bounds of all cycles: every cycle of moves to other states passes through one of these states or
-/// through rest.
+/// The bounds of all cycles. Every cycle of moves to other states passes through one of these states or through a
+/// state of rest.
 pub const BOUNDS: &[Bound] = &[
     Bound { state: S::Steering, by: "limits.max_steps" },
     Bound {
@@ -225,10 +225,10 @@ pub enum TableError {
     /// A pair is listed twice.
     #[error("machine table: {} on {} is listed twice", .0.as_str(), .1.as_str())]
     Twice(StateKind, InputKind),
-    /// A row leads nowhere, or to a state that the table does not know.
+    /// A row leads to no state, or to a state that the table does not know.
     #[error("machine table: {} on {} has no known target", .0.as_str(), .1.as_str())]
     MissingTarget(StateKind, InputKind),
-    /// From this state, rest cannot be reached without passing through an error.
+    /// No path from this state reaches rest without passing through an error.
     #[error("machine table: no way from {} to rest without an error", .0.as_str())]
     DeadEnd(StateKind),
     /// A working state that a failure cannot leave.
@@ -237,7 +237,7 @@ pub enum TableError {
     /// A parked state that nothing wakes.
     #[error("machine table: nothing wakes {}", .0.as_str())]
     NoWakeUp(StateKind),
-    /// A state that waits for somebody whose answer leads nowhere.
+    /// A state that waits for an answer whose input leads nowhere.
     #[error("machine table: no way to answer {}", .0.as_str())]
     NoAnswer(StateKind),
     /// A cycle without a bound: its states, in the order of the cycle.
@@ -250,11 +250,11 @@ pub enum TableError {
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct TableErrors(pub Vec<TableError>);
 
-/// Checks the table of this version: targets exist; rest is reached without passing through an error; every
-/// working state has a failure edge; every parked state names its wake-up; whoever is asked can answer; and
-/// every cycle has a bound.
+/// Checks the table of this version: targets exist; rest is reached without passing through an error; every working
+/// state has a failure edge; every parked state names its wake-up inputs; every awaited answer has an input that
+/// leads somewhere; and every cycle has a bound.
 ///
-/// Checked once in each process. No session is claimed under a table that does not pass.
+/// The check runs once per process. No session is claimed under a table that does not pass.
 pub fn validate() -> Result<(), TableErrors> {
     static CHECKED: LazyLock<Result<(), TableErrors>> =
         LazyLock::new(|| Table { rows: ROWS, natures: NATURES, bounds: BOUNDS }.validate());
@@ -279,7 +279,7 @@ impl Table<'_> {
         if problems.is_empty() { Ok(()) } else { Err(TableErrors(problems)) }
     }
 
-    /// All faults of the table: row by row, then state by state.
+    /// Returns all faults of the table: row by row, then state by state.
     fn problems(&self) -> Vec<TableError> {
         let mut found = Vec::new();
         let mut pairs = BTreeSet::new();
@@ -314,7 +314,7 @@ impl Table<'_> {
         found
     }
 
-    /// The states to which `on` may lead from `from`; empty if it is refused.
+    /// Returns the states to which `on` may lead from `from`; empty if it is refused.
     pub fn targets(&self, from: StateKind, on: InputKind) -> &[StateKind] {
         self.rows.iter().find(|row| row.from == from && row.on == on).map_or(&[], |row| row.to)
     }
@@ -323,7 +323,7 @@ impl Table<'_> {
         self.natures.iter().find(|(of, _)| *of == state).map(|(_, nature)| nature)
     }
 
-    /// Whether a failure leads to teardown, or back to rest if no turn runs. A failure during teardown does
+    /// Returns true if a failure leads to teardown, or back to rest if no turn runs. A failure during teardown does
     /// not change its course.
     fn fails(&self, state: StateKind) -> bool {
         let ends = |to: &StateKind| *to == S::TearingDown || self.nature(*to) == Some(&Nature::Rest);
@@ -355,7 +355,7 @@ impl Table<'_> {
         }
     }
 
-    /// A cycle that passes through no bounded state and no rest.
+    /// Returns a cycle that passes through no bounded state and no state of rest.
     fn unbounded(&self) -> Option<Vec<StateKind>> {
         let free = |state: StateKind| {
             self.nature(state) != Some(&Nature::Rest) && !self.bounds.iter().any(|bound| bound.state == state)
@@ -366,11 +366,13 @@ impl Table<'_> {
             let rows = self.rows.iter().filter(|row| row.from == state);
             rows.flat_map(|row| row.to).copied().find(|to| *to != state && left.contains(to))
         };
-        // Take away, again and again, what leads to nothing that is left: what remains lies on a cycle, or leads to one.
+        // Remove the states that lead to no state that is left, until none remain. The rest lie on a cycle or lead
+        // to one.
         while let Some(end) = left.iter().copied().find(|state| onward(*state, &left).is_none()) {
             left.remove(&end);
         }
-        // Whoever goes on within what is left comes back to where he was.
+        // Every state that is left leads to another one, so a walk through them returns to a state that it has
+        // seen.
         let mut path = Vec::new();
         let mut at = left.first().copied()?;
         loop {

@@ -1,18 +1,18 @@
-//! The things that a turn that ends must still do outside its session.
+//! The tasks that a turn must finish outside its session before it ends.
 
 use serde::{Deserialize, Serialize};
 
 use crate::words::children::{Children, ReplyTo};
 use crate::words::ending::HandedTo;
 
-/// The things that a turn that ends must still do outside its session: children are stopped, then whoever waits
-/// for the outcome is told, then the surroundings are freed. Each is done at least once, and doing it again is
-/// harmless.
+/// The tasks that a turn must finish outside its session before it ends. First children are stopped, then the
+/// outcome is sent to those who wait for it, then the surroundings are freed. Each task is done at least once, and
+/// doing it again is harmless.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Teardown {
-    /// Whether surroundings were provisioned for the turn, even if only half.
+    /// True if surroundings were provisioned for the turn, even if only partly.
     pub provisioned: bool,
-    /// The children whose outcome the turn does not wait for any more.
+    /// The children to stop, because the turn no longer waits for their outcome.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Children>,
     /// The addresses to which the outcome of the turn is sent.
@@ -26,7 +26,7 @@ pub struct Teardown {
 /// A session that takes over from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Successor {
-    /// To whom the session is handed over.
+    /// The session and agent that take over.
     pub to: HandedTo,
     /// The addresses to which the outcome of its turn is sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -34,12 +34,12 @@ pub struct Successor {
 }
 
 impl Teardown {
-    /// Whether nothing is left.
+    /// Returns true if no task is left.
     pub fn is_empty(&self) -> bool {
         !self.provisioned && self.is_told()
     }
 
-    /// Whether no other session is left to be told of the end.
+    /// Returns true if no other session is left to notify of the ending.
     pub fn is_told(&self) -> bool {
         self.children.is_empty() && self.replies.is_empty() && self.successor.is_none()
     }

@@ -66,7 +66,7 @@ fn to_be_tried_again() -> CallState {
     CallState::Waiting { until: Timestamp::from_ms(9), output: "no".into(), stop: false, again: true }
 }
 
-/// Every state that a call may be in.
+/// Returns every state that a call may be in.
 fn call_states() -> Vec<CallState> {
     vec![
         CallState::Queued,
@@ -91,7 +91,7 @@ fn call_states() -> Vec<CallState> {
     ]
 }
 
-/// Every input that a call may get, with its name.
+/// Returns every input that a call may get, with its name.
 fn call_inputs() -> Vec<(&'static str, CallInput)> {
     let profile = ResourceProfile::Serial;
     vec![
@@ -272,12 +272,12 @@ fn states() -> Vec<AgentState> {
         states.push(AgentState::Executing { batch: batch(&[state.clone(), waiting()]) });
         states.push(AgentState::Executing { batch: batch(&[state, children(true)]) });
     }
-    // A dangerous call that was held back behind a parked one, and the parked one's time has come.
+    // A dangerous call is held back by a parked one, whose instant has come.
     let mut held = batch(&[waiting(), CallState::Approved]);
     held.calls[1].profile = held.calls[0].profile.clone();
     held.calls[1].dangerous = true;
     states.push(AgentState::Confirming { batch: held });
-    // The same, and the dangerous call itself holds another back.
+    // The same, but the dangerous call also holds back another.
     let keys = |names: &[&str]| {
         ResourceProfile::Keys(
             names.iter().map(|name| ((*name).to_owned(), crate::words::tool::Access::Write)).collect(),
@@ -426,7 +426,7 @@ fn at(state: AgentState) -> Machine {
 
 const FACTS: Facts = Facts { now: Timestamp::from_ms(7) };
 
-/// The states to which each pair leads, over all samples.
+/// Returns the states to which each pair leads, over all samples.
 fn reached(from: StateKind, on: InputKind) -> BTreeSet<StateKind> {
     let mut reached = BTreeSet::new();
     for state in states().into_iter().filter(|state| state.kind() == from) {

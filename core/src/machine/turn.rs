@@ -23,13 +23,13 @@ use crate::words::payload::is_default;
 use crate::words::tool::RunsOn;
 use crate::words::usage::Usage;
 
-/// The newest format of the state bytes: that of a session whose children run, or that is a child.
+/// The newest format of the state bytes. Used if a session has children, is a child, or was handed over.
 pub const STATE_FORMAT: StateFormat = StateFormat(2);
 
-/// The format of the state bytes of a session that has no part in children just now. Older versions read it too.
+/// The format of the state bytes of a session that is linked to no other session. Older versions can read it.
 pub const STATE_FORMAT_ALONE: StateFormat = StateFormat(1);
 
-/// The most sessions that a session remembers to have been handed over to.
+/// The most successors that a session remembers.
 const SUCCESSORS_MAX: usize = 64;
 
 /// Everything that a session's machine remembers. As JSON, this is the state of the session in the store.
@@ -46,13 +46,13 @@ pub struct Machine {
     /// The calls that a person approved for the rest of the session.
     #[serde(default, skip_serializing_if = "StandingApprovals::is_empty")]
     pub always: StandingApprovals,
-    /// The mode in which the agent works; none: the mode in which the agent's sessions begin.
+    /// The mode in which the agent works. `None`: the default mode of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// The message with the system prompt that a caller gave; 0: the agent's own is used.
+    /// The message with the system prompt that a caller gave. 0: the agent's own prompt is used.
     #[serde(default, skip_serializing_if = "is_default")]
     pub prompt: MessageSeq,
-    /// The changes of mode and prompt by messages, to be undone when the messages are taken back.
+    /// The values of mode and prompt before messages changed them, for when the messages are taken back.
     #[serde(default, skip_serializing_if = "Briefings::is_empty")]
     pub briefings: Briefings,
     /// The part of the transcript that the model sees.
@@ -77,25 +77,25 @@ pub struct Machine {
 pub struct Turn {
     /// The number of the turn; 0 before the first.
     pub number: TurnNumber,
-    /// Whether the turn runs.
+    /// True if the turn runs.
     pub open: bool,
-    /// The usage of the session before the turn. None in the first turn, before which nothing was used, and
-    /// in a turn that an older version began.
+    /// The usage of the session before the turn. `None` in the first turn, before which nothing was used, and in a
+    /// turn that an older version began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_before: Option<Usage>,
-    /// The newest message before the turn; also 0 in a turn that an older version began.
+    /// The newest message before the turn. 0 if there was none, and in a turn that an older version began.
     #[serde(default, skip_serializing_if = "is_default")]
     pub began: MessageSeq,
-    /// The view of the model before the first summary since this turn began; kept until the next turn begins.
+    /// The view of the model before the first summary since this turn began. Kept until the next turn begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_before: Option<Box<View>>,
-    /// Finished model calls.
+    /// The number of model calls that finished.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: u32,
     /// The number of steps that people have granted beyond the agent's own limit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub granted: u32,
-    /// Calls that the model has asked for.
+    /// The number of calls that the model asked for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub calls: u32,
     /// The tools that are withheld from the model.
@@ -105,55 +105,55 @@ pub struct Turn {
     /// that does not fit the schema. Steps that only call other tools do not count.
     #[serde(default, skip_serializing_if = "is_default")]
     pub no_output: u32,
-    /// The number of its steps after which hooks have corrected its course.
+    /// The number of steps of this turn after which hooks corrected the model.
     #[serde(default, skip_serializing_if = "is_default")]
     pub corrections: u32,
     /// The step before which a summary was last tried. It is tried again for the same step only if it failed
     /// and a provider refuses the request as too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compacted: Option<StepNumber>,
-    /// How often the provider of its model has refused the newest step as too long.
+    /// The number of times that a provider refused the newest step as too long.
     #[serde(default, skip_serializing_if = "is_default")]
     pub refused: u32,
-    /// The agent's model that this step is asked of: 0 is the agent's own, and the fallbacks follow.
+    /// The model that this step is asked of: 0 is the agent's first model, 1 its first fallback, and so on.
     #[serde(default, skip_serializing_if = "is_default")]
     pub model: u32,
-    /// The latest end of the hold by an open circuit. Errors of the circuit until then count as no new
-    /// attempt.
+    /// The latest instant at which the hold of an open circuit ends. Errors of the circuit until then do not count
+    /// as new attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_until: Option<Timestamp>,
-    /// The number of calls in a row that could not be run. A call that did what it was asked for ends the
-    /// row.
+    /// The number of calls in a row that could not be run. A call that succeeds resets it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub broken: u32,
-    /// Whether surroundings are provisioned for the turn, even if only half.
+    /// True if the surroundings are provisioned for the turn, even if only partly.
     #[serde(default, skip_serializing_if = "is_default")]
     pub provisioned: bool,
-    /// Whether the model has said all that it wanted and nobody has spoken since, so that there is nothing to
-    /// ask it.
+    /// True if the model has finished its answer and no message has come since. Then there is nothing to ask the
+    /// model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
-    /// The usage of the turn, if hooks are told of it.
+    /// The usage of the turn, counted only if hooks receive it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spent: Spent,
-    /// How long runs have worked on the turn, before the present run.
+    /// The time that earlier runs have worked on the turn, in milliseconds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub worked_ms: u64,
     /// The addresses to which the outcome of the turn is sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<ReplyTo>,
-    /// Whether the next turn owes its outcome to them: the session took over from another.
+    /// True if the next turn owes its outcome to the addresses in `replies`, because the session took over from
+    /// another.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inherits: bool,
     /// The session that takes over once the step is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handing_over: Option<Box<HandedTo>>,
-    /// The instant since which the present run works on the turn.
+    /// The instant at which the present run began to work on the turn.
     pub claimed_at: Timestamp,
 }
 
 impl Machine {
-    /// The oldest format of state bytes that holds all of this.
+    /// Returns the oldest format of the state bytes that can hold this machine.
     pub fn format(&self) -> StateFormat {
         let waits = |call: &Call| call.runs_on == RunsOn::Child;
         let has_children = self.state.batch().is_some_and(|batch| batch.calls.iter().any(waits));
@@ -167,24 +167,24 @@ impl Machine {
         }
     }
 
-    /// The children whose outcomes the calls of the session wait for.
+    /// Returns the children whose outcomes the calls of the session wait for.
     pub fn children(&self) -> Vec<Children> {
         self.state.batch().map(Batch::children).unwrap_or_default()
     }
 
-    /// The background children that have not ended, as far as the session was told.
+    /// Returns the background children that have not ended, as far as the session knows.
     pub fn running_children(&self) -> impl Iterator<Item = &Background> {
         self.background.iter().filter(|child| !child.has_ended())
     }
 
-    /// The usage of the session, and what is set aside for its background children.
+    /// Returns the usage of the session, plus the amount that is set aside for its background children.
     pub(crate) fn used_and_set_aside(&self) -> Usage {
         let mut all = self.usage;
         self.background.iter().for_each(|child| all.add(child.set_aside()));
         all
     }
 
-    /// Remembers new background children. Of those that have ended, the oldest are forgotten if there are too many.
+    /// Remembers new background children. Beyond the limit, the oldest ones that have ended are forgotten.
     pub(super) fn remember_children(&mut self, begun: Vec<Background>) {
         self.background.extend(begun);
         while self.background.len() > BACKGROUND_MAX
@@ -194,7 +194,7 @@ impl Machine {
         }
     }
 
-    /// Remembers to whom the session was handed over.
+    /// Remembers the session that this one was handed over to.
     pub(super) fn remember_successor(&mut self, to: HandedTo) {
         if self.successors.len() >= SUCCESSORS_MAX {
             self.successors.remove(0);
@@ -202,7 +202,7 @@ impl Machine {
         self.successors.push(to);
     }
 
-    /// Forgets the tasks of calls that have ended without giving them.
+    /// Forgets the tasks of calls that ended before they gave the task to a child.
     pub(super) fn forget_tasks(&mut self, batch: &Batch) {
         let never_gave = |task: &CallId| {
             batch.call(task).is_some_and(|call| {
@@ -215,17 +215,18 @@ impl Machine {
         self.background.iter_mut().for_each(|child| child.owes.retain(|task| !never_gave(task)));
     }
 
-    /// The background child of these names.
+    /// Returns the background child with this pending id and index.
     pub(super) fn child_mut(&mut self, pending: &PendingId, index: u32) -> Option<&mut Background> {
         self.background.iter_mut().find(|child| child.pending == *pending && child.index == index)
     }
 
-    /// The background children that must not outlive the turn that ends: all but the detached ones, if the session ends
-    /// for ever, or if it is itself a child, so that nobody would hear of them.
+    /// Returns the children that must not outlive a turn with this ending. If the session is aborted, these are its
+    /// successors and its background children. If the turn owes its outcome to another session, they are its
+    /// background children. Detached children always go on.
     pub(super) fn left_behind(&self, ending: &Ending) -> Vec<Children> {
         let mut left: Vec<Children> = Vec::new();
         if ending.status() == SessionStatus::Aborted {
-            // An abort follows a handoff.
+            // An abort also stops the sessions that this one was handed over to.
             let gone_on = self.successors.iter();
             left.extend(gone_on.map(|to| Children::here(to.pending.clone(), 1)));
         }
@@ -240,8 +241,8 @@ impl Machine {
         left
     }
 
-    /// Changes how the agent works from here on, as the message at `said` says. 0: no message says it, so it
-    /// is never undone. False: the agent works like this already.
+    /// Changes mode and prompt from here on, as the message `said` asks. 0: no message asks for it, so it is never
+    /// undone. Returns false if nothing changes.
     pub(super) fn brief(&mut self, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> bool {
         let before = (self.mode, self.prompt);
         self.mode = mode.or(self.mode);
@@ -256,15 +257,15 @@ impl Machine {
         changed
     }
 
-    /// Undoes the changes of how the agent works by messages after `to`.
+    /// Undoes the changes of mode and prompt by messages after `to`.
     pub(super) fn unbrief(&mut self, to: MessageSeq) {
         if let Some((mode, prompt)) = self.briefings.take_back(to) {
             (self.mode, self.prompt) = (mode, prompt);
         }
     }
 
-    /// The usage of the session since its last turn began. None before the first turn, and for a later turn
-    /// that an older version began.
+    /// Returns the usage of the session since its last turn began. `None` before the first turn, and for a later
+    /// turn that an older version began.
     pub fn used_in_turn(&self) -> Option<Usage> {
         match self.turn.used_before {
             Some(before) => Some(self.usage.since(&before)),
@@ -272,27 +273,27 @@ impl Machine {
         }
     }
 
-    /// The view that the model has again once everything after `to` is taken back, if a summary of the newest
-    /// turn goes with it.
+    /// Returns the view that the model has again once everything after `to` is taken back. `None` if no summary of
+    /// the newest turn is taken back with it.
     pub(crate) fn seen_again_at(&self, to: MessageSeq) -> Option<&View> {
         self.turn.seen_before.as_deref().filter(|_| !self.view.shows(to.next()))
     }
 }
 
 impl Turn {
-    /// The share of the limits of others that the turn may use: of each limit the strictest.
+    /// Returns the limits that the receivers of the outcome set for the turn: of each limit the strictest.
     pub(crate) fn allowance(&self) -> Allowance {
         self.replies.iter().fold(Allowance::default(), |all, reply| all.and(reply.allowance))
     }
 
-    /// Asks the agent's next model. Refusals of the previous model as too long do not count for it.
+    /// Moves on to the agent's next model. Refusals of the previous model as too long do not count for it.
     pub(super) fn next_model(&mut self) {
         self.model += 1;
         self.refused = 0;
     }
 
-    /// The number of the attempt after `attempt`, which failed at `now`. Everything that an open circuit
-    /// holds until `held_until` is one attempt, however often the circuit is looked at meanwhile.
+    /// Returns the number of the attempt that follows `attempt`, which failed at `now`. All failures while an open
+    /// circuit holds the model until `held_until` count as one attempt.
     pub(super) fn attempt_after(
         &mut self,
         attempt: u32,
@@ -306,20 +307,21 @@ impl Turn {
         attempt.saturating_add(1)
     }
 
-    /// Returns whether an open breaker still blocks the model at `now`, as the turn last noted it. The breaker
-    /// that processes share may have changed since.
+    /// Returns true if an open breaker holds the model at `now`, as the turn last noted it. The shared breaker may
+    /// have changed since.
     pub(crate) fn is_held(&self, now: Timestamp) -> bool {
         self.held_until.is_some_and(|until| now < until)
     }
 
-    /// How long runs have worked on the turn until `now`, in milliseconds. Suspended time does not count.
+    /// Returns the time that runs have worked on the turn until `now`, in milliseconds. Suspended time does not
+    /// count.
     pub(crate) fn worked_until(&self, now: Timestamp) -> u64 {
         let running = self.claimed_at.until(now).as_millis();
         self.worked_ms.saturating_add(u64::try_from(running).unwrap_or(u64::MAX))
     }
 }
 
-/// The usage of a turn, counted only if hooks are told of it.
+/// The usage of a turn, counted only if hooks receive it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// The usage of the newest step.
@@ -331,14 +333,14 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// The model answered: the count of a step begins.
+    /// Starts the count of a step, with the usage of the model's answer.
     pub(super) fn answered(&mut self, answer: MessageSeq, usage: Usage) {
         self.step = usage;
         self.turn.add(usage);
         self.answer = answer;
     }
 
-    /// A call of the counted step was not sent after all.
+    /// Takes back the count of a call that was not sent after all, if its step is counted.
     pub(super) fn call_unsent(&mut self) {
         if self.answer != MessageSeq::default() {
             self.step.tool_calls = self.step.tool_calls.saturating_sub(1);
@@ -346,7 +348,7 @@ impl Spent {
         }
     }
 
-    /// A call of the counted step is sent.
+    /// Counts a call that is sent, if its step is counted.
     pub(super) fn call_sent(&mut self) {
         if self.answer != MessageSeq::default() {
             self.step.tool_calls += 1;

@@ -1,5 +1,5 @@
-//! The part of the transcript that the model sees. The transcript itself is never rewritten: messages that
-//! are summarised, taken back or cleared stay where they are, and the state says which of them are shown.
+//! The part of the transcript that the model sees. The transcript itself is never rewritten. Messages that are
+//! summarised, taken back or cleared stay in it, and the view says how the model sees them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,7 @@ use crate::words::history::Shorter;
 use crate::words::ids::MessageSeq;
 use crate::words::payload::is_default;
 
-/// The messages that the model is shown, and their order: the summary, the kept messages, and all that came
-/// later.
+/// The messages that the model sees, in order: the summary, the kept messages, and all messages after `after`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct View {
@@ -28,11 +27,10 @@ pub struct View {
     /// Tool results up to this message are shown only in part.
     #[serde(skip_serializing_if = "is_default")]
     pub in_part: MessageSeq,
-    /// The places of the results that are shown whole, oldest first. There are at most as many as the rules
-    /// let stay.
+    /// The places of the results that are shown whole, oldest first. The agent's rules limit their number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<MessageSeq>,
-    /// The number of tokens of the whole view, when it was last counted.
+    /// The number of tokens of the whole view at the last count.
     #[serde(skip_serializing_if = "is_default")]
     pub tokens: u64,
     /// The number of summaries in a row that have failed.
@@ -41,7 +39,7 @@ pub struct View {
 }
 
 impl View {
-    /// Whether the whole transcript is shown.
+    /// Returns true if the whole transcript is shown.
     pub fn is_whole(&self) -> bool {
         *self == Self::default()
     }
@@ -54,7 +52,7 @@ impl View {
         summary.into_iter().chain(self.kept.iter().copied()).chain(rest).collect()
     }
 
-    /// Makes the summary at `at`, the newest message, stand for everything that is shown before `from`.
+    /// Replaces everything that is shown before `from` by the summary at `at`, the newest message.
     pub(crate) fn compact(&mut self, at: MessageSeq, from: MessageSeq, tokens: u64) {
         let shown = Self { summary: None, ..self.clone() }.ranges(MessageSeq(at.0.saturating_sub(1)));
         self.kept = shown
@@ -69,12 +67,12 @@ impl View {
         self.results.retain(|result| *result >= from);
     }
 
-    /// Whether the model is shown the message at `seq`, if there is one.
+    /// Returns true if the model is shown the message at `seq`, if there is one.
     pub fn shows(&self, seq: MessageSeq) -> bool {
         seq > self.after || self.summary == Some(seq) || self.kept.iter().any(|range| range.contains(seq))
     }
 
-    /// Hides everything after `to` and before `at`, the newest message.
+    /// Hides everything after `to` and before `at`, the newest message, from the model.
     pub(crate) fn rewind(&mut self, to: MessageSeq, at: MessageSeq, tokens: u64) {
         let before = MessageSeq(at.0.saturating_sub(1));
         let shown = Self { summary: None, ..self.clone() }.ranges(before);
@@ -108,8 +106,8 @@ impl View {
     }
 }
 
-/// Returns the newest of these `results`, in order, that is shown as cleared together with all before it.
-/// None as long as there are no more than `over`; else all but the newest `kept` are cleared (A33).
+/// Returns the newest of these `results`, in order, that is shown as cleared together with all before it. Returns
+/// `None` if there are at most `over` results. Otherwise all but the newest `kept` are cleared (A33).
 pub(crate) fn cleared_up_to(results: &[MessageSeq], over: u32, kept: u32) -> Option<MessageSeq> {
     let (over, kept) = (over as usize, kept as usize);
     let clears = over > 0 && results.len() > over;
@@ -137,7 +135,7 @@ mod tests {
         assert_eq!(view.ranges(MessageSeq(10)), [range(10, 10), range(7, 9)]);
         assert_eq!(view.ranges(MessageSeq(12)), [range(10, 10), range(7, 9), range(11, 12)]);
         assert_eq!(view.tokens, 40);
-        // The next one stands for the one before, wherever the cut lies.
+        // A new summary replaces the one before it, wherever the cut lies.
         let mut later = view.clone();
         later.compact(MessageSeq(20), MessageSeq(15), 30);
         assert_eq!(later.ranges(MessageSeq(21)), [range(20, 20), range(15, 19), range(21, 21)]);

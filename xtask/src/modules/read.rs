@@ -8,18 +8,18 @@ use crate::tree::{Tree, folder_of};
 
 type All = BTreeMap<Way, Module>;
 
-/// Keywords behind which the name of an item stands.
+/// The keywords that are followed by the name of an item.
 const ITEMS: &[&str] = &["fn", "struct", "enum", "union", "trait", "type", "const", "static", "macro_rules"];
 
-/// Where the text of a module stands.
+/// The place of the text of a module.
 struct Place<'t> {
     tree: &'t Tree,
     file: &'t str,
-    /// Where the files of its modules lie.
+    /// The folder in which the files of submodules lie.
     folder: String,
 }
 
-/// Reads the module in this file, and all in it.
+/// Reads the module in this file, and its submodules.
 pub(super) fn file(all: &mut All, tree: &Tree, path: &str, way: Way, test: bool) {
     let folder = folder_of(path);
     let name = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs");
@@ -29,7 +29,7 @@ pub(super) fn file(all: &mut All, tree: &Tree, path: &str, way: Way, test: bool)
     body(all, &Place { tree, file: path, folder }, &lex(tree.read(path)), &way, test, true);
 }
 
-/// Reads tokens of a module. `items`: whether items here are its own, not those of a function.
+/// Reads the tokens of a module. `items` is true if items here belong to the module, and false inside a function.
 fn body(all: &mut All, place: &Place<'_>, tokens: &[Token<'_>], way: &Way, test: bool, items: bool) {
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -56,7 +56,7 @@ fn body(all: &mut All, place: &Place<'_>, tokens: &[Token<'_>], way: &Way, test:
                 all.entry(way.clone()).or_default().items.extend(named.map(str::to_owned));
                 1
             }
-            // The places that may see an item say nothing of what is used.
+            // The restriction in `pub(…)` says nothing about the names that are used.
             Kind::Word("pub") if rest.get(1).is_some_and(|next| next.is('(')) => 1 + closed(&rest[1..]),
             Kind::Word(_) => path(all.entry(way.clone()).or_default(), rest, test),
             Kind::Path | Kind::Text(_) | Kind::Sign(_) => 1,
@@ -64,7 +64,7 @@ fn body(all: &mut All, place: &Place<'_>, tokens: &[Token<'_>], way: &Way, test:
     }
 }
 
-/// An attribute, and what follows if that is built for tests alone.
+/// Reads an attribute, and the item after it if that is built for tests only. Returns the number of tokens.
 fn attributed(
     all: &mut All,
     place: &Place<'_>,
@@ -81,7 +81,7 @@ fn attributed(
     let inner = &tokens[open + 1..end - 1];
     let module = all.entry(way.clone()).or_default();
     for token in inner {
-        // A derive may be told paths as text.
+        // A derive may name paths in strings.
         if let Kind::Text(text) = token.kind {
             let lexed: Vec<_> =
                 lex(text).into_iter().map(|piece| Token { line: token.line, ..piece }).collect();
@@ -98,7 +98,7 @@ fn attributed(
     end + length
 }
 
-/// `mod name;` or `mod name { … }`.
+/// Reads `mod name;` or `mod name { … }`. Returns the number of tokens.
 fn child(all: &mut All, place: &Place<'_>, tokens: &[Token<'_>], way: &Way, test: bool) -> usize {
     let Some(Kind::Word(name)) = tokens.get(1).map(|token| token.kind) else { return 1 };
     let mut inner = way.clone();
@@ -119,7 +119,7 @@ fn child(all: &mut All, place: &Place<'_>, tokens: &[Token<'_>], way: &Way, test
     2
 }
 
-/// What a tree of `use` brings in: names in braces, each below `before`.
+/// Records the names that a `use` tree imports below `before`, including those in braces.
 fn used(module: &mut Module, tokens: &[Token<'_>], before: &[String], test: bool) {
     let mut way = before.to_vec();
     let mut at = 0;
@@ -155,7 +155,7 @@ fn used(module: &mut Module, tokens: &[Token<'_>], before: &[String], test: bool
     module.named.push(Named { path: way, line, test, glob });
 }
 
-/// The parts of a list between commas that stand in no braces.
+/// Splits a list at the commas that are not inside braces.
 fn split<'s, 'a>(tokens: &'s [Token<'a>]) -> Vec<&'s [Token<'a>]> {
     let mut depth = 0_usize;
     let parts = tokens.split(|token| {
@@ -166,7 +166,7 @@ fn split<'s, 'a>(tokens: &'s [Token<'a>]) -> Vec<&'s [Token<'a>]> {
     parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// All paths in tokens that are no items.
+/// Records all paths in tokens that contain no items.
 fn paths(module: &mut Module, tokens: &[Token<'_>], test: bool) {
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -174,7 +174,7 @@ fn paths(module: &mut Module, tokens: &[Token<'_>], test: bool) {
     }
 }
 
-/// A path of two names at least that begins here.
+/// Records a path of at least two names that begins here. Returns the number of tokens.
 fn path(module: &mut Module, tokens: &[Token<'_>], test: bool) -> usize {
     let mut way = Way::new();
     let mut at = 0;
@@ -192,7 +192,7 @@ fn path(module: &mut Module, tokens: &[Token<'_>], test: bool) -> usize {
     at.max(1)
 }
 
-/// The length of what is open here, with both its ends.
+/// Returns the length of a bracketed group that begins here, including its brackets.
 fn closed(tokens: &[Token<'_>]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -208,12 +208,12 @@ fn closed(tokens: &[Token<'_>]) -> usize {
     tokens.len()
 }
 
-/// The length of all up to this sign, which counts.
+/// Returns the number of tokens up to and including this sign.
 fn until(tokens: &[Token<'_>], sign: char) -> usize {
     tokens.iter().position(|token| token.is(sign)).map_or(tokens.len(), |at| at + 1)
 }
 
-/// The length of an item: its attributes, and all up to its `;` or its closing brace.
+/// Returns the length of an item: its attributes, and everything up to its `;` or its closing brace.
 fn item(tokens: &[Token<'_>]) -> usize {
     let mut at = 0;
     while let Some(token) = tokens.get(at) {

@@ -1,4 +1,4 @@
-//! Where a path leads.
+//! Resolves paths through modules and re-exports.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{Module, Way};
 
 type All = BTreeMap<Way, Module>;
 
-/// A chain of re-exports is no longer than this; one that is goes round.
+/// The longest chain of re-exports that is followed. A longer one is a cycle.
 const HOPS_MAX: usize = 16;
 
 pub(super) fn passed(all: &All, from: &[String], path: &[String]) -> Vec<Way> {
@@ -15,7 +15,7 @@ pub(super) fn passed(all: &All, from: &[String], path: &[String]) -> Vec<Way> {
     passed
 }
 
-/// Follows a path from the module that it is written in, and notes the modules that it leads through.
+/// Follows a path from the module in which it is written, and records the modules that it leads through.
 fn follow(all: &All, from: &[String], path: &[String], hops: usize, passed: &mut Vec<Way>) {
     let Some((first, rest)) = path.split_first() else { return };
     match first.as_str() {
@@ -30,7 +30,7 @@ fn follow(all: &All, from: &[String], path: &[String], hops: usize, passed: &mut
             }
             descend(all, above, rest, hops, passed);
         }
-        // A name of this module; else another crate, or a name that is known everywhere.
+        // The name must be known in this module. Otherwise it is another crate, or a name of the prelude.
         _ if all.get(from).is_some_and(|module| knows(module, first)) => {
             descend(all, from, path, hops, passed);
         }
@@ -52,7 +52,7 @@ fn descend(all: &All, at: &[String], path: &[String], hops: usize, passed: &mut 
         return;
     }
     if let Some(bound) = module.bound.get(first) {
-        // `use x;` binds `x` to itself: another crate.
+        // `use x;` binds `x` to itself, so `x` is another crate.
         let whole: Way = bound.iter().chain(rest).cloned().collect();
         if bound.as_slice() != [first.clone()] {
             follow(all, at, &whole, hops, passed);
@@ -70,7 +70,7 @@ fn descend(all: &All, at: &[String], path: &[String], hops: usize, passed: &mut 
     }
 }
 
-/// Whether a module has something of this name, its own or brought in by name.
+/// Returns true if a module has or imports something of this name.
 fn knows(module: &Module, name: &str) -> bool {
     module.children.contains(name) || module.items.contains(name) || module.bound.contains_key(name)
 }

@@ -1,4 +1,4 @@
-//! What rustdoc says of each crate.
+//! The JSON that rustdoc writes for each crate.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use rustdoc_types::{Crate, FORMAT_VERSION, Id, Item, ItemEnum};
 
 /// The facade, whose names are listed.
 const FACADE: &str = "holdover";
-/// Set for the process that takes the place of rustdoc.
+/// The variable that is set for a process that stands in for rustdoc.
 const AS_RUSTDOC: &str = "XTASK_IS_RUSTDOC";
 
 /// The documentation of all crates of the workspace, by their names in code.
@@ -22,11 +22,11 @@ struct Documented {
 }
 
 impl Docs {
-    /// Has cargo document the facade, with all its features, and the crates behind it.
+    /// Makes cargo document the facade, with all its features, and the crates that it exports from.
     ///
-    /// Only a rustdoc that takes unstable options writes JSON, and a stable one does so under `RUSTC_BOOTSTRAP`. In the
-    /// environment of all of cargo that would build every crate anew whose build script looks at it. So cargo runs
-    /// `this` program as its rustdoc: see [`become_rustdoc`].
+    /// JSON needs unstable options of rustdoc. A stable rustdoc accepts them if `RUSTC_BOOTSTRAP` is set. If the
+    /// variable were set for all of cargo, every crate whose build script reads it would be built again. So cargo
+    /// runs `this` program as its rustdoc: see [`become_rustdoc`].
     pub fn made_by_cargo(root: &Path, this: &Path) -> Result<Self, String> {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let mut command = Command::new(&cargo);
@@ -42,7 +42,7 @@ impl Docs {
         Self::read(&target.join("doc"))
     }
 
-    /// Reads what rustdoc wrote to `folder`.
+    /// Reads the files that rustdoc wrote to `folder`.
     fn read(folder: &Path) -> Result<Self, String> {
         let mut crates = BTreeMap::new();
         let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -68,19 +68,19 @@ impl Docs {
         Ok(Self { crates })
     }
 
-    /// The documentation of the facade.
+    /// Returns the documentation of the facade.
     pub(super) fn facade(&self) -> Result<&Crate, String> {
         self.crates.get(FACADE).map(|one| &one.doc).ok_or_else(|| format!("there is no crate {FACADE}"))
     }
 
-    /// The item at `path` in the crate that defines it, if that crate is one of ours.
+    /// Returns the item at `path` in the crate that defines it, if that crate belongs to the workspace.
     pub(super) fn find(&self, path: &[String]) -> Option<(&Crate, &Item)> {
         let of = self.crates.get(path.first()?)?;
         let id = of.by_path.get(path).copied().or_else(|| of.only_named(path.last()?))?;
         Some((&of.doc, of.doc.index.get(&id)?))
     }
 
-    /// If the crate is one of ours.
+    /// Returns true if the crate belongs to the workspace.
     pub(super) fn is_ours(&self, name: &str) -> bool {
         self.crates.contains_key(name)
     }
@@ -98,8 +98,8 @@ impl Documented {
         Self { doc, by_path }
     }
 
-    /// The only item of that name that can be exported by itself. The path of an item in a private module is not known
-    /// to other crates as it is known here.
+    /// Returns the item of this name, if it is the only one that can be exported by itself. Other crates may know
+    /// an item in a private module under another path, so the path does not help.
     fn only_named(&self, name: &str) -> Option<Id> {
         let stands_alone = |item: &Item| {
             !matches!(
@@ -117,7 +117,7 @@ impl Documented {
     }
 }
 
-/// Where this process was started in the place of rustdoc: runs rustdoc, with unstable options. None: it was not.
+/// Runs rustdoc with unstable options, if this process was started in its place. Otherwise returns `None`.
 pub fn become_rustdoc() -> Option<ExitCode> {
     std::env::var_os(AS_RUSTDOC)?;
     let arguments = std::env::args_os().skip(1);

@@ -1,4 +1,4 @@
-//! The items of the facade, one below the other.
+//! Lists the items of the facade.
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -14,14 +14,14 @@ use rustdoc_types::{
 use super::docs::Docs;
 use super::types;
 
-/// Pages of the guide: they have no items.
+/// The module with the pages of the guide, which has no items.
 const GUIDE: &str = "guide";
 const HEAD: &str = "\
 Every name that the crate `holdover` exports, with all its features: its home, and what it has.
 `cargo xtask public-api --write` makes this list, and ./check compares it.
 ";
 
-/// Lists what the facade exports: modules first by name, and in each its items by name.
+/// Lists the exports of the facade: modules first, by name, and in each module its items by name.
 pub fn list(docs: &Docs) -> Result<String, String> {
     let facade = docs.facade()?;
     let mut list = Lister { docs, lines: Vec::new() };
@@ -99,7 +99,8 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// What a `pub use` exports: an item of ours is written here, of others only where it comes from.
+    /// Lists an export by `pub use`. An item of the workspace is listed in full, any other item with its origin
+    /// only.
     fn used(&mut self, of: &Crate, name: &str, used: &Use, depth: usize) -> Result<(), String> {
         if used.source.starts_with("crate::") {
             self.line(depth, format!("{name} = {}", used.source.trim_start_matches("crate::")));
@@ -140,7 +141,7 @@ impl Lister<'_> {
         self.line(depth, format!("{name}{fields}{open}"));
     }
 
-    /// The methods of a type, and the traits that it has of its own, or by deriving them.
+    /// Lists the methods of a type, and the traits that it implements or derives.
     fn impls(&mut self, of: &Crate, impls: &[Id], depth: usize) {
         let mut traits = BTreeSet::new();
         let mut methods = BTreeMap::new();
@@ -193,7 +194,7 @@ fn module_of(of: &Crate, id: Id) -> Result<&Module, String> {
     }
 }
 
-/// The public items, by their names.
+/// Returns the public items, sorted by name.
 fn named<'c>(of: &'c Crate, items: &[Id]) -> Vec<(String, &'c Item)> {
     let public = items.iter().filter_map(|id| of.index.get(id));
     let public = public.filter(|item| matches!(item.visibility, Visibility::Public));

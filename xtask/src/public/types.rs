@@ -1,4 +1,5 @@
-//! Types, bounds and signatures as the list writes them: of each path the last name, and no lifetime but `'static`.
+//! Writes types, bounds and signatures for the list: paths are cut to their last name, and only the lifetime
+//! `'static` is kept.
 
 use rustdoc_types::{
     AssocItemConstraintKind, Function, GenericArg, GenericArgs, GenericBound, GenericParamDef,
@@ -79,7 +80,7 @@ pub(super) fn bounded(bounds: &[GenericBound]) -> String {
     written.collect::<Vec<_>>().join(" + ")
 }
 
-/// The parameters in angle brackets. What `impl Trait` stands for is written where it stands.
+/// Returns the generic parameters in angle brackets. `impl Trait` is written at its place in the signature.
 pub(super) fn parameters(generics: &Generics) -> String {
     let written: Vec<_> = generics.params.iter().filter_map(parameter).collect();
     if written.is_empty() { String::new() } else { format!("<{}>", written.join(", ")) }
@@ -98,7 +99,7 @@ fn parameter(one: &GenericParamDef) -> Option<String> {
     }
 }
 
-/// The bounds that stand behind a signature.
+/// Returns the `where` clauses.
 pub(super) fn clauses(generics: &Generics) -> String {
     let written = generics.where_predicates.iter().filter_map(|clause| match clause {
         WherePredicate::BoundPredicate { type_, bounds, .. } => {
@@ -111,7 +112,7 @@ pub(super) fn clauses(generics: &Generics) -> String {
     if written.is_empty() { String::new() } else { format!(" where {}", written.join(", ")) }
 }
 
-/// A function, from its qualifiers to its bounds.
+/// Returns the signature of a function, from its qualifiers to its bounds.
 pub(super) fn function(name: &str, one: &Function) -> String {
     let inputs: Vec<_> = one.sig.inputs.iter().map(|(name, input)| argument(name, input)).collect();
     let word = |on: bool, word: &'static str| if on { word } else { "" };

@@ -1,4 +1,4 @@
-//! Answers from outside to calls that wait, and deadlines that pass.
+//! Answers from outside to waiting calls, and calls whose deadline or timer has passed.
 
 use crate::engine::calls::CallsHandler;
 use crate::engine::calls::results::{result, says_error};
@@ -14,20 +14,21 @@ use crate::words::tool::EffectClass;
 use crate::words::usage::Usage;
 
 impl CallsHandler<'_> {
-    /// Takes one answer for a waiting call. False: there is none.
+    /// Takes one answer for a waiting call. Returns false if there is none.
     pub(crate) fn take_answer(&mut self) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
         };
         let answers = self.cx.mind.inbox.items.iter().enumerate().filter_map(|(at, item)| {
             let ItemKind::Answer { pending, .. } = &item.kind else { return None };
-            // The answers of children are taken together.
+            // Answers of children are handled elsewhere, all at once.
             let waits =
                 |call: &&Call| call.state.pending() == Some(pending) && call.state.children().is_none();
             let call = batch.calls.iter().find(waits)?;
             Some((at, call, pending, self.cx.mind.decides(call, item)))
         });
-        // What decides nothing is asked anew, and that voids the other answers to the same asking: it is taken last.
+        // An answer that does not count makes the call ask again, which voids all other answers to the same
+        // question. So it is taken last.
         let Some((at, call, pending, _)) = answers.min_by_key(|(.., decides)| !decides) else { return false };
         let (call, pending) = (call.clone(), pending.clone());
         let item = self.cx.mind.inbox.items.remove(at);
@@ -68,7 +69,7 @@ impl CallsHandler<'_> {
         });
     }
 
-    /// Moves one call whose instant has come. Answers are taken before.
+    /// Moves one call whose instant has come. Answers must be taken before.
     pub(crate) fn take_expiry(&mut self) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
@@ -91,7 +92,7 @@ impl CallsHandler<'_> {
                 self.cx.mind.amend(&call.id, |result| {
                     let done = result.status == ResultStatus::Done;
                     result.stop = *stop && done;
-                    // It had come back, whatever is said of it now.
+                    // The call returned earlier, even if its result is an error now.
                     if !done && call.effect != EffectClass::ReadOnly {
                         result.sent = Some(true);
                     }
@@ -135,7 +136,7 @@ impl CallsHandler<'_> {
         true
     }
 
-    /// Keeps a result from outside. A result that is too large becomes an error that says so.
+    /// Keeps a result from outside. A result that is too large becomes an error.
     pub(crate) fn keep_bounded(&mut self, call: &Call, status: ResultStatus, content: String) {
         let most = self.cx.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
         self.keep_within(call, status, content, most);
@@ -168,14 +169,14 @@ impl Mind {
         arguments.cloned().unwrap_or_default()
     }
 
-    /// Returns the arguments that ran, if a person edited them. The model is not told of arguments that a
-    /// hook put in their place.
+    /// Returns the arguments that ran, if a person edited them. Arguments that a hook replaced are not shown to the
+    /// model.
     pub(crate) fn edited(&self, call: &Call) -> Option<String> {
         let by_a_person = self.step.asked_in != call.arguments && !self.step.rewritten.contains(&call.id);
         self.step.edited.get(&call.id).filter(|_| by_a_person).cloned()
     }
 
-    /// Keeps the one result of a call until its step ends.
+    /// Keeps the only result of a call until its step ends. Later results of the call are ignored.
     pub(crate) fn keep_result(&mut self, mut result: ToolResult) {
         let call = result.call.clone();
         if self.step.ended.contains_key(&call) {
@@ -192,7 +193,7 @@ impl Mind {
         }
     }
 
-    /// Whether the call ends now without having run: a hook gave its result, or nobody decided in time.
+    /// Returns true if a call that could have acted ends without having run: a hook answered it, or it expired.
     fn never_ran(&self, call: &CallId) -> bool {
         let call = self.machine.state.batch().and_then(|batch| batch.call(call));
         call.is_some_and(|call| {

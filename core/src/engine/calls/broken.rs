@@ -1,5 +1,5 @@
-//! Calls that could not be run or gave no result. Such a call is sent again if its effect class allows that and
-//! retries are left. Otherwise the engine gives it up, and it counts towards `broken_calls_max` (requirements
+//! Calls that could not be run or gave no result. Such a call is sent again if its effect class allows this and
+//! retries are left. Otherwise the engine gives the call up and counts it towards `broken_calls_max` (requirements
 //! C49, C52).
 
 use std::time::Duration;
@@ -14,19 +14,19 @@ use crate::words::history::CallInput;
 use crate::words::message::ResultStatus;
 use crate::words::tool::EffectClass;
 
-/// The reason why a call gave no result of its own.
+/// The reason why a call gave no result.
 #[derive(Debug, Clone)]
 pub(crate) struct NotRun {
-    /// The reason in words.
+    /// The reason as a text.
     pub(crate) why: String,
-    /// Whether the call may have acted all the same.
+    /// True if the call may have acted nevertheless.
     pub(crate) sent: bool,
-    /// The wait that the tool asks for.
+    /// The wait before the next attempt that the tool asks for.
     pub(crate) wait: Option<Duration>,
 }
 
 impl CallsHandler<'_> {
-    /// Reports a circuit that the newest broken call opened.
+    /// Reports an open circuit, if the newest broken call opened it.
     pub(crate) fn note_broken(&mut self, before: u32, why: &str) {
         let broken = self.cx.mind.machine.turn.broken;
         let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.retries.broken_calls_max);
@@ -35,10 +35,11 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Returns the input that follows from a call that could not be run. `stopping`: the call was told to
-    /// stop, so nothing is wrong with it.
+    /// Returns the input for a call that could not be run. If `stopping`, the call was told to stop, so it does not
+    /// count as broken.
     pub(crate) fn not_run(&mut self, call: &Call, broken: NotRun, stopping: bool) -> CallInput {
-        // It was sent before, or this time: that one send of it did not act does not say enough.
+        // The call may have acted now or when it was sent before. One attempt that did not act does not prove that
+        // none did.
         let may_have_acted = call.may_have_acted() || (broken.sent && call.effect != EffectClass::ReadOnly);
         if stopping {
             return if may_have_acted { self.doubt(call, &broken, false) } else { self.cx.mind.cancel(call) };
@@ -57,8 +58,7 @@ impl CallsHandler<'_> {
         CallInput::Returned { ok: false, stop: false, broken: true }
     }
 
-    /// Handles a call whose tool the agent had when the call was let through, but has no more: the call is
-    /// not sent.
+    /// Handles a call that was let through, but whose tool the agent no longer has. The call is not sent.
     pub(crate) fn gone(&mut self, call: &Call) -> CallInput {
         let why = format!("there is no tool {} any more", call.tool);
         if call.may_have_acted() {
@@ -68,7 +68,8 @@ impl CallsHandler<'_> {
         CallInput::Returned { ok: false, stop: false, broken: false }
     }
 
-    /// Sends a call that may have acted again only if a second time does no harm, and a dangerous call never.
+    /// Decides whether to send a call again. A call that may have acted is sent again only if repeating it is harmless,
+    /// and a dangerous call never.
     fn try_again(&mut self, call: &Call, broken: &NotRun) -> Option<CallInput> {
         let harmless = match call.effect {
             EffectClass::ReadOnly | EffectClass::Idempotent => true,
@@ -96,7 +97,7 @@ impl CallsHandler<'_> {
         CallInput::Lost { broken }
     }
 
-    /// Keeps a result that says that nobody knows whether the call acted, with the last error of the call.
+    /// Keeps a result that says that the outcome of the call is unknown, with the last error of the call.
     pub(crate) fn keep_doubt(&mut self, call: &Call, why: &str) {
         let told = format!(
             "in doubt: {why}. It may or may not have acted, and it is not sent again. Find out before you \
@@ -107,7 +108,7 @@ impl CallsHandler<'_> {
 }
 
 impl Mind {
-    /// Marks the result that was just kept as broken. Its bytes are built when the call ends.
+    /// Marks the result that was just kept as broken. Its stored form is rebuilt when the call ends.
     fn keep_as_broken(&mut self, call: &Call) {
         if let Some(ended) = self.step.ended.get_mut(&call.id) {
             ended.result.broken = true;
@@ -115,6 +116,6 @@ impl Mind {
     }
 }
 
-/// The most characters of an error text that are kept while a call waits, because the text is part of the
-/// state.
+/// The most characters of an error text that are kept while a call waits. The text is limited because it is part of
+/// the state.
 const WHY_CHARS_MAX: usize = 1_000;

@@ -22,13 +22,13 @@ impl CallsHandler<'_> {
         custom::refusal(&machine.custom, machine.state.batch()?, &call.id, changes, rules)
     }
 
-    /// Whether the changes of a call to the custom state can be applied, as far as is known now.
+    /// Returns true if the changes of a call to the custom state can be applied, as far as is known now.
     pub(crate) fn takes(&self, call: &Call, changes: &[StateChange]) -> bool {
         self.refuses(call, changes).is_none()
     }
 
-    /// Keeps the output of a call that is done, with its changes of the custom state. If the changes cannot
-    /// be applied, or the output is too large, the result is an error.
+    /// Keeps the output of a call that is done, with its changes to the custom state. If the changes cannot be
+    /// applied, or the output is too large, the result is an error.
     pub(crate) fn keep_output(&mut self, call: &Call, content: String, changes: Vec<StateChange>) {
         if self.cx.mind.step.ended.contains_key(&call.id) {
             return;
@@ -44,7 +44,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Tells the machine the changes of a call before the call ends.
+    /// Gives the changes of a call to the machine before the call ends.
     pub(crate) fn note_changes(&mut self, call: &Call, changes: Vec<StateChange>) {
         if call.changes != changes {
             self.cx.feed(Input::Call { call: call.id.clone(), input: CallInput::Changes { changes } });
@@ -53,7 +53,7 @@ impl CallsHandler<'_> {
 }
 
 impl Mind {
-    /// Changes a result that was just kept, and is not staged anywhere.
+    /// Changes a result that was just kept, unless it is staged already.
     pub(crate) fn amend(&mut self, call: &CallId, change: impl FnOnce(&mut ToolResult)) {
         let Some(ended) = self.step.ended.get_mut(call).filter(|ended| !ended.staged) else { return };
         change(&mut ended.result);
@@ -64,7 +64,7 @@ impl Mind {
 }
 
 impl Context {
-    /// Reports the changes of the calls of a step, behind their results.
+    /// Reports the changes of a step's calls to the custom state, after their results.
     pub(crate) fn tell_of_state(&mut self, merged: Merged) {
         if !merged.undo.is_empty() {
             self.append(Message::Notice(custom::notice(&merged)));
@@ -73,7 +73,7 @@ impl Context {
     }
 }
 
-/// The number of bytes that an output takes in the state until its result is given.
+/// Returns the number of bytes that a deferred output takes in the state.
 pub(crate) fn bytes_of(output: &ToolOutput) -> usize {
     let changes = if output.changes.is_empty() { 0 } else { custom::bytes_of(&output.changes) };
     output.content.len().saturating_add(changes)

@@ -1,11 +1,10 @@
 //! Reads that begin while the model is still writing the answer that asks for them (requirements A40, A41).
 //!
-//! Calls begin early in the order of the answer, from its first call on. The first call of which it is not
-//! certain that it changes nothing and will run as it stands ends this: neither it nor any later call begins
-//! early. So no read overtakes a call that may change what it reads. A call that has begun early is known
-//! only in the memory of the run: the machine is not told, and nothing is drafted. Once the answer is taken,
-//! its calls pass the gate and are sent like any others, and the runtime already has the results of those
-//! that it began.
+//! Calls begin early in the order of the answer, from its first call on. Each must be certain to change nothing and
+//! to run as it stands. The first call that is not ends this: neither it nor any later call begins early. So no
+//! read overtakes a call that may change the data that it reads. Only the memory of the run knows of early calls:
+//! the machine does not, and nothing is drafted. Once the answer is taken, its calls pass the gate and are sent
+//! like any others, and the runtime already has the results of those that it began.
 
 use std::collections::VecDeque;
 
@@ -29,9 +28,9 @@ pub(crate) struct Early {
     of: Option<ActionId>,
     /// The number of calls that are completely written.
     written: usize,
-    /// Whether no more calls of this answer begin early.
+    /// True if no further call of this answer begins early.
     over: bool,
-    /// The calls for which the runtime finds out whether they may begin, in call order.
+    /// The calls that the runtime is checking, in call order.
     asked: VecDeque<Asked>,
     /// The calls that have begun and are not sent yet.
     begun: Vec<Begun>,
@@ -58,7 +57,7 @@ struct Begun {
 }
 
 impl Early {
-    /// Notes that this call is sent: the runtime takes the result of the early call.
+    /// Removes a call that is sent, because the runtime takes its early result.
     pub(crate) fn taken(&mut self, call: &CallId) {
         self.begun.retain(|begun| begun.call.id != *call);
     }
@@ -90,7 +89,7 @@ impl CallsHandler<'_> {
                 self.cx.out.early.asked.push_back(Asked { id, call, word: Word::Awaited });
                 self.cx.output.push(Action::Foresee { id, question });
             }
-            // Those before it may begin, none after it.
+            // Calls before this one may still begin early, but none after it.
             None => self.cx.out.early.over = true,
         }
     }
@@ -110,8 +109,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Returns the call if it is certain, as far as the core can tell, that it changes nothing and will run
-    /// as it stands.
+    /// Returns the call if it is certain, as far as the core can tell, to change nothing and to run as it stands.
     fn may_begin(&self, index: usize, tool: &str, arguments: String) -> Option<CallOut> {
         let begins = !self.cx.run.is_sync() && !self.cx.end.starts_nothing();
         let agent = self.cx.run.agent.clone().filter(|agent| agent.early_reads && begins)?;
@@ -141,8 +139,8 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Whether a call that has begun must not be out beside a call with this profile: such calls would run
-    /// one after the other.
+    /// Returns true if a call that has begun conflicts with a call with this profile, so that they must not run at
+    /// the same time.
     fn is_in_the_way(&self, profile: &ResourceProfile) -> bool {
         self.cx.out.early.begun.iter().any(|begun| begun.profile.conflicts_with(profile))
     }
@@ -153,8 +151,8 @@ impl CallsHandler<'_> {
         self.cx.output.irrevocable = true;
     }
 
-    /// Drops calls that were begun for an answer that did not come, or came with other calls, and calls that
-    /// will not run as they stood.
+    /// Drops early calls that will not run as they stood, for example because the answer did not come or has other
+    /// calls.
     pub(crate) fn drop_early(&mut self) {
         if self.cx.out.early.of.is_some_and(|of| self.cx.out.model == ModelOut::Answering(of)) {
             return;
@@ -171,7 +169,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Whether the step has this call, with the same tool and arguments, and the call is about to start.
+    /// Returns true if the step has this call, with the same tool and arguments, and the call has not started.
     fn is_about_to_run(&self, begun: &CallOut) -> bool {
         let batch = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none());
         let Some(call) = batch.and_then(|batch| batch.call(&begun.id)) else { return false };

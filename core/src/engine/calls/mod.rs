@@ -30,13 +30,13 @@ pub(crate) mod staging;
 pub(crate) mod stopping;
 pub(crate) mod unsent;
 
-/// The calls of a step.
+/// The handler of the calls of a step.
 pub(crate) struct CallsHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
 
 impl CallsHandler<'_> {
-    /// Sends calls whose intents, marks and `allow`s are durable, as far as their class requires it.
+    /// Sends calls. Their intents, marks and approvals must be durable, as far as their effect class requires it.
     pub(crate) fn send(&mut self, calls: &[CallId]) {
         let Some(agent) = self.cx.run.agent.clone() else { return };
         let mut out = Vec::new();
@@ -63,7 +63,7 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Returns the stream in which calls that are sent now are shown.
+    /// Returns the stream in which the calls that are sent now are shown.
     fn stream_of_calls(&mut self) -> u32 {
         if self.cx.mind.draft.streamed.is_some() {
             return self.cx.output.streams;
@@ -74,7 +74,7 @@ impl CallsHandler<'_> {
         })
     }
 
-    /// Builds a call as its tool gets it.
+    /// Builds a call as its tool receives it.
     pub(crate) fn call_out(
         &self,
         agent: &AgentSpec,
@@ -111,7 +111,7 @@ impl CallsHandler<'_> {
         let input = self.input_of(&call, result, stopping);
         self.cx.mind.amend(id, |result| {
             result.duration_ms = Some(duration_ms);
-            // It may have acted, whatever is said of it.
+            // The call may have acted, even if its result says otherwise.
             if came_back && !result.was_sent() {
                 result.sent = Some(true);
             }
@@ -187,15 +187,15 @@ impl CallsHandler<'_> {
 }
 
 impl Run {
-    /// Returns the idempotency key of a call. A read may be sent before the answer that asks for it is
-    /// durable. If the run then dies, the model is asked again and may make another call in the same place.
-    /// So the key contains a digest of the tool and the arguments (INV-14).
+    /// Returns the idempotency key of a call. A read may be sent before the answer that asks for it is durable. If
+    /// the run then dies, the model is asked again and may make another call in the same place. So the key contains
+    /// a digest of the tool and the arguments (INV-14).
     fn idempotency_key(&self, id: &CallId, tool: &ToolName, arguments: &str) -> String {
         let bytes = Digest::of(format!("{tool}\0{arguments}").as_bytes()).to_string();
         format!("{}.{id}.{}", self.fence.incarnation, &bytes[..16])
     }
 
-    /// The largest output that a call may leave to be given later, since it is kept in the state.
+    /// Returns the largest output of a deferred result. It is limited because it is kept in the state.
     fn deferred_bytes_max(&self) -> usize {
         let limit = self.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_bytes_max);
         limit.min(DEFERRED_OUTPUT_BYTES_MAX)
@@ -211,7 +211,7 @@ impl Mind {
         CallInput::Cancelled { reason }
     }
 
-    /// Adds the pictures of a call that is done to its result.
+    /// Adds pictures to the result of a call that is done.
     pub(crate) fn show(&mut self, call: &CallId, images: Images) {
         if !images.is_empty() && self.is_done(call) {
             self.amend(call, |result| result.images = images);
@@ -230,7 +230,7 @@ impl Mind {
         self.machine.state.batch().and_then(|batch| batch.call(id)).is_some_and(|call| call.state == *state)
     }
 
-    /// Handles the effects of a transition on calls: events, and pending calls to close.
+    /// Handles the effects of a transition on calls: emits events, keeps results, and closes pending calls.
     pub(crate) fn note_calls(&mut self, before: &Batch, after: &Batch) {
         for (was, is) in before.calls.iter().zip(&after.calls) {
             if let Some(pending) = was.state.pending().filter(|open| is.state.pending() != Some(*open)) {
@@ -241,7 +241,7 @@ impl Mind {
             {
                 self.keep_result(ended_waiting(is, *reason, output, *again, self.edited(is)));
             }
-            // With its start mark, so that whoever looks on sees it before it comes back: told once.
+            // The start is reported once, with the start mark, so that followers see it before the call returns.
             let sends = is.state == CallState::Preparing || is.state == CallState::Executing;
             let starts = sends && was.state == CallState::Approved;
             let settles = is.state.is_end() || is.state.is_parked();
@@ -251,8 +251,8 @@ impl Mind {
         }
     }
 
-    /// Reports that a call is in a new state: with its parameters in short when it starts, and with the time
-    /// that it was out once it came back.
+    /// Reports that a call is in a new state: with its parameters in short when it starts, and with the time that
+    /// it was out when it returns.
     fn tell_of(&mut self, call: &Call, starts: bool) {
         let (is, parameters) = match starts {
             true => (CallState::Executing.name(), shown_parameters(&self.arguments_of(&call.id))),
@@ -264,7 +264,7 @@ impl Mind {
         self.emit(Event::Call { call: id, tool, is, parameters, duration_ms });
     }
 
-    /// Removes the report that a call starts, because it does not start. Nobody was told of it yet.
+    /// Removes the report that a call starts, because it does not start. The report has not been written yet.
     pub(crate) fn untell_start(&mut self, call: &CallId) {
         let told = |event: &Event| {
             matches!(event, Event::Call { call: told, is, .. }
@@ -276,7 +276,7 @@ impl Mind {
     fn close(&mut self, pending: PendingId) {
         let drafted = self.draft.open.iter().position(|new| new.id == pending);
         match drafted {
-            // Nobody has seen it: it is never opened.
+            // The pending call was never written, so it is not opened.
             Some(at) => {
                 self.draft.open.remove(at);
                 let told =

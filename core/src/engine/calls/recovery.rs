@@ -1,4 +1,4 @@
-//! Recovery: a run that takes over learns the state of the calls that were out.
+//! Recovery: a run that takes over finds out the state of the calls that were out.
 
 use crate::engine::calls::CallsHandler;
 use crate::machine::CallState;

@@ -1,4 +1,4 @@
-//! The texts that the model is told of calls that gave no output of their own.
+//! The texts for the model about calls that gave no output.
 
 use crate::machine::{Call, CallState};
 use crate::words::ending::CancelReason;
@@ -30,7 +30,7 @@ pub(crate) fn result(
     }
 }
 
-/// Builds the result of a `call` that somebody refused.
+/// Builds the result of a call that the gate or a person refused.
 pub(crate) fn denied(
     call: &Call,
     status: ResultStatus,
@@ -41,8 +41,7 @@ pub(crate) fn denied(
     ToolResult { denial: Some(denial), ..result(call, status, content, edited) }
 }
 
-/// Builds the result of a call that the machine itself ended. None: the call has not ended, or its result
-/// came from elsewhere.
+/// Builds the result of a call that the machine itself ended. Returns `None` if the call has not ended.
 pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolResult> {
     let (status, content) = match &call.state {
         CallState::Cancelled { reason } => (ResultStatus::Cancelled, cancelled(*reason)),
@@ -70,7 +69,7 @@ pub(crate) fn result_of_end(call: &Call, edited: Option<String>) -> Option<ToolR
     Some(result(call, status, content, edited))
 }
 
-/// Whether an output says only that the call failed: an object whose one field is `error`, a text.
+/// Returns true if an output only reports a failure: it is an object whose only field is `error`, a text.
 pub(crate) fn says_error(content: &str) -> bool {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -100,7 +99,7 @@ pub(crate) fn cancelled(reason: CancelReason) -> String {
     format!("cancelled ({}): {why}", reason.as_str())
 }
 
-/// The text for a call that was stopped while its siblings went on.
+/// Returns the text for a call that was stopped alone.
 pub(crate) fn stopped_alone() -> String {
     format!(
         "cancelled ({}): somebody stopped this call before it acted",
@@ -108,8 +107,7 @@ pub(crate) fn stopped_alone() -> String {
     )
 }
 
-/// The text for a call that was cancelled while it waited: it had come back and its result was due later, or
-/// it was to be sent `again`.
+/// Returns the text for a call that was cancelled while it waited for its deferred result, or to be sent `again`.
 fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String {
     if again {
         return format!(
@@ -123,8 +121,8 @@ fn cancelled_waiting(reason: CancelReason, output: &str, again: bool) -> String 
     )
 }
 
-/// Builds the result of a call that is cancelled while it waits with `output`. A call that had come back
-/// counts as sent.
+/// Builds the result of a call that is cancelled while it waits with `output`. A call that had returned counts as
+/// sent.
 pub(crate) fn ended_waiting(
     call: &Call,
     reason: CancelReason,
@@ -137,8 +135,8 @@ pub(crate) fn ended_waiting(
     ToolResult { sent, ..result(call, ResultStatus::Cancelled, content, edited) }
 }
 
-/// The text for the model about a call that a person refused: the person's reason, or what would have to be
-/// allowed.
+/// Returns the text for the model about a call that a person refused: the person's reason, or the ways to allow the
+/// call.
 pub(crate) fn rejected(tool: &str, reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("Permission denied by user: {reason}"),

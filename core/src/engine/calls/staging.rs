@@ -9,8 +9,8 @@ use crate::words::message::Message;
 use crate::words::tool::EffectClass;
 
 impl Mind {
-    /// Whether a result deserves a write of its own while its siblings are out. Reads do not: they are run
-    /// again.
+    /// Returns true if a result should be staged while other calls of its step are out. Results of reads alone are
+    /// not, because reads can be run again.
     pub(crate) fn has_unstaged(&self) -> bool {
         let Some(batch) = self.machine.state.batch() else { return false };
         batch.calls.iter().any(|call| {
@@ -19,13 +19,13 @@ impl Mind {
         })
     }
 
-    /// All results that are not staged yet, in call order, with the marks of the calls that start next.
+    /// Returns all results that are not staged yet, in call order, with the marks of the calls that start next.
     pub(crate) fn staging(&self, starts: Vec<CallId>) -> Staging {
         let results = self.unstaged();
         Staging { results, starts }
     }
 
-    /// Results that have ended and are not staged, in call order.
+    /// Returns the results of calls that have ended and are not staged, in call order.
     pub(crate) fn unstaged(&self) -> Vec<StagedResult> {
         let Some(batch) = self.machine.state.batch() else { return Vec::new() };
         batch

@@ -1,4 +1,4 @@
-//! Stops a single call: it is told to stop, and its siblings go on (requirement B33).
+//! Stops a single call, while the other calls of its step go on (requirement B33).
 
 use crate::engine::calls::CallsHandler;
 use crate::engine::calls::results::{result, stopped_alone};
@@ -11,17 +11,17 @@ use crate::words::ids::CallId;
 use crate::words::message::{CallSignal, ResultStatus};
 
 impl CallsHandler<'_> {
-    /// Stops one call that somebody asked to stop. False: there is none, or it cannot be told yet.
+    /// Stops one call, if a signal asks for it. Returns false if there is none, or the call cannot be stopped yet.
     pub(crate) fn stop_one(&mut self) -> bool {
         let Some((call, input)) = self.cx.mind.stoppable() else { return false };
-        // An answer that was accepted stands.
+        // An answer that the store has accepted is taken first.
         if self.take_answer() {
             return true;
         }
         let lost = matches!(input, CallInput::Lost { .. });
         match &call.state {
             CallState::Waiting { output, .. } if lost => self.keep_doubt(&call, output),
-            // It says itself what became of it, or has said so.
+            // An executing call reports its own end; a waiting call has returned already.
             CallState::Executing | CallState::Waiting { .. } => {}
             CallState::Queued
             | CallState::Gating
@@ -49,19 +49,19 @@ impl CallsHandler<'_> {
 }
 
 impl Mind {
-    /// Whether somebody asked to stop this call.
+    /// Returns true if a signal asks to stop this call.
     pub(crate) fn is_to_stop(&self, call: &CallId) -> bool {
         self.to_stop().any(|named| named == *call)
     }
 
-    /// The calls that somebody asked to stop, in order.
+    /// Returns the calls that signals ask to stop, in order.
     fn to_stop(&self) -> impl Iterator<Item = CallId> {
         let signals = self.inbox.items.iter().filter(|item| matches!(item.kind, ItemKind::Signal { .. }));
         let named = signals.filter_map(|item| item.payload.parse::<CallSignal>().ok());
         named.map(|CallSignal::StopCall { call }| call)
     }
 
-    /// Returns a call that is to be stopped, and the input that stops it in its state.
+    /// Returns a call that can be stopped, and the input that stops it in its state.
     fn stoppable(&self) -> Option<(Call, CallInput)> {
         let batch = self.machine.state.batch()?;
         self.to_stop().find_map(|id: CallId| {
@@ -69,9 +69,10 @@ impl Mind {
             let cancelled = CallInput::Cancelled { reason: CancelReason::UserCancelled };
             let input = match &call.state {
                 CallState::Executing => CallInput::StopAsked,
-                // It may have acted when it was sent before: only the tool can say.
+                // The call may have acted when it was sent before. It is sent again, because only the tool can
+                // tell.
                 CallState::Approved if call.may_have_acted() => return None,
-                // The same, and it is not asked any more.
+                // The call may have acted, too, but it is not sent again.
                 CallState::Waiting { again: true, .. } if call.may_have_acted() => {
                     CallInput::Lost { broken: false }
                 }
@@ -82,9 +83,9 @@ impl Mind {
                 | CallState::AwaitingEnds { .. }
                 | CallState::Waiting { .. }
                 | CallState::Approved => cancelled,
-                // Its children are stopped first.
+                // The children are stopped first.
                 CallState::BlockedOnChild { .. }
-                // Its mark is on its way: it is told as soon as it is out.
+                // The start mark is on its way to the store. The call is stopped once it is out.
                 | CallState::Preparing
                 | CallState::CleaningUp
                 | CallState::Done
@@ -93,7 +94,7 @@ impl Mind {
                 | CallState::Cancelled { .. }
                 | CallState::InDoubt => return None,
             };
-            // Of a step that is being stopped only what may come back by itself is left to stop.
+            // If the step is being stopped, only calls that may return by themselves are left to stop.
             let left = batch.stopping.is_none() || input == CallInput::StopAsked;
             left.then(|| (call.clone(), input))
         })

@@ -1,4 +1,4 @@
-//! Calls that are not sent after all: the run is told to leave its session to another.
+//! Calls that are not sent after all, because the run must leave its session to another run.
 
 use crate::engine::calls::CallsHandler;
 use crate::machine::CallState;
@@ -7,7 +7,7 @@ use crate::words::ids::CallId;
 use crate::words::tool::ToolError;
 
 impl CallsHandler<'_> {
-    /// Takes start marks back: these calls were not sent, and the next run sends them.
+    /// Takes start marks back. These calls were not sent; the next run sends them.
     pub(crate) fn take_marks_back(&mut self, calls: &[CallId]) {
         for call in calls
             .iter()
@@ -19,8 +19,8 @@ impl CallsHandler<'_> {
         }
     }
 
-    /// Handles a call that was not sent because nothing starts any more: the next run sends it. If the turn
-    /// is ending meanwhile, the call counts as not run.
+    /// Handles a call that was not sent because no call starts any more. The next run sends it. If the turn is
+    /// ending meanwhile, the call counts as not run.
     pub(crate) fn on_call_unsent(&mut self, call: CallId) {
         self.cx.out.calls.remove(&call);
         let goes_on = self.cx.mind.machine.state.batch().is_some_and(|batch| batch.stopping.is_none());

@@ -1,4 +1,4 @@
-//! Clears old results. The model is shown a marker in place of each, or a summary of it that was made in time
+//! Clears old results. The model sees a marker in place of each, or a summary of the result if one was made in time
 //! (requirements A33, A34).
 
 use std::collections::BTreeMap;
@@ -14,19 +14,19 @@ use crate::words::list::SharedList;
 use crate::words::message::{InShort, Message, ToolResult, UserMessage};
 use crate::words::model::{ModelRequest, ModelTool};
 
-/// The text that the model is shown in place of a cleared result without a summary.
+/// The text that replaces a cleared result without a summary.
 pub const CLEARED: &str = "[an old result, cleared to save room; call the tool again if it is needed]";
 
-/// The beginning of every text in place of a cleared result.
+/// The beginning of every text that replaces a cleared result.
 pub const CLEARED_BEGINNING: &str = "[an old result, cleared to save room; ";
 
-/// The longest text in place of a cleared result, in characters.
+/// The longest text that replaces a cleared result, in characters.
 pub(crate) const CLEARED_CHARS_MAX: usize = 500;
 
-/// How long a summary of one result may take, in milliseconds. After that, the marker takes its place.
+/// The time limit of a summary of one result, in milliseconds. After that, the marker is shown.
 pub const IN_SHORT_MS_MAX: u64 = 5_000;
 
-/// The most results that are summarised side by side.
+/// The most results that are summarised at once.
 pub const IN_SHORT_AT_ONCE: usize = 4;
 
 /// The most tokens of a summary of one result.
@@ -34,18 +34,18 @@ const IN_SHORT_TOKENS: u32 = 200;
 
 /// Summarises one old result before it is cleared.
 ///
-/// The summariser is asked beside the run, which waits for nobody: at most [`IN_SHORT_MS_MAX`] for one
-/// result, and at most [`IN_SHORT_AT_ONCE`] results side by side. After a crash it may be asked again about
-/// the same result, so it must have no effect outside.
+/// The summariser runs beside the run, which does not wait for it: at most [`IN_SHORT_MS_MAX`] for one result, and
+/// at most [`IN_SHORT_AT_ONCE`] results at once. After a crash it may be called again for the same result, so it
+/// must have no effect outside.
 #[async_trait]
 pub trait ResultSummariser: Send + Sync + 'static {
-    /// Returns what the model should still know of this result, in a sentence or two. A text that is longer
-    /// than the room in `CLEARED_CHARS_MAX` is cut. After an error, a panic, silence or an empty text, the
-    /// marker is shown.
+    /// Returns the facts that the model should still know from this result, in a sentence or two. A text that is
+    /// too long for `CLEARED_CHARS_MAX` is cut. After an error, a panic, a timeout or an empty text, the marker is
+    /// shown.
     async fn summarise(&self, session: &SessionKey, result: &ToolResult) -> Result<String, ErrorInfo>;
 }
 
-/// The results that are shown as cleared, and the texts in their place.
+/// The results that are shown as cleared, and the texts that replace them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleared {
     up_to: MessageSeq,
@@ -54,8 +54,7 @@ pub struct Cleared {
 }
 
 impl Cleared {
-    /// Results up to `up_to` are cleared. Notices among `shown` hold the summaries of those that were
-    /// summarised.
+    /// Clears the results up to `up_to`. Takes the summaries of results from the notices among `shown`.
     pub fn of(shown: &[(MessageSeq, Arc<Message>)], up_to: MessageSeq) -> Self {
         let mut cleared = Self::default();
         cleared.change(up_to, MessageSeq(0), shown.iter().map(|(_, message)| &**message));
@@ -68,8 +67,8 @@ impl Cleared {
         Self { in_part, ..self }
     }
 
-    /// Sets the places up to which results are cleared and shown in part, and takes summaries from `more`.
-    /// Returns the first place that may look different now; none if there is none.
+    /// Sets the places up to which results are cleared and shown in part, and takes summaries from `more`. Returns
+    /// the first place that may look different now, or `None` if nothing changes.
     pub(super) fn change<'a>(
         &mut self,
         up_to: MessageSeq,
@@ -86,12 +85,12 @@ impl Cleared {
         put_in_short.chain(cleared).chain(partly).min()
     }
 
-    /// Whether a result at this place is cleared.
+    /// Returns true if a result at this place is cleared.
     pub(super) fn is_cleared(&self, seq: MessageSeq) -> bool {
         seq <= self.up_to
     }
 
-    /// Returns the text that is shown in place of this result; none if the result is shown as it is.
+    /// Returns the text that replaces this result, or `None` if the result is shown as it is.
     pub(super) fn word_for(&self, seq: MessageSeq, result: &ToolResult) -> Option<String> {
         if self.is_cleared(seq) {
             let word = || self.in_short.get(&seq).map_or_else(|| CLEARED.to_owned(), |text| marker(text));
@@ -102,7 +101,7 @@ impl Cleared {
     }
 }
 
-/// The summaries of results in this message.
+/// Returns the summaries of results in this message.
 fn in_short(message: &Message) -> &[InShort] {
     match message {
         Message::Notice(notice) => &notice.in_short,
@@ -114,7 +113,7 @@ fn in_short(message: &Message) -> &[InShort] {
     }
 }
 
-/// Whether clearing the result saves any room.
+/// Returns true if clearing the result saves any room.
 pub(super) fn worth_clearing(result: &ToolResult) -> bool {
     result.content.len() > CLEARED.len() || !result.images.is_empty()
 }
@@ -123,8 +122,8 @@ fn marker(text: &str) -> String {
     format!("{CLEARED_BEGINNING}in short: {text} (call the tool again if all of it is needed)]")
 }
 
-/// Returns a summary in its stored form: one line, short enough that the text in place of the result has at
-/// most `CLEARED_CHARS_MAX` characters. None: the summary is empty.
+/// Returns a summary in its stored form: one line, cut so that the text that replaces the result has at most
+/// `CLEARED_CHARS_MAX` characters. Returns `None` if the summary is empty.
 pub fn bounded(text: &str) -> Option<String> {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let room = CLEARED_CHARS_MAX - marker("").chars().count();

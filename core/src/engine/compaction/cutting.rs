@@ -1,4 +1,4 @@
-//! Decides where to cut the transcript, and what else to show shorter when a provider refuses it as too long
+//! Decides where to cut the transcript, and which results to shorten when a provider refuses it as too long
 //! (requirements A33, A67, B38).
 
 use std::sync::Arc;
@@ -11,35 +11,34 @@ use crate::words::history::Shorter;
 use crate::words::ids::MessageSeq;
 use crate::words::message::Message;
 
-/// The number of times that a provider may refuse one step as too long, each time after something was shown
-/// shorter. Then the turn ends.
+/// The number of times that a provider may refuse one step as too long. Each time something more is shortened.
+/// After that, the turn ends.
 pub const REFUSALS_MAX: u32 = 6;
 
-/// The number of characters that stay of a result that is shown in part, because a provider refused the
-/// whole.
+/// The number of characters that stay of a result that is shown in part. Results are shown in part after a provider
+/// refused the request as too long.
 pub(crate) const PART_CHARS: usize = 1_000;
 
 /// The most characters of a provider's error that are kept before the suggestions.
 const DETAIL_CHARS: usize = 1_000;
 
-/// Returns where to cut the messages that the model is shown: those before the returned message are
-/// summarised. None: nothing is old enough.
+/// Returns the first message after the cut: all shown messages before it are summarised. Returns `None` if no
+/// message is old enough.
 ///
-/// The cut lies before a user message, so that the newest `kept_turns` user messages stay with everything
-/// that follows. If these are still more than half of the threshold, fewer stay. If a single one is, the cut
-/// lies before one of the newest `kept_turns` steps. The same holds if somebody asked for the summary. The
-/// cut never lies between a call and its result.
+/// The cut lies before a user message, so that the newest `kept_turns` user messages stay with everything that
+/// follows them. If these are more than half of the threshold, fewer stay. If even the newest one is, the cut lies
+/// before one of the newest `kept_turns` steps. If `asked`, it also lies there if nothing is older than the user
+/// messages. The cut never lies between a call and its result.
 ///
-/// `refused`: how often a provider has refused the step as too long, whatever the threshold says. If it did,
-/// no more than half of the messages stay; from the second refusal on, only the newest turn, or its newest
-/// step.
+/// `refused` is the number of times that a provider refused the step as too long. After one refusal, at most half
+/// of the messages stay; after a second one, at most the newest turn or its newest step.
 pub fn cut(
     shown: &[(MessageSeq, Arc<Message>)],
     rules: &Compaction,
     asked: bool,
     refused: u32,
 ) -> Option<MessageSeq> {
-    // How many tokens stand from each message on.
+    // The number of tokens from each message to the end.
     let mut from: Vec<u64> = shown
         .iter()
         .rev()
@@ -53,7 +52,7 @@ pub fn cut(
     let allowed = rules.threshold().unwrap_or(rules.context_tokens) / 2;
     let room = if refused > 0 { allowed.min(half) } else { allowed };
     let kept = if refused > 1 { 1 } else { (rules.kept_turns as usize).max(1) };
-    // A summary that stands first is made anew from itself: alone it is nothing old, unless it is what is too long.
+    // A summary at the beginning is summarised again only with later messages, unless it alone is too long.
     let is_old = |(_, first): &(MessageSeq, Arc<Message>)| match **first {
         Message::Summary(_) => refused > 0 && tokens_of(first) > half.max(SUMMARY_TOKENS_MIN.into()),
         Message::User(_)
@@ -72,7 +71,7 @@ pub fn cut(
     let steps = newest(&all_steps);
     let fits = |at: &&usize| from.get(**at).is_some_and(|tokens| *tokens <= room);
     let at = match said.iter().find(fits) {
-        // The first of the newest turns fits, and there is nothing before it.
+        // The oldest turn that is kept fits, and nothing is older.
         Some(at) if *at > oldest => *at,
         Some(_) if !asked || all_steps.len() <= kept => return None,
         Some(_) | None => *steps.iter().find(fits).or(steps.last().max(said.last()))?,
@@ -80,8 +79,8 @@ pub fn cut(
     (at > oldest).then(|| shown.get(at).map(|(seq, _)| *seq)).flatten()
 }
 
-/// Returns what can be shown shorter of the shown `messages`: first results are shown in part, then they are
-/// cleared. None: nothing.
+/// Returns the next way to shorten the shown `messages`: first results are shown in part, then they are cleared.
+/// Returns `None` if nothing can be shortened.
 pub fn shorter(messages: &[(MessageSeq, Arc<Message>)], shown: &Shown) -> Option<Shorter> {
     let results = messages.iter().filter_map(|(seq, message)| match &**message {
         Message::Tool(result) if *seq > shown.cleared => Some((*seq, result)),
@@ -104,7 +103,7 @@ pub fn shorter(messages: &[(MessageSeq, Arc<Message>)], shown: &Shown) -> Option
     results.clone().any(|(_, result)| worth_clearing(result)).then_some(Shorter::Cleared(newest))
 }
 
-/// The error of a turn that cannot be shown any shorter: the provider's error, and suggestions.
+/// Returns the error of a turn that cannot be shortened further: the provider's error, and suggestions.
 pub(crate) fn dead_end(error: &ErrorInfo) -> ErrorInfo {
     let detail = format!(
         "{}; nothing older is left to put in short: say the newest message shorter in its place, go on in a fork from \
@@ -114,7 +113,7 @@ pub(crate) fn dead_end(error: &ErrorInfo) -> ErrorInfo {
     ErrorInfo { detail, ..error.clone() }
 }
 
-/// The error of a turn that is too long while nothing is summarised automatically: the provider's error, and
+/// Returns the error of a turn that is too long while automatic summaries are off: the provider's error, and
 /// suggestions.
 pub(crate) fn kept_long(error: &ErrorInfo) -> ErrorInfo {
     let detail = format!(
@@ -125,8 +124,8 @@ pub(crate) fn kept_long(error: &ErrorInfo) -> ErrorInfo {
     ErrorInfo { detail, ..error.clone() }
 }
 
-/// The error of a turn that cannot be shown any shorter because no summary could be made: the provider's
-/// error, and why there is no summary.
+/// Returns the error of a turn that is too long because no summary could be made: the provider's error, and why
+/// there is no summary.
 pub(crate) fn not_summarised(error: &ErrorInfo, why: &ErrorInfo) -> ErrorInfo {
     let (said, why) = (in_brief(error), format!("{}: {}", why.code, in_brief(why)));
     let detail = format!(

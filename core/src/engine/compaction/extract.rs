@@ -17,10 +17,10 @@ pub const EXTRACT_MARKER: &str = "[Handed over from an earlier conversation, for
 pub(crate) const EXTRACT_SECTIONS: [&str; 5] =
     ["Background", "Decisions & Constraints", "Files & Places", "Done So Far", "Open Ends & Pitfalls"];
 
-/// Returns the first message after the old conversation of which an extract is made. None: there is nothing
-/// old, or there is no goal to make it for.
+/// Returns the first message after the old conversation of which an extract is made. Returns `None` if there is no
+/// old message, or no goal.
 pub fn cut_for_handoff(shown: &[(MessageSeq, Arc<Message>)], after: MessageSeq) -> Option<MessageSeq> {
-    // A summary stands first, wherever it is in the transcript.
+    // A summary is shown first, wherever its place in the transcript is.
     let is_new = |(seq, message): &(MessageSeq, Arc<Message>)| {
         *seq > after && !matches!(**message, Message::Summary(_))
     };

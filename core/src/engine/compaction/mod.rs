@@ -1,7 +1,7 @@
 //! Compaction: old messages are summarised so that the model can go on (requirements A33, A52, A67 to A71).
 //!
-//! Nothing stored is rewritten. The summary is a message of its own, and the session's
-//! [`View`](crate::machine::View) says which messages it stands for.
+//! No stored message is changed. The summary is a new message, and the session's [`View`](crate::machine::View)
+//! says which messages it replaces.
 
 mod clearing;
 mod cutting;
@@ -35,43 +35,43 @@ pub use seen::Seen;
 /// The beginning of a summary as the model sees it.
 pub const SUMMARY_MARKER: &str = "[Summary of the conversation so far]";
 
-/// A tool result is cut to this many characters in the request for a summary.
+/// The number of characters to which a tool result is cut in the request for a summary.
 pub(crate) const RESULT_CHARS_MAX: usize = 2_000;
 
 /// The six parts of a summary, in order.
 pub const SECTIONS: [&str; 6] =
     ["Current State", "Original Task", "Key Data", "Actions Taken", "Errors & Corrections", "Next Steps"];
 
-/// The rough number of characters in a token, used where no provider has counted.
+/// The rough number of characters per token, used where no provider has counted.
 const CHARS_PER_TOKEN: usize = 4;
 
-/// The rough number of tokens of a text: a quarter of its bytes as JSON.
+/// Returns the rough number of tokens of a text: a quarter of its bytes as JSON.
 pub fn estimate(bytes: usize) -> u64 {
     bytes.div_ceil(CHARS_PER_TOKEN) as u64
 }
 
-/// The number of requests for a summary if the provider refuses each as too long: each shows a quarter of the
-/// one before.
+/// The most requests for one summary. Each time the provider refuses the request as too long, the next one shows a
+/// quarter of the text.
 pub const SUMMARY_TRIES: u32 = 6;
 
-/// The fewest output tokens that a summary may be limited to.
+/// The smallest limit on the output tokens of a summary.
 const SUMMARY_TOKENS_MIN: u32 = 128;
 
-/// The most output tokens of a summary: as many as the rules allow, but no more than a quarter of what the
-/// model can read. Each request that was refused as too long divides this by four.
+/// Returns the limit on the output tokens of a summary: that of the rules, but at most a quarter of the model's
+/// context. Each refusal of the request as too long divides it by four.
 fn summary_cap(rules: &Compaction, refused: u32) -> u32 {
     let quarter = u32::try_from(rules.context_tokens / 4).unwrap_or(u32::MAX);
     let least = SUMMARY_TOKENS_MIN.min(rules.summary_tokens);
     (rules.summary_tokens.min(quarter) >> (2 * refused.min(SUMMARY_TRIES))).max(least)
 }
 
-/// The length limit that the model is told in words, for an answer with this limit on output tokens. Half of
-/// the limit is a reserve: for words of more than one token, and for reasoning where it counts.
+/// Returns a sentence that tells the model to stay below this limit on output tokens. It asks for half as many
+/// words, because words may have several tokens, and reasoning may count too.
 fn told_cap(tokens: u32) -> String {
     format!("Write at most {} words in all: what is longer is cut off, and lost.\n", (tokens / 2).max(1))
 }
 
-/// The rough number of tokens of a message.
+/// Returns the rough number of tokens of a message.
 pub fn tokens_of(message: &Message) -> u64 {
     match message {
         Message::Decision(_) => 0,
@@ -86,8 +86,8 @@ pub fn tokens_of(message: &Message) -> u64 {
     }
 }
 
-/// The number of bytes for which a message of `bytes` counts. Its pictures count by the tokens that they cost
-/// a model.
+/// Returns the number of bytes by which a message of `bytes` is counted. Its pictures count by the tokens that they
+/// cost.
 pub(crate) fn bytes_counted(message: &Message, bytes: usize) -> usize {
     let images = message.images();
     let written: usize = images.iter().map(|image| image.base64().len()).sum();
@@ -96,21 +96,21 @@ pub(crate) fn bytes_counted(message: &Message, bytes: usize) -> usize {
     bytes.saturating_sub(written).saturating_add(counted)
 }
 
-/// The number of characters that stay of the beginning of a result that is snipped, and of its end.
+/// The number of characters that stay at the beginning and at the end of a result that is snipped.
 pub(crate) const SNIPPED_CHARS: usize = 2_000;
 
-/// Returns a long result as the model sees it: its beginning, a note on how many characters are left out, and
-/// its end. None: the result is shown whole, because it has at most `most` characters, or no more than would
-/// stay.
+/// Returns a long result as the model sees it: its beginning, a note with the number of characters left out, and
+/// its end. Returns `None` if the result is shown whole, because it has at most `most` characters or would not
+/// become shorter.
 pub(crate) fn snipped(content: &str, most: usize) -> Option<String> {
     // No text has more characters than bytes.
     let too_long = content.len() > most && content.chars().count() > most.max(2 * SNIPPED_CHARS);
     too_long.then(|| middle_out(content, 2 * SNIPPED_CHARS))
 }
 
-/// Returns a message as the model sees it; none if the model does not see it. A summary is shown like a
-/// message of a user. A `cleared` result is replaced by a note or its summary, and a result of more than
-/// `most` characters is snipped.
+/// Returns a message as the model sees it, or `None` if the model does not see it. A summary is shown as a message
+/// of a user. A `cleared` result is replaced by the marker or its summary, and a result of more than `most`
+/// characters is snipped.
 pub fn shown(
     seq: MessageSeq,
     message: &Arc<Message>,
@@ -140,8 +140,8 @@ pub fn shown(
     }
 }
 
-/// Returns the request to a model for a summary of `old`. `refused`: how often the provider has refused the
-/// request as too long.
+/// Returns the request to a model for a summary of `old`. `refused` is the number of times that the provider
+/// refused the request as too long.
 pub fn request(
     session: &SessionKey,
     old: &[(MessageSeq, Arc<Message>)],
@@ -173,8 +173,8 @@ pub fn request(
     }
 }
 
-/// Returns the old messages as a text. If it is longer than the model can read, or than the part that is left
-/// after so many refusals, its beginning, where the task stands, and its end stay.
+/// Returns the old messages as a text. Its middle is left out if it is longer than the model can read, or than the
+/// part that is allowed after this number of refusals.
 fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, refused: u32) -> String {
     let mut text = String::new();
     for (_, message) in old {
@@ -207,12 +207,12 @@ fn render(old: &[(MessageSeq, Arc<Message>)], rules: &Compaction, refused: u32) 
     middle_out(&text, written >> (2 * refused.min(SUMMARY_TRIES)))
 }
 
-/// Returns a text, with a note for each of its pictures.
+/// Returns the text, followed by a note for each of its pictures.
 fn worded(text: &str, images: &Images) -> String {
     images.iter().fold(text.to_owned(), |text, image| format!("{text}\n[a picture: {image}]"))
 }
 
-/// Returns a text of at most this many characters, with a note on how many are left out in its middle.
+/// Returns a text of about `most` characters. A note in the middle gives the number of characters left out.
 fn middle_out(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {

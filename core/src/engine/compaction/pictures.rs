@@ -1,4 +1,4 @@
-//! Limits how many pictures a model is shown at once: only the newest, within bounds.
+//! Limits how many pictures a model sees at once: only the newest ones, within bounds.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use crate::words::image::{Images, Room};
 use crate::words::list::SharedList;
 use crate::words::message::{Message, ToolResult, UserMessage};
 
-/// The messages of a list that have pictures, and how many of their pictures the list shows.
+/// The messages of a list that have pictures, and the number of their pictures that the list shows.
 ///
-/// The newest pictures are shown, as far as there is [`Room`]. A note stands for the others.
+/// The newest pictures are shown, as far as there is [`Room`]. A note replaces the others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pictures(Vec<Pictured>);
 
@@ -18,14 +18,14 @@ struct Pictured {
     at: usize,
     /// The message with all of its pictures.
     whole: Arc<Message>,
-    /// How many of the pictures the list shows, from the newest on. Once a message shows fewer than all of
+    /// The number of pictures that the list shows, counted from the newest. Once a message shows fewer than all of
     /// its pictures, no older message shows any.
     shows: usize,
 }
 
 impl Pictures {
-    /// Adds the message at this place of the list, with all of its pictures. No message at or behind this
-    /// place may have been added.
+    /// Adds the message at this place of the list, with all of its pictures. Messages must be added in the order of
+    /// their places.
     pub(crate) fn note(&mut self, at: usize, whole: &Arc<Message>) {
         let shows = whole.images().iter().len();
         if shows > 0 {
@@ -33,17 +33,17 @@ impl Pictures {
         }
     }
 
-    /// Forgets the messages at this place and behind it.
+    /// Forgets the messages from this place on.
     pub(crate) fn truncate(&mut self, at: usize) {
         self.0.truncate(self.0.partition_point(|pictured| pictured.at < at));
     }
 
-    /// Replaces messages in the list so that it keeps the bounds. Looks only at messages that show pictures,
-    /// before or after.
+    /// Replaces messages in the list so that it stays within the bounds. Only messages that have shown pictures, or
+    /// show them now, are looked at.
     pub(crate) fn bound(&mut self, list: &mut SharedList<Arc<Message>>) {
         let mut room = Room::default();
         for Pictured { at, whole, shows } in self.0.iter_mut().rev() {
-            // So do all that are older.
+            // No older message shows pictures either.
             if room.is_full() && *shows == 0 {
                 break;
             }
@@ -57,7 +57,7 @@ impl Pictures {
     }
 }
 
-/// Returns the message with this many of its newest pictures, and a note on the others.
+/// Returns the message with this number of its newest pictures, and a note on the others.
 fn showing(whole: &Arc<Message>, images: &Images, kept: usize) -> Arc<Message> {
     match images.iter().len() - kept {
         0 => Arc::clone(whole),
@@ -70,7 +70,7 @@ fn word_on(left_out: usize) -> String {
     format!("[{pictures} left out here: only the newest are shown]")
 }
 
-/// Returns the message with these pictures, and a note behind its text.
+/// Returns the message with these pictures, and a note after its text.
 fn with(message: &Message, images: Images, word: &str) -> Message {
     let text = |text: &str| if text.is_empty() { word.to_owned() } else { format!("{text}\n{word}") };
     match message {
@@ -99,7 +99,7 @@ pub(crate) mod tests {
         Arc::new(Message::User(UserMessage { images, ..UserMessage::new("look") }))
     }
 
-    /// Returns the messages as they are shown, looking at all of them.
+    /// Returns the messages as they are shown. Looks at all of them.
     pub(crate) fn within_bound(messages: &mut [Arc<Message>]) {
         let mut room = Room::default();
         for message in messages.iter_mut().rev() {
@@ -130,7 +130,7 @@ pub(crate) mod tests {
         assert_eq!(text_of(&messages[1]), "look\n[a picture is left out here: only the newest are shown]");
         assert_eq!((&messages[2], &messages[3]), (&before[2], &before[3]));
 
-        // Small ones are counted.
+        // Small pictures are limited by their number.
         let messages = bounded(&[shows(vec![png(100); IMAGES_MAX]), shows([png(100), png(100)])]);
         let many: Vec<usize> = messages.iter().map(|message| message.images().iter().len()).collect();
         assert_eq!(many, [IMAGES_MAX - 2, 2]);
@@ -154,7 +154,7 @@ pub(crate) mod tests {
     static SIZES: LazyLock<[Image; 3]> = LazyLock::new(|| [100, 1 << 18, 3 << 18].map(png));
 
     proptest! {
-        /// Each part: the number of messages that are removed from the end, and the sizes of the pictures of
+        /// Each part has the number of messages that are removed from the end, and the sizes of the pictures of
         /// those that are added.
         #[test]
         fn a51_what_is_bounded_part_by_part_is_what_is_bounded_at_once(

@@ -1,4 +1,4 @@
-//! The messages that a model is shown, kept from one call of a run to the next.
+//! The messages that a model sees, kept from one call of a run to the next.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::words::ids::MessageSeq;
 use crate::words::list::SharedList;
 use crate::words::message::Message;
 
-/// The messages that a model is shown, kept so that the next call costs only what is new.
+/// The messages that a model sees, kept so that the next call costs only the new ones.
 ///
-/// The result is the same as if each call built the list anew: messages as [`shown`] returns them, and
-/// pictures within their bounds. An update looks at the messages that came since the last call, and at those
-/// from the first result on that is shown differently now. If the shown messages are not those of the last
-/// call plus newer ones, the list is built anew.
+/// The result is the same as if each call built the list again: messages as [`shown`] returns them, and pictures
+/// within their bounds. An update looks at the messages since the last call, and at those from the first result on
+/// that is shown differently now. If the shown messages are not those of the last call plus newer ones, the whole
+/// list is built again.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -37,27 +37,27 @@ use crate::words::message::Message;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// The messages of the last call, as they were asked for.
+    /// The messages that the last call asked for.
     of: Shown,
     most: usize,
     cleared: Cleared,
-    /// The messages as the model sees them, and the place of each in the transcript.
+    /// The messages as the model sees them. `places` has the place of each in the transcript.
     messages: SharedList<Arc<Message>>,
     places: Vec<MessageSeq>,
     pictures: Pictures,
 }
 
 impl Seen {
-    /// Returns what a model sees of `now`, with at most `most` characters of a result. `read` holds the
-    /// messages that [`to_read`](Shown::to_read) names. It must stay the same as long as `to_read` does, and
-    /// all calls must come from one run.
+    /// Returns the messages that a model sees of `now`, with at most `most` characters of each result. `read` holds
+    /// the messages at the places of [`to_read`](Shown::to_read). It must stay the same as long as `to_read` does,
+    /// and all calls must come from one run.
     pub fn update(
         &mut self,
         now: &Shown,
         read: &[(MessageSeq, Arc<Message>)],
         most: usize,
     ) -> SharedList<Arc<Message>> {
-        // Empty while it changes: a panic in between leaves nothing half done.
+        // The kept list is empty during the change, so a panic leaves no half-made list.
         let before = std::mem::take(self);
         let (mut seen, new) = match before.news_of(now).filter(|_| before.most == most) {
             Some(new) => (before, new),
@@ -79,14 +79,14 @@ impl Seen {
         self.messages.clone()
     }
 
-    /// Returns the messages that are shown now and were not at the last call, if everything that was shown
-    /// then stands before them. None: it does not.
+    /// Returns the messages that are shown now and were not shown at the last call. Returns `None` unless
+    /// everything that was shown then comes before them.
     fn news_of(&self, now: &Shown) -> Option<Vec<MessageRange>> {
         let Some((last, first)) = self.of.ranges.split_last() else { return Some(now.ranges.clone()) };
         let begins =
             now.ranges.get(first.len()).filter(|range| range.from == last.from && range.to >= last.to);
         let grown = *begins.filter(|_| now.ranges.starts_with(first) && now.claimed == self.of.claimed)?;
-        // Decisions that were taken back left their places to others.
+        // After decisions were taken back, other messages may have their places.
         let newest = self.of.added.len().checked_sub(1).map(|at| (self.of.added.get(at), now.added.get(at)));
         let same = newest.is_none_or(|(before, now)| match (before, now) {
             (Some((_, before)), Some((_, now))) => Arc::ptr_eq(before, now),
@@ -97,7 +97,7 @@ impl Seen {
         same.then(|| rest.into_iter().chain(behind).collect())
     }
 
-    /// Updates which results are cleared and how, also from the `new` messages. Forgets everything from the
+    /// Updates the cleared results and their summaries, also from the `new` messages. Forgets everything from the
     /// first message on that may look different. Returns the place of that message, unless it is new.
     fn clear(
         &mut self,
@@ -116,7 +116,7 @@ impl Seen {
     }
 }
 
-/// Returns the shown places from this message on, which must be shown itself.
+/// Returns the shown places from this message on. The message itself must be shown.
 fn from_on(ranges: &[MessageRange], from: MessageSeq) -> Vec<MessageRange> {
     let mut rest = ranges.iter().skip_while(|range| !range.contains(from)).copied();
     let first = rest.next().map(|range| MessageRange::new(from, range.to));

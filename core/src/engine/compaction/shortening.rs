@@ -1,9 +1,9 @@
 //! Summarises old results before they are cleared (requirement A34).
 //!
-//! A run waits for no summary. It asks for them when results are to be cleared, and goes on with these
-//! results still shown. It clears them at the first steering after the answer, or at the end of the turn. So
-//! what the model is shown of a result changes only once. A result without a summary by then is shown as the
-//! marker for ever.
+//! A run does not wait for a summary. It requests summaries when results are to be cleared, and goes on with these
+//! results still shown. It clears them at the first steering after the answer, or at the end of the turn. So the
+//! text of a result changes only once for the model. A result that has no summary by then is shown as the marker
+//! for ever.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::compaction;
@@ -15,19 +15,19 @@ use crate::words::ids::MessageSeq;
 use crate::words::message::{InShort, Message, Notice};
 use crate::words::usage::Usage;
 
-/// The state of summaries for results that are to be cleared up to a place.
+/// The state of the summaries of results that are to be cleared.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Shortening {
     #[default]
     Unasked,
     Asked(ActionId, MessageSeq),
-    /// The place, the summaries, and the usage of the failed ones.
+    /// The place up to which results are cleared, the summaries, and the usage of the failed ones.
     Heard(MessageSeq, Vec<Shortened>, Usage),
 }
 
 impl CompactionHandler<'_> {
-    /// Returns up to where results are cleared at this steering, and the usage of their summaries. `ends`:
-    /// the turn ends at this steering.
+    /// Returns the place up to which results are cleared at this steering, and the usage of their summaries. `ends`
+    /// is true if the turn ends at this steering.
     pub(crate) fn clear_results(
         &mut self,
         rules: &Compaction,
@@ -49,7 +49,7 @@ impl CompactionHandler<'_> {
                 self.cx.mind.shortening = asked;
                 (None, Usage::default())
             }
-            // They stay as they are: the run that goes on asks.
+            // The results stay as they are: the next run requests the summaries.
             (Shortening::Unasked, Some(_)) if !ends && self.cx.end.starts_nothing() => {
                 (None, Usage::default())
             }
@@ -81,7 +81,7 @@ impl CompactionHandler<'_> {
         }
     }
 
-    /// Puts the summaries into the transcript, so that the same texts are shown from now on.
+    /// Adds the summaries to the transcript, so that the same texts are shown from now on. Returns their usage.
     fn keep_in_short(&mut self, made: &[Shortened]) -> Usage {
         let mut usage = Usage::default();
         made.iter().for_each(|short| usage.add(self.cx.usage_of(short.usage)));

@@ -1,4 +1,4 @@
-//! Compaction in a run: decides when old messages are summarised, and takes the result.
+//! Compaction in a run: requests summaries of old messages, and takes the results.
 
 use crate::engine::action::{Action, ActionId, Shown};
 use crate::engine::compaction;
@@ -26,12 +26,12 @@ pub(crate) struct CompactionHandler<'a> {
 }
 
 impl Mind {
-    /// The number of tokens that the model would be shown.
+    /// Returns the number of tokens that the model would see.
     pub(crate) fn tokens(&self) -> u64 {
         self.machine.view.tokens.saturating_add(self.transcript.grown)
     }
 
-    /// Returns up to where results are shown as cleared, once the results of a step stand at these places.
+    /// Returns the place up to which results are shown as cleared, once the results of a step have these places.
     pub(crate) fn clears(&self, rules: &Compaction, of_step: Option<MessageRange>) -> Option<MessageSeq> {
         let of_step = of_step.into_iter().flat_map(|range| (range.from.0..=range.to.0).map(MessageSeq));
         let results: Vec<MessageSeq> = self.machine.view.results.iter().copied().chain(of_step).collect();
@@ -40,14 +40,14 @@ impl Mind {
 }
 
 impl Run {
-    /// Whether old messages may be summarised without anybody asking for it.
+    /// Returns true if old messages may be summarised automatically.
     pub(crate) fn shortens_unasked(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| agent.compaction.threshold().is_some())
     }
 }
 
 impl CompactionHandler<'_> {
-    /// Asks for the summary, unless it was asked for already.
+    /// Requests the summary, unless it was requested already.
     pub(crate) fn ask(&mut self) -> bool {
         if self.cx.out.model.is_summarising() {
             return false;
@@ -56,7 +56,7 @@ impl CompactionHandler<'_> {
         let threshold = agent.compaction.threshold().unwrap_or(0);
         let AgentState::Compacting { why, step, attempt } = &self.cx.mind.machine.state else { return false };
         let (cause, step) = (cause_of(why), *step);
-        // The attempts of a step that was too long are not those of its summary.
+        // The attempts of a step that was too long do not count for its summary.
         let attempt = if cause == SummaryCause::Handoff { *attempt } else { 0 };
         let model = self.cx.mind.machine.turn.model;
         self.cx.mind.emit(Event::CompactionStarted { tokens: self.cx.mind.tokens(), threshold, cause });
@@ -71,8 +71,8 @@ impl CompactionHandler<'_> {
         false
     }
 
-    /// Gives up a summary that somebody asked for at rest. The session rests as before; messages that came
-    /// meanwhile are for the next run.
+    /// Gives up a summary that was requested at rest. The session rests as before. Messages that came meanwhile are
+    /// left to the next run.
     pub(crate) fn give_up_summary(&mut self, error: ErrorInfo) -> bool {
         let (tokens, usage) = (self.cx.mind.tokens(), Usage::default());
         self.cx.mind.emit(Event::CompactionEnded {
@@ -115,7 +115,7 @@ impl CompactionHandler<'_> {
         let made = result.and_then(|made| made.map(|made| usable(made, last_resort)).transpose());
         let (input, after, error) = match made {
             Ok(Some(made)) => {
-                // Not every provider counts.
+                // Some providers do not count tokens.
                 let new_tokens = made.usage.output.max(compaction::estimate(made.text.len()));
                 let tokens = before.saturating_sub(made.old_tokens).saturating_add(new_tokens);
                 let from = made.before;
@@ -127,7 +127,7 @@ impl CompactionHandler<'_> {
             Ok(None) => {
                 let dead_end = refused.as_ref().map(compaction::dead_end);
                 let next = self.falls_back(refused);
-                // What another model may read whole is not shown shorter.
+                // Results are not shortened if the next model may be able to read them whole.
                 let shorter = shorter.filter(|_| !next && self.cx.mind.machine.turn.refused > 0);
                 let dead_end = dead_end.filter(|_| !next && shorter.is_none());
                 let (retry_at, held_until) = (None, None);
@@ -135,7 +135,7 @@ impl CompactionHandler<'_> {
                     Input::NotCompacted { error: None, usage, retry_at, held_until, shorter, dead_end, next };
                 (input, before, None)
             }
-            // A turn goes on without a summary; a handoff is nothing without its extract.
+            // A turn goes on without a summary, but a handoff needs its extract.
             Err(error) if extract => {
                 let after = self.cx.model().after_failure(&error, attempt);
                 let error = Some(ErrorInfo::from(&error));
@@ -166,8 +166,8 @@ impl CompactionHandler<'_> {
         self.cx.feed(input);
     }
 
-    /// Whether another model is asked, after nothing was summarised and this model `refused` the messages as
-    /// too long. Reports the change.
+    /// Returns true if another model is asked, because nothing was summarised and this model `refused` the messages
+    /// as too long. Reports the change.
     fn falls_back(&mut self, refused: Option<ErrorInfo>) -> bool {
         let Some(error) = refused else { return false };
         let next = self.cx.model().next_model(ModelErrorKind::ContextLimit);
@@ -180,7 +180,7 @@ impl CompactionHandler<'_> {
 }
 
 impl Context {
-    /// The messages that the model is shown.
+    /// Returns the messages that the model sees.
     pub(crate) fn shown(&self) -> Shown {
         let view = &self.mind.machine.view;
         Shown {
@@ -201,8 +201,8 @@ fn not_compacted(error: Option<ErrorInfo>, usage: Usage, after: After) -> Input 
 /// The text at the end of a summary that is accepted although it was cut off.
 const CUT_OFF: &str = "\n[this summary was cut off here]";
 
-/// Returns a summary that can stand for old messages: one that is complete and not empty. As a `last_resort`,
-/// if without it no model could be shown the session any more, a summary that was cut off is accepted too.
+/// Returns a summary if it can replace old messages: it must be complete and not empty. A summary that was cut off
+/// is accepted as a `last_resort`, if no model could read the session without it.
 fn usable(mut made: Summarised, last_resort: bool) -> Result<Summarised, ModelError> {
     let unusable = |kind, why| Err(ModelError::new(kind, why));
     match made.stop {

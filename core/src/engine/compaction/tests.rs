@@ -9,7 +9,7 @@ fn session() -> SessionKey {
     SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap())
 }
 
-/// A transcript, written in short: `u` is a message of a user, `s` a step of one call and its result, `n` a
+/// Builds a transcript from a short form: `u` is a message of a user, `s` a step of one call and its result, `n` a
 /// notice, `S` a summary. Results have `result_chars` characters.
 fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>)> {
     let mut messages = Vec::new();
@@ -45,7 +45,7 @@ fn transcript(short: &str, result_chars: usize) -> Vec<(MessageSeq, Arc<Message>
     (1..).map(MessageSeq).zip(messages.into_iter().map(Arc::new)).collect()
 }
 
-/// Room for about `tokens` tokens after the cut.
+/// Rules that leave room for about `tokens` tokens after the cut.
 fn rules(tokens: u64) -> Compaction {
     Compaction { context_tokens: tokens * 2, threshold_percent: 100, kept_turns: 2, ..Compaction::default() }
 }
@@ -58,7 +58,7 @@ fn cut_at(short: &str, result_chars: usize, tokens: u64, asked: bool) -> Option<
 fn a67_the_newest_turns_stay_and_it_is_cut_before_a_user_message() {
     assert_eq!(cut_at("ususus", 10, 10_000, false), Some(4), "two of three turns stay");
     assert_eq!(cut_at("usuusnsus", 10, 10_000, false), Some(5));
-    // Nothing is older.
+    // No message is older.
     assert_eq!(cut_at("", 10, 10_000, false), None);
     assert_eq!(cut_at("us", 10, 10_000, false), None);
     assert_eq!(cut_at("usus", 10, 10_000, false), None);
@@ -151,7 +151,7 @@ fn a_summary_is_shown_as_said_by_a_user_and_old_results_as_cleared() {
     assert_eq!(contents, [CLEARED, &"x".repeat(500)]);
     let Message::Tool(result) = &*seen[2] else { panic!("{:?}", seen[2]) };
     assert_eq!((result.call.as_str(), result.tool.as_str()), ("c1-0", "look"), "its call is known");
-    // What is shorter than the word that it was cleared stays.
+    // A result that is shorter than the marker stays.
     let short = transcript("s", 5);
     assert_eq!(
         shown(MessageSeq(2), &short[1].1, &Cleared::of(&[], MessageSeq(2)), 20_000),
@@ -211,7 +211,7 @@ fn b38_the_more_often_a_provider_refuses_the_less_stays() {
     let cut = |short: &str, refused| {
         cut(&transcript(short, 400), &Compaction::default(), false, refused).map(|seq| seq.0)
     };
-    // All of it is less than the threshold, and no turn is older than those that stay.
+    // All messages together are below the threshold, and no turn is older than those that stay.
     assert_eq!(cut("usususus", 0), None);
     assert_eq!(cut("usususus", 1), Some(7), "half");
     assert_eq!(cut("usususus", 2), Some(10), "the newest turn");
@@ -228,7 +228,7 @@ fn b38_a_newest_message_that_is_more_than_half_stays_alone() {
     for refused in 1..=3 {
         assert_eq!(cut(&messages, &Compaction::default(), false, refused), Some(MessageSeq(7)));
     }
-    // A summary that is itself what is too long is made anew.
+    // A summary that alone is too long is summarised again.
     let summary = Summary { text: "y".repeat(9_000), before: MessageSeq(1), extract: false };
     let mut messages = vec![(MessageSeq(1), Arc::new(Message::Summary(summary)))];
     messages.push((MessageSeq(2), Arc::new(Message::User(UserMessage::new("go on")))));

@@ -4,23 +4,23 @@ use crate::engine::RunOutcome;
 use crate::engine::turn::draining::Drain;
 use crate::store::Release;
 
-/// Whether a run is about to end, and how.
+/// The state of the end of a run.
 #[derive(Debug, Default)]
 pub(crate) struct End {
-    /// How far the run goes on, once it was told to leave the session to another run.
+    /// The point up to which the run goes on, once it must leave the session to another run.
     pub(crate) draining: Option<Drain>,
-    /// Whether the run has given up because of an error, so that a second one ends it at once.
+    /// True if the run has given up because of an error. A second error ends the run at once.
     pub(crate) given_up: bool,
     /// The outcome of the run once its last commit is acknowledged.
     pub(crate) leaving: Option<RunOutcome>,
-    /// How the last commit leaves the session, until that commit is requested.
+    /// The release of the session in the last commit, until that commit is requested.
     pub(crate) release: Option<Release>,
     /// The outcome of the run, once it has ended.
     pub(crate) exit: Option<RunOutcome>,
 }
 
 impl End {
-    /// The run stays after all.
+    /// Cancels the end: the run goes on.
     pub(crate) fn stay(&mut self) {
         self.leaving = None;
         self.release = None;
@@ -32,7 +32,7 @@ impl End {
         self.release = Some(release);
     }
 
-    /// Whether nothing starts any more.
+    /// Returns true if no new work starts any more.
     pub(crate) fn starts_nothing(&self) -> bool {
         self.draining == Some(Drain::Calls)
     }

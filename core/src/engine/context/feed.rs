@@ -17,7 +17,8 @@ impl Context {
         }
     }
 
-    /// Gives the machine an input, records the transition, and queues its effects. False: already there.
+    /// Gives the machine an input, records the transition, and queues its effects. Returns false if the machine was
+    /// there already.
     pub(crate) fn feed(&mut self, input: Input) -> bool {
         if matches!(input, Input::Interrupted { .. } | Input::CutShort { .. } | Input::Failed { .. }) {
             self.children().count_unread();
@@ -53,7 +54,7 @@ impl Context {
         if let (Some(before), Some(after)) = (before.state.batch(), after) {
             self.mind.note_calls(before, &after);
         }
-        // What is done of it may move the machine on.
+        // The events are built first, because performing the effects may move the machine on.
         let told = self.mind.told_of_move(&before);
         for effect in moved.effects {
             self.perform(effect);
@@ -98,9 +99,8 @@ impl Context {
         }
     }
 
-    /// Ends the turn because the machine does not take an input. Decisions of the same moment have no place
-    /// any more, but they cost neither the turn its end nor the run its commit. Only a turn that cannot even
-    /// fail loses the run.
+    /// Ends the turn because the machine refused an input. Decisions that depended on the input are lost, but the
+    /// turn still ends and the run still commits. The run is lost only if the turn cannot even fail.
     fn on_refused(&mut self, input: &Input, refused: &Refused) {
         if !self.end.given_up || matches!(input, Input::Failed { .. }) {
             self.give_up(ErrorInfo::new("engine.refused", refused.to_string()));

@@ -1,5 +1,5 @@
-//! The context of a handler: everything that it may look at and change. Writes on their way to the store are
-//! not part of it.
+//! The context of a handler: all data that it may read and change. Writes on their way to the store are not part of
+//! it.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::CallsHandler;
@@ -28,7 +28,7 @@ pub(crate) mod run;
 pub(crate) mod telling;
 pub(crate) mod transcript;
 
-/// The context of a handler: everything that it may look at and change.
+/// The context of a handler: all data that it may read and change.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) run: Run,

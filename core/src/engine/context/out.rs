@@ -1,4 +1,4 @@
-//! Actions that are out: sent, and not answered yet.
+//! Actions in progress: requested, and not answered yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,23 +7,23 @@ use crate::engine::calls::early::Early;
 use crate::words::background::Background;
 use crate::words::ids::{CallId, InboxSeq};
 
-/// Actions that are out: sent, and not answered yet.
+/// Actions in progress: requested, and not answered yet.
 #[derive(Debug, Default)]
 pub(crate) struct Out {
-    /// Calls that were sent or told to stop.
+    /// The calls that were sent or told to stop.
     pub(crate) calls: BTreeSet<CallId>,
-    /// Calls whose start mark is acknowledged, to be sent.
+    /// The calls to send, whose start marks are acknowledged.
     pub(crate) to_send: Vec<CallId>,
-    /// Calls that began while the model was writing.
+    /// The calls that began while the model was writing.
     pub(crate) early: Early,
-    /// Calls whose children are being begun, or stopped.
+    /// The calls whose children are being created or stopped.
     pub(crate) children: BTreeMap<CallId, ActionId>,
-    /// Calls whose children are stopped, as far as they have not answered.
+    /// The calls whose children were stopped and may still answer.
     pub(crate) childless: BTreeSet<CallId>,
     pub(crate) outside: OutsideOut,
-    /// The children are being looked for.
+    /// The action that looks for children.
     pub(crate) looking: Option<ActionId>,
-    /// Other sessions are being told of the end of the turn.
+    /// The action that notifies other sessions of the end of the turn.
     pub(crate) others: Option<ActionId>,
     pub(crate) model: ModelOut,
     pub(crate) surroundings: SurroundingsOut,
@@ -32,7 +32,7 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    /// Whether nothing is out.
+    /// Returns true if no action is in progress.
     pub(crate) fn is_empty(&self) -> bool {
         self.calls.is_empty()
             && self.children.is_empty()
@@ -46,16 +46,16 @@ impl Out {
     }
 }
 
-/// What somebody outside asked for.
+/// The requests from outside that are in progress.
 #[derive(Debug, Default)]
 pub(crate) struct OutsideOut {
-    /// The background child that is being begun.
+    /// The background child that is being created.
     pub(crate) begun: Option<(ActionId, Box<Background>)>,
     /// The requests for background children that this run has seen.
     pub(crate) noted: BTreeSet<InboxSeq>,
 }
 
-/// The present task of a model for the session.
+/// The present task of the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ModelOut {
     #[default]
@@ -67,18 +67,18 @@ pub(crate) enum ModelOut {
     /// The model was stopped, and the run waits for its text and usage.
     Stopped {
         of: ActionId,
-        /// Whether the model was asked for a summary.
+        /// True if the model was writing a summary.
         summary: bool,
     },
 }
 
 impl ModelOut {
-    /// Takes the answer to a step. False: nothing waits for it.
+    /// Takes the answer to a step. Returns false if it is not expected.
     pub(crate) fn answered(&mut self, id: ActionId) -> bool {
         self.ends(Self::Answering(id))
     }
 
-    /// Takes a summary. False: nothing waits for it.
+    /// Takes a summary. Returns false if it is not expected.
     pub(crate) fn summarised(&mut self, id: ActionId) -> bool {
         self.ends(Self::Summarising(id))
     }
@@ -91,7 +91,7 @@ impl ModelOut {
         waits
     }
 
-    /// Stops listening. Returns the action to stop, if one is out.
+    /// Stops listening. Returns the action to stop, if one is in progress.
     pub(crate) fn stop(&mut self) -> Option<ActionId> {
         let (of, summary) = match *self {
             Self::Answering(of) => (of, false),
@@ -102,8 +102,8 @@ impl ModelOut {
         Some(of)
     }
 
-    /// Takes the answer of a model that was stopped. Returns whether it was asked for a summary. None:
-    /// nothing waits for this answer.
+    /// Takes the answer of a model that was stopped. Returns whether it was writing a summary, or `None` if the
+    /// answer is not expected.
     pub(crate) fn stopped(&mut self, id: ActionId) -> Option<bool> {
         let Self::Stopped { of, summary } = *self else { return None };
         (of == id).then(|| {
@@ -112,12 +112,12 @@ impl ModelOut {
         })
     }
 
-    /// Whether the run waits for a model that was stopped.
+    /// Returns true if the run waits for a model that was stopped.
     pub(crate) fn is_stopped(self) -> bool {
         matches!(self, Self::Stopped { .. })
     }
 
-    /// Whether a summary is being made.
+    /// Returns true if a summary is being made.
     pub(crate) fn is_summarising(self) -> bool {
         matches!(self, Self::Summarising(_))
     }
@@ -134,26 +134,26 @@ pub(crate) enum SurroundingsOut {
     Freeing(ActionId),
 }
 
-/// Whether the inbox is known, as others have filled it.
+/// The state of the run's knowledge of the inbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Everything was read.
+    /// Everything that is known to have come was read.
     #[default]
     Read,
-    /// There is something new that was not read.
+    /// New items or an interrupt must be read.
     Due,
     /// The inbox is being read.
     Reading {
         id: ActionId,
-        /// Whether something new has come since the read began.
+        /// True if more has come since the read began.
         stale: bool,
-        /// Whether nothing is decided before the answer comes.
+        /// True if no decision is made before the answer comes.
         awaited: bool,
     },
 }
 
 impl News {
-    /// Notes that there is something new that was not read.
+    /// Notes that new items or an interrupt must be read.
     pub(crate) fn hear(&mut self) {
         match self {
             Self::Read | Self::Due => *self = Self::Due,
@@ -161,12 +161,12 @@ impl News {
         }
     }
 
-    /// Notes that the inbox is being read now.
+    /// Notes that this action reads the inbox now.
     pub(crate) fn read_by(&mut self, id: ActionId, awaited: bool) {
         *self = Self::Reading { id, stale: false, awaited };
     }
 
-    /// Takes the answer to this read. False: nothing waits for it.
+    /// Takes the answer to this read. Returns false if it is not expected.
     pub(crate) fn came(&mut self, read: ActionId) -> bool {
         match *self {
             Self::Reading { id, stale, .. } if id == read => {
@@ -177,7 +177,7 @@ impl News {
         }
     }
 
-    /// Returns the read without which nothing is decided.
+    /// Returns the read that all decisions wait for, if there is one.
     pub(crate) fn awaited(self) -> Option<ActionId> {
         match self {
             Self::Reading { id, awaited: true, .. } => Some(id),

@@ -1,4 +1,4 @@
-//! The output of a run for its runtime: actions to perform, and transitions to tell hooks of.
+//! The output of a run for its runtime: actions to perform, and transitions for hooks.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ use crate::words::hook::Moved;
 pub(crate) struct Output {
     pub(crate) actions: VecDeque<Action>,
     pub(crate) last_id: u64,
-    /// The number of streams of deltas that were begun.
+    /// The number of streams of deltas that have begun.
     pub(crate) streams: u32,
-    /// The transitions that hooks are to be told of.
+    /// The transitions that hooks have yet to receive.
     pub(crate) moves: Vec<Moved>,
-    /// Whether something irrevocable was sent since the driver last looked.
+    /// True if an irrevocable action was requested since the last check.
     pub(crate) irrevocable: bool,
     /// A note for the next model call only.
     pub(crate) note: Option<String>,

@@ -1,9 +1,9 @@
-//! The transcript before this run, as far as it had to be read.
+//! The messages from before this run that had to be read.
 
 use crate::engine::inbox::undo::Undone;
 use crate::engine::model::looping::Before;
 
-/// The messages before this run that were read.
+/// The messages from before this run that had to be read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Past {
     /// The newest messages before the claim, for loop detection.
@@ -13,7 +13,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Whether something is being read.
+    /// Returns true if such messages are being read.
     pub(crate) fn is_reading(&self) -> bool {
         matches!(self.window, Before::Reading { .. }) || matches!(self.undone, Undone::Reading(..))
     }

@@ -1,4 +1,4 @@
-//! The identity of this run: what its claim said, and what the runtime told it of the world.
+//! The fixed data of this run: its claim, and facts from the runtime.
 
 use std::sync::Arc;
 
@@ -13,28 +13,28 @@ use crate::words::usage::Usage;
 /// One run of a session.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The agent. None: the session is to be ended, and its agent is not known here.
+    /// The agent. `None`: the run only ends the session, and its agent is not known here.
     pub(crate) agent: Option<Arc<AgentSpec>>,
     pub(crate) fence: Fence,
     /// The status in which the claim found the session.
     pub(crate) found: SessionStatus,
     /// The purpose of the run.
     pub(crate) kind: RunKind,
-    /// The newest instant that the run was told.
+    /// The newest instant that the runtime or the store has reported.
     pub(crate) now: Timestamp,
     /// The usage of the session before the run.
     pub(crate) usage_before: Usage,
-    /// The newest message as the claim found it.
+    /// The newest message at the claim.
     pub(crate) claimed: MessageSeq,
     /// The calls whose start mark was staged at the claim.
     pub(crate) marks: Vec<CallId>,
-    /// Whether the machine knows of the claim.
+    /// True if the machine has received the claim.
     pub(crate) begun: bool,
-    /// Whether the run looks for the children of the session.
+    /// When the run looks for the children of the session.
     pub(crate) look: Look,
-    /// Whether the run ends the turn of another run, under the claim of that run.
+    /// True if the run ends the turn of another run, under the claim of that run.
     pub(crate) stands_in: bool,
-    /// The reason why the turn can only be ended: its runs die, or the previous run could not go on.
+    /// The error with which the turn must end: its runs keep dying, or the previous run could not go on.
     pub(crate) doom: Option<ErrorInfo>,
 }
 
@@ -53,22 +53,22 @@ pub(crate) enum Look {
 }
 
 impl Run {
-    /// Whether the tool with this name hands the session over.
+    /// Returns true if the tool with this name hands the session over.
     pub(crate) fn takes_over(&self, tool: &str) -> bool {
         self.agent.as_ref().and_then(|agent| agent.sub_agent(tool)).is_some_and(|rules| rules.takes_over)
     }
 
-    /// Whether every commit is acknowledged before anything else begins.
+    /// Returns true if every commit must be acknowledged before new work begins.
     pub(crate) fn is_sync(&self) -> bool {
         self.agent.as_ref().is_some_and(|agent| agent.durability == Durability::Sync)
     }
 
-    /// Whether hooks are asked at this point.
+    /// Returns true if hooks are asked at this point.
     pub(crate) fn is_hooked(&self, point: HookPoint) -> bool {
         self.agent.as_ref().is_some_and(|agent| agent.is_hooked(point))
     }
 
-    /// The instant until which the run waits for something that is told to stop now.
+    /// Returns the instant until which the run waits for work that is told to stop now.
     pub(crate) fn grace_ends_at(&self) -> Timestamp {
         let grace = self.agent.as_ref().map_or(0, |agent| agent.limits.stop_grace_ms);
         self.now.after(std::time::Duration::from_millis(grace))

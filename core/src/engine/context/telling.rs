@@ -1,4 +1,4 @@
-//! The events by which followers of a session are told of its turns and steps.
+//! The events that report turns and steps to followers of a session.
 
 use crate::engine::context::Context;
 use crate::engine::mind::Mind;
@@ -7,7 +7,7 @@ use crate::words::ending::Ending;
 use crate::words::event::Event;
 
 impl Context {
-    /// Announces that a turn began: the first event of the turn.
+    /// Announces that a turn began, as the first event of the turn.
     pub(crate) fn announce_turn(&mut self) {
         let init =
             Event::Init { turn: self.mind.machine.turn.number, session: Some(self.run.fence.key.id.clone()) };
@@ -19,7 +19,7 @@ impl Context {
         events.insert(at, init);
     }
 
-    /// Announces that a turn ended: the last events of the turn.
+    /// Announces that a turn ended, as the last events of the turn.
     pub(crate) fn announce_end(&mut self, ending: Ending) {
         let (turn, steps) = (self.mind.machine.turn.number, self.mind.machine.turn.steps);
         let (session, reason) = (Some(self.run.fence.key.id.clone()), Some(ending.reason));
@@ -29,12 +29,12 @@ impl Context {
 }
 
 impl Mind {
-    /// Returns the events that follow from the last move of the machine alone: a step began or is over, or an
-    /// error ends the turn.
+    /// Returns the events that follow from the last move of the machine: a step began or ended, or an error ends
+    /// the turn.
     pub(crate) fn told_of_move(&self, before: &Machine) -> Vec<Event> {
         let after = &self.machine.state;
         let (was, is) = (before.state.open_step(), after.open_step());
-        // The outcome is fixed by one move of an open turn, and told once.
+        // The outcome is fixed by a single move of an open turn, so it is reported once.
         let fixed = after.ending().filter(|_| before.turn.open && before.state.ending().is_none());
         let error = fixed.and_then(|ending| ending.error.clone());
         let changed = was != is;
@@ -44,10 +44,10 @@ impl Mind {
     }
 }
 
-/// The most characters of a text from outside that an event shows.
+/// The most characters of a text from outside that an event contains.
 const WORDS_CHARS_MAX: usize = 1_000;
 
-/// Returns a text as an event shows it. An event is not a second copy of the text.
+/// Returns a text in the form for events, which do not contain long texts in full.
 pub(crate) fn in_short(words: &str) -> String {
     match words.char_indices().nth(WORDS_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &words[..at]),

@@ -46,14 +46,14 @@ impl Context {
         seq
     }
 
-    /// The number of bytes of the message that the model is never shown.
+    /// Returns the number of bytes of the message that the model never sees.
     fn left_out(&self, message: &Message) -> usize {
         let Message::Tool(result) = message else { return 0 };
         let most = self.run.agent.as_ref().map_or(usize::MAX, |agent| agent.limits.result_chars_shown);
         compaction::snipped(&result.content, most).map_or(0, |shown| result.content.len() - shown.len())
     }
 
-    /// Gives every call its one result, in call order (INV-08).
+    /// Adds one result for every call to the transcript, in call order (INV-08).
     pub(crate) fn promote(&mut self, batch: &Batch) {
         if batch.for_more {
             return self.close_asking_for_more(batch);

@@ -1,4 +1,4 @@
-//! Asks people or clients outside: whom, about which bytes, and until when.
+//! Asks people or clients for answers, and builds their pending calls.
 
 use std::time::Duration;
 
@@ -18,35 +18,35 @@ use crate::words::panel::Panel;
 use crate::words::payload::{Digest, Payload};
 use crate::words::tool::{Bound, ResourceProfile, RunsOn};
 
-/// A new pending call, before it is opened.
+/// A pending call that is to be opened.
 #[derive(Clone)]
 pub(crate) struct Asking {
     pub(crate) pending: PendingId,
     pub(crate) deadline: Option<Timestamp>,
     pub(crate) why: Option<Why>,
     pub(crate) panel: Option<Box<Panel>>,
-    /// The number of answers that it takes.
+    /// The number of answers that are needed.
     pub(crate) needed: u32,
-    /// The number of children that answer, if children do.
+    /// The number of children that answer; 0 if a person or client answers.
     pub(crate) children: u32,
 }
 
-/// The reason for asking, or for asking again.
+/// The reason for the question, or for asking again.
 #[derive(Clone)]
 pub(crate) struct Why {
     pub(crate) word: String,
-    /// The fault of an earlier answer, in words that may repeat the answer. Only for those who are asked, who
-    /// also see the arguments. It is not in events.
+    /// The fault of an earlier answer. The text may repeat the answer, so it is shown only to those who are asked,
+    /// who also see the arguments. It is not in events.
     pub(crate) detail: Option<String>,
 }
 
 impl Why {
-    /// A reason with a short description of the fault.
+    /// Creates a reason with a short description of the fault.
     pub(crate) fn with(word: &str, detail: &str) -> Self {
         Self { word: word.to_owned(), detail: Some(in_short(detail)) }
     }
 
-    /// The text for those who are asked.
+    /// Returns the text for those who are asked.
     fn prompt(&self) -> String {
         match &self.detail {
             Some(detail) => format!("{}: {detail}", self.word),
@@ -78,7 +78,7 @@ impl GateHandler<'_> {
         Some(CallInput::NeedsClient { pending, deadline, profile })
     }
 
-    /// Asks people about the arguments in this message, on these terms.
+    /// Asks people on these terms to approve the arguments in this message.
     pub(crate) fn ask_people(
         &mut self,
         call: &Call,
@@ -101,7 +101,7 @@ impl GateHandler<'_> {
         Some(CallInput::NeedsUser { pending, deadline, profile, arguments, panel })
     }
 
-    /// Asks once more, with the arguments of the model, because the edited ones do not fit.
+    /// Asks again, with the arguments of the model, because the edited ones do not fit.
     pub(crate) fn ask_again(&mut self, call: &Call, detail: &str) -> Option<CallInput> {
         self.cx.mind.step.edited.remove(&call.id);
         self.cx.mind.step.rewritten.remove(&call.id);
@@ -110,7 +110,7 @@ impl GateHandler<'_> {
         self.ask_people(call, self.cx.mind.step.asked_in, why, terms, call.profile.clone())
     }
 
-    /// Asks again, under a new id, with the same deadline. Earlier approvals of these bytes stand.
+    /// Asks again, under a new id, with the same deadline. Earlier approvals of the same arguments remain valid.
     pub(crate) fn reopen(&mut self, call: &Call, why: Why) {
         if let Some(pending) = self.next_pending(call) {
             let (deadline, panel) = (call.state.wakes_at(), call.panel.clone());
@@ -124,7 +124,7 @@ impl GateHandler<'_> {
         }
     }
 
-    /// Returns the id of this call's next pending call. None: no such id can be formed, and the run gives up.
+    /// Returns the id of this call's next pending call. If no such id can be formed, gives up and returns `None`.
     pub(crate) fn next_pending(&mut self, call: &Call) -> Option<PendingId> {
         match PendingId::of(self.cx.run.fence.incarnation, &call.id, call.round + 1) {
             Ok(id) => Some(id),
@@ -153,7 +153,7 @@ impl GateHandler<'_> {
             RunsOn::Server => PendingKind::Approval,
             RunsOn::Client => PendingKind::ClientTool,
             RunsOn::Child if children > 0 => PendingKind::Child,
-            // People are asked whether the call may begin them, or hand over.
+            // The approval decides whether the call may begin its children, or hand over.
             RunsOn::Child => PendingKind::Approval,
         };
         let (of, pending) = (call.id.clone(), id.clone());
@@ -169,7 +169,7 @@ impl GateHandler<'_> {
     }
 }
 
-/// The number of people who must still approve.
+/// Returns the number of people who must still approve.
 fn missing(panel: Option<&Panel>) -> u32 {
     panel.map_or(1, |panel| panel.missing().max(1))
 }

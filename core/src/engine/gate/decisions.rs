@@ -1,4 +1,4 @@
-//! People's decisions on calls: by one person, by as many as the terms ask for, or by nobody in time.
+//! Decisions of people on calls: by one person, by several, or by nobody before the deadline.
 
 use crate::engine::calls::results::{denied, rejected, result};
 use crate::engine::gate::GateHandler;
@@ -40,7 +40,7 @@ impl GateHandler<'_> {
 
     fn on_refusal(&mut self, call: &Call, decision: &Decision, shown: &str) {
         let said = decision.reason.as_deref().filter(|said| !said.trim().is_empty());
-        // Feedback is for the model to go on with; without it nothing but the refusal is known.
+        // With a reason the model can go on. Without one only the refusal is known.
         let (status, then) = match said {
             Some(_) => (ResultStatus::Error, Default::default()),
             None => {
@@ -80,13 +80,13 @@ impl GateHandler<'_> {
                 }
                 approved
             }
-            // Nobody without a name is counted.
+            // An approval without a name does not count.
             (Some(_), None) => return,
         };
         self.cx.feed(Input::Call { call: call.id.clone(), input });
     }
 
-    /// Handles a call on which nobody, or too few, decided in time.
+    /// Handles a call that expired before enough people decided on it.
     pub(crate) fn expire(&mut self, call: &Call, pending: PendingId) -> CallInput {
         let terms = call.panel.as_deref().map(|panel| &panel.terms);
         match terms.map(|terms| terms.at_expiry.clone()).unwrap_or_default() {
@@ -119,7 +119,7 @@ impl GateHandler<'_> {
         }
     }
 
-    /// Lets more people decide on a call that has waited for long.
+    /// Escalates a call that has waited too long: more people may decide on it.
     pub(crate) fn escalate(&mut self, call: &Call) -> bool {
         let panel = call.panel.as_deref();
         let next = panel.and_then(|panel| panel.terms.escalate.get(panel.escalated as usize));
@@ -132,7 +132,7 @@ impl GateHandler<'_> {
 }
 
 impl Mind {
-    /// Returns the decision that an answer makes on a call, or why it makes none.
+    /// Returns the decision on a call in an answer, or the reason why the answer does not count.
     pub(crate) fn decision_in(&self, call: &Call, item: &StoredItem) -> Result<Decision, Why> {
         let unreadable =
             |error: serde_json::Error| Why::with("the decision cannot be read", &error.to_string());
@@ -146,8 +146,8 @@ impl Mind {
         }
     }
 
-    /// Returns why an approval for the rest of the session holds only for this call; none if it holds for
-    /// all.
+    /// Returns the reason why an approval for the rest of the session applies only to this call, or `None` if it
+    /// applies to all.
     fn not_for_good(&self, call: &Call, decision: &Decision) -> Option<String> {
         if call.panel.as_deref().is_some_and(|panel| !panel.terms.is_anyone()) {
             return Some("approved this once: who must approve is laid down for each call".to_owned());
@@ -163,7 +163,7 @@ impl Mind {
     }
 }
 
-/// Returns why a decision does not count; none if it does.
+/// Returns the reason why a decision does not count, or `None` if it does.
 fn not_counted(panel: &Panel, decision: &Decision, at: Timestamp) -> Option<String> {
     let by = decision.by.as_deref();
     if !panel.may_answer(by, at) {

@@ -1,4 +1,4 @@
-//! The gate: the questions that it is asked about calls, and the effect of its answers.
+//! The gate: the questions to it about calls, and the effects of its rulings.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::results::{denied, result};
@@ -23,18 +23,19 @@ pub(crate) mod decisions;
 pub(crate) mod more;
 pub(crate) mod rewriting;
 
-/// Whether the model is told of this tool in this step.
+/// Returns true if the model can see this tool in this step.
 pub(crate) fn is_told_of(agent: &AgentSpec, tool: &ToolSpec, mode: Mode, withheld: &[String]) -> bool {
     agent.tells_of(tool, mode) && !withheld.iter().any(|withheld| withheld == tool.name.as_str())
 }
 
-/// Decides whether calls may run: asks the gate, and people.
+/// The handler of the gate: decides whether calls may run, and asks the gate and people.
 pub(crate) struct GateHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
 
 impl GateHandler<'_> {
-    /// Asks the gate. A tool that does not exist, or is withheld from the model, needs no gate.
+    /// Asks the gate about these calls. A call of a tool that does not exist, or is withheld, is refused without
+    /// asking.
     pub(crate) fn consult(&mut self, calls: &[CallId]) {
         let Some(agent) = self.cx.run.agent.clone() else { return };
         let mut questions = Vec::new();
@@ -94,7 +95,7 @@ impl GateHandler<'_> {
         }
     }
 
-    /// Takes the gate's rulings on the calls that it was asked about. A call without a ruling is denied.
+    /// Takes the gate's rulings. A call that was asked about and has no ruling is denied.
     pub(crate) fn on_rulings(&mut self, id: ActionId, rulings: Vec<(CallId, Ruling)>) {
         for id in self.cx.mind.consulting.remove(&id).unwrap_or_default() {
             let ruling = rulings.iter().find(|(call, _)| *call == id).map(|(_, ruling)| ruling.clone());
@@ -111,7 +112,7 @@ impl GateHandler<'_> {
         let digest = Digest::of(self.cx.mind.arguments_of(&call.id).as_bytes());
         let is_output = self.cx.run.agent.as_ref().is_some_and(|agent| agent.is_output(&call.tool));
         let input = match ruling {
-            // It acts on nothing, so nobody is asked about it.
+            // The value of the turn has no effect outside, so it needs no approval.
             Ruling::Allow { .. } | Ruling::NeedsApproval { .. } if is_output => self.take_output(call),
             Ruling::Invalid { detail } if is_output => {
                 let told = format!("the value does not fit: {detail}");
@@ -136,7 +137,7 @@ impl GateHandler<'_> {
                     self.unavailable(call, &detail)
                 }
             },
-            // An edit that must be refused asks again, with the arguments of the model.
+            // If edited arguments do not fit, people are asked again, with the arguments of the model.
             Ruling::Invalid { detail } if self.cx.mind.edited(call).is_some() => {
                 self.ask_again(call, &detail)
             }
@@ -165,7 +166,7 @@ impl GateHandler<'_> {
         }
     }
 
-    /// A call may run: this engine runs it, its children begin, it waits for those that run, or another agent takes over.
+    /// Lets a call run: the engine runs it, its children begin, it waits for background children, or it hands over.
     fn let_run(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         match call.runs_on {
             RunsOn::Child => {
@@ -208,7 +209,7 @@ impl GateHandler<'_> {
 }
 
 impl Mind {
-    /// Whether nothing prevents a call from running any more.
+    /// Returns true if this ruling and the approvals so far let the call run.
     fn lets_through(&self, call: &Call, ruling: &Ruling, digest: Digest) -> bool {
         match ruling {
             Ruling::Allow { .. } => true,
@@ -224,8 +225,8 @@ impl Mind {
         }
     }
 
-    /// Whether people have approved these bytes on these terms. An approval for the rest of the session
-    /// counts as one approval by anyone. If the terms ask for more, it is not enough.
+    /// Returns true if people have approved these arguments on these terms. A standing approval counts as one
+    /// approval by anyone, so it is not enough if the terms ask for more.
     fn is_approved(&self, call: &Call, terms: &ApprovalTerms, digest: Digest) -> bool {
         let by_panel = || call.panel.as_deref().is_some_and(|panel| panel.satisfies(terms, digest));
         if !terms.is_anyone() {

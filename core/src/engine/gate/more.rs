@@ -1,4 +1,4 @@
-//! The step limit: a turn that has reached it says so, and may ask a person for more steps.
+//! The step limit: a turn that reaches it reports this, and may ask a person for more steps.
 
 use crate::engine::context::Context;
 use crate::engine::gate::GateHandler;
@@ -12,7 +12,7 @@ use crate::words::history::{AskedForMore, CallInput, Input};
 use crate::words::ids::{CallId, PendingId};
 use crate::words::message::{Decision, DecisionRecord, Message, Notice, Rewriting};
 
-/// The plural ending for a count.
+/// Returns the plural ending for a count.
 fn plural(count: u32) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
@@ -24,7 +24,7 @@ impl Context {
         self.append(Message::Notice(Notice::new(format!("stopped after {steps} step{}", plural(steps)))));
     }
 
-    /// Closes the request for more steps. It leaves no result, because no model asked for it.
+    /// Closes the request for more steps. It leaves no result, because the model did not ask for it.
     pub(crate) fn close_asking_for_more(&mut self, batch: &Batch) {
         for call in &batch.calls {
             self.mind.step.ended.remove(&call.id);
@@ -39,11 +39,11 @@ impl Context {
 }
 
 impl GateHandler<'_> {
-    /// Asks a person for more steps: as many as the agent may take by itself, unless the answer names another
-    /// number. None: the run gives up.
+    /// Asks a person for more steps: as many as the agent's own limit, unless the answer names another number. If
+    /// the request cannot be built, gives up and returns `None`.
     pub(crate) fn ask_for_more(&mut self, max_steps: u32) -> Option<AskedForMore> {
         let taken = self.cx.mind.machine.turn.steps;
-        // Steps are numbered through the session and each answer grants some, so this is the name of one asking alone.
+        // Steps are numbered over the session, and each answer grants some, so this name is unique.
         let (step, granted) = (self.cx.mind.machine.step, self.cx.mind.machine.turn.granted);
         let call = CallId::new(format!("more-{step}-{granted}"));
         let named = call.and_then(|call| Ok((PendingId::of(self.cx.run.fence.incarnation, &call, 1)?, call)));
@@ -79,7 +79,7 @@ impl GateHandler<'_> {
         Some(asked)
     }
 
-    /// A person grants more steps.
+    /// Handles an answer that grants more steps.
     pub(crate) fn on_more(&mut self, call: &Call, pending: PendingId, decision: Decision, item: &StoredItem) {
         let max_steps = self.cx.run.agent.as_ref().map_or(0, |agent| agent.limits.max_steps);
         let shown = self.cx.mind.arguments_of(&call.id);
@@ -101,7 +101,7 @@ impl GateHandler<'_> {
 }
 
 impl Mind {
-    /// Whether this call is the request for more steps.
+    /// Returns true if this call is the request for more steps.
     pub(crate) fn is_for_more(&self, call: &Call) -> bool {
         call.tool == MORE_STEPS && self.machine.state.batch().is_some_and(|batch| batch.for_more)
     }

@@ -10,8 +10,8 @@ use crate::words::tool::ToolOutput;
 impl GateHandler<'_> {
     // Calls
 
-    /// Puts the arguments of a hook into the transcript, in place of those of `call`, so that they are
-    /// durable before the call is sent. Then applies the ruling on a call with these arguments.
+    /// Adds the arguments of a hook to the transcript, so that they are durable before the call is sent. They
+    /// replace those of `call`. Then applies the ruling on the call with these arguments.
     pub(crate) fn rewrite(&mut self, call: &Call, arguments: String, by: &str, ruling: Ruling) {
         let text = format!("the hook {by} rewrote the arguments of {} ({})", call.id, call.tool);
         let rewriting = Some(Rewriting { call: call.id.clone(), arguments: arguments.clone() });

@@ -1,4 +1,4 @@
-//! Briefings: how the agent works from now on, as messages and signals say.
+//! Briefings: changes of mode and system prompt by messages and signals.
 
 use crate::engine::inbox::InboxHandler;
 use crate::store::{ItemKind, StoredItem};
@@ -9,15 +9,15 @@ use crate::words::message::SignalBody;
 use crate::words::mode::{Briefing, Mode};
 
 impl InboxHandler<'_> {
-    /// Takes the briefing of the message at `at`.
+    /// Applies the briefing of the message at `at`.
     pub(crate) fn take_briefing(&mut self, briefing: Briefing, at: MessageSeq) {
         let Briefing { mode, system_prompt } = briefing;
         let prompt = system_prompt.map(|prompt| if prompt.is_empty() { MessageSeq(0) } else { at });
         self.brief(mode, prompt, at);
     }
 
-    /// Takes the modes that were set before the item `before`, in order. A mode that is set after a message
-    /// takes precedence over the message.
+    /// Applies the modes that were set before the item `before`, in order. A mode that is set after a message takes
+    /// precedence over the message.
     pub(crate) fn take_modes_before(&mut self, before: InboxSeq) {
         let set: Vec<(InboxSeq, Mode)> = self.cx.mind.inbox.items.iter().filter_map(mode_set_by).collect();
         for (seq, mode) in set.into_iter().filter(|(seq, _)| *seq < before) {
@@ -27,7 +27,7 @@ impl InboxHandler<'_> {
         }
     }
 
-    /// Reports the way of working that holds again because another was taken back.
+    /// Reports the mode and the prompt that apply again because a briefing was taken back.
     pub(crate) fn note_unbriefed(&mut self, before: (Mode, MessageSeq)) {
         let now = (self.cx.mode(), self.cx.mind.machine.prompt);
         let mode = (now.0 != before.0).then_some(now.0);

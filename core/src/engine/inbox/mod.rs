@@ -1,4 +1,4 @@
-//! Messages in a run: which are taken when, which stop the turn, and what is taken back because of them.
+//! Messages in a run: when they are taken, whether they stop the turn, and which messages they take back.
 
 use crate::engine::calls::results::{denied, rejected};
 use crate::engine::context::Context;
@@ -22,12 +22,12 @@ pub(crate) mod news;
 pub(crate) mod signals;
 pub(crate) mod undo;
 
-/// Beyond this many bytes, further messages wait for the next commit.
+/// The number of bytes of messages in one commit beyond which further messages wait for the next one.
 const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Whether an item is a note: a message that wakes nobody, stops nothing and keeps no turn going. It is taken
-/// with the next message. The end of a quiet background child is a note although it was delivered as urgent, because a
-/// call may wait for it.
+/// Returns true if an item is a note: a message that does not wake the session, stop the turn or keep it going. It
+/// is taken with the next message. The end of a quiet background child is a note even though it is delivered as
+/// urgent, because a call may wait for it.
 pub(crate) fn is_note(item: &StoredItem) -> bool {
     match item.kind {
         ItemKind::Message { wake: Wake::Quiet } => true,
@@ -36,7 +36,7 @@ pub(crate) fn is_note(item: &StoredItem) -> bool {
     }
 }
 
-/// The handler of everything that comes from outside: messages, signals, a stop.
+/// The handler of all items from outside: messages, signals, and stops.
 pub(crate) struct InboxHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
@@ -54,27 +54,26 @@ impl Run {
         said.policy.or(of_agent).unwrap_or(MessagePolicy::Steer)
     }
 
-    /// Whether a message takes earlier messages back as soon as it is read.
+    /// Returns true if a message takes earlier messages back as soon as it is read.
     fn takes_back(&self, item: &StoredItem) -> bool {
         mailbox::said(item).edits.is_some() || self.policy_of(item) == MessagePolicy::Rollback
     }
 }
 
 impl InboxHandler<'_> {
-    /// Returns the messages that go before those that wait for the end of the turn (C40).
+    /// Returns the messages that do not wait for the end of the turn (C40).
     fn steering(&self) -> impl Iterator<Item = &StoredItem> {
         let messages = self.cx.mind.inbox.items.iter().filter(|item| mailbox::is_message(item));
         messages.filter(|item| !self.cx.run.policy_of(item).waits())
     }
 
-    /// Whether messages wait that the model should see before the turn ends.
+    /// Returns true if messages wait that the model should see before the turn ends.
     pub(crate) fn messages_steer(&self) -> bool {
         self.steering().any(|item| !is_note(item))
     }
 
-    /// Stops the turn if a message asks for that. In steering nothing is open that could be stopped, so the
-    /// message is taken there, unless it takes the turn back. A turn that is already ending can still be
-    /// taken back, but nothing more.
+    /// Stops the turn if a message asks for it. Steering has nothing open to stop, so there the message is simply
+    /// taken, unless it takes the turn back. A turn that is ending already can only be taken back.
     pub(crate) fn heed_messages(&mut self) -> bool {
         let machine = &self.cx.mind.machine;
         if !machine.turn.open {
@@ -158,22 +157,22 @@ impl InboxHandler<'_> {
         }));
         let denial = DenialRecord::new(DeniedBy::User, &call.tool, content.clone(), &shown);
         let edited = self.cx.mind.edited(&call);
-        // What is said is feedback, as the reason of a denial is (B29).
+        // The message is feedback, like the reason of a denial (B29).
         self.cx.mind.keep_result(denied(&call, ResultStatus::Error, content, edited, denial));
         self.cx.feed(Input::Call { call: call.id, input: CallInput::Rejected { then: OnDenial::GoOn } });
         self.cx.mind.draft.decided = true;
         true
     }
 
-    /// Takes the steering messages into the transcript, in order: all, or as many as one commit should carry.
-    /// The rest follow at the next steering.
+    /// Adds the steering messages to the transcript, in order. Messages beyond `TAKEN_BYTES_MAX` follow at the next
+    /// steering.
     pub(crate) fn take_steering(&mut self) {
         let taken = self.steering().map(|item| item.seq).collect::<Vec<_>>();
         self.take_messages(&taken);
     }
 
-    /// Takes the messages that begin a turn: the steering messages, or else the first one that waited (B49),
-    /// and notes.
+    /// Takes the messages that begin a turn: the steering messages, or else the first one that waited (B49), and
+    /// the notes.
     pub(crate) fn take_first(&mut self) {
         let steers = self.messages_steer();
         let waited = |item: &&StoredItem| mailbox::is_message(item) && !is_note(item);
@@ -182,8 +181,8 @@ impl InboxHandler<'_> {
         self.take_messages(&taken);
     }
 
-    /// Takes messages. Those that take something back are taken whatever their size, and before all others:
-    /// if they were left for later, they would take back the messages that were taken in their place.
+    /// Takes messages, up to `TAKEN_BYTES_MAX`. Messages that take something back are always taken, and count first.
+    /// If they were left for later, they would take back the messages that were taken in their place.
     fn take_messages(&mut self, wanted: &[InboxSeq]) {
         let inbox = std::mem::take(&mut self.cx.mind.inbox.items);
         let wanted = || inbox.iter().filter(|item| wanted.contains(&item.seq));
@@ -235,7 +234,8 @@ impl Mind {
         self.drop_forgotten_ends();
     }
 
-    /// Whether the beginning of the turn is known. A turn that an older version began does not record it.
+    /// Returns true if the first message of the turn is known. A turn that an older version began does not record
+    /// it.
     fn knows_beginning(&self) -> bool {
         let turn = &self.machine.turn;
         turn.number.0 <= 1 || turn.began > MessageSeq(0)

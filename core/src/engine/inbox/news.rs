@@ -12,7 +12,7 @@ use crate::words::error::ErrorInfo;
 use crate::words::history::Input;
 
 impl Context {
-    /// Notes that a receipt reports something that was not read.
+    /// Notes that items or an interrupt must be read, if the receipt reports any that are new.
     pub(crate) fn hear(&mut self, receipt: &Receipt) {
         let unread = receipt.last_item > self.mind.inbox.seen;
         let stop = receipt.interrupt && self.mind.inbox.interrupt.is_none();
@@ -21,7 +21,7 @@ impl Context {
         }
     }
 
-    /// Whether everything that has come was read, as far as is known.
+    /// Returns true if everything that is known to have come was read.
     pub(crate) fn is_up_to_date(&self) -> bool {
         self.out.news == News::Read
     }
@@ -51,7 +51,7 @@ impl InboxHandler<'_> {
         };
         self.cx.mind.inbox.interrupt_told = true;
         let moved = self.cx.feed(Input::Interrupted { kind: interrupt.kind, cause: StopCause::Asked });
-        // An abort that comes when the outcome is fixed goes on waiting: the next claim carries it out.
+        // An abort that comes after the outcome is fixed stays in place: the next claim carries it out.
         if moved || interrupt.kind == InterruptKind::Soft {
             self.cx.mind.draft.interrupt_confirmed = Some(interrupt.id);
             self.cx.mind.draft.decided = true;
@@ -61,7 +61,7 @@ impl InboxHandler<'_> {
 }
 
 impl Mind {
-    /// Keeps the items that a claim had no room for. Earlier runs may have seen them.
+    /// Keeps the items that did not fit into the claim. Earlier runs may have seen them.
     pub(crate) fn keep_rest(&mut self, items: Vec<StoredItem>) {
         let last = items.last().map_or(self.inbox.seen, |item| item.seq);
         self.inbox.seen = self.inbox.seen.max(last);

@@ -1,4 +1,4 @@
-//! Signals, and the items that are left in the inbox where a run can take them.
+//! Signals, and the items that a run drops from the inbox.
 
 use crate::engine::children::background::begins_child;
 use crate::engine::inbox::InboxHandler;
@@ -8,22 +8,21 @@ use crate::words::ids::InboxSeq;
 use crate::words::mailbox;
 use crate::words::message::SignalBody;
 
-/// The signals that ask for the next try now, or for a turn to go on.
+/// The signals that ask for the next attempt now, or for a turn to go on.
 const HURRIES: [SignalBody; 2] = [SignalBody::Retry, SignalBody::Resume];
 
 impl Mind {
-    /// Whether somebody asks that a waiting retry is made now (B40).
+    /// Returns true if a signal asks to make a waiting retry now (B40).
     pub(crate) fn is_hurried(&self) -> bool {
         self.is_asked(&HURRIES)
     }
 
-    /// Takes the signals of `HURRIES`: they were meant for what waited when they came.
+    /// Takes the signals of `HURRIES`, which apply only to the attempt that waited.
     pub(crate) fn take_hurries(&mut self) {
         self.take_words(&HURRIES);
     }
 
-    /// Takes these signals. All other items wait for another place: a mode for the next steering, a stop for
-    /// its call.
+    /// Takes these signals. All other items stay: for example, a mode waits for the next steering.
     pub(crate) fn take_words(&mut self, words: &[SignalBody]) {
         let inbox = std::mem::take(&mut self.inbox.items);
         let (taken, kept) = inbox.into_iter().partition(|item| asks(item, words));
@@ -31,7 +30,7 @@ impl Mind {
         self.consume(taken);
     }
 
-    /// Whether one of these signals waits.
+    /// Returns true if one of these signals waits.
     pub(crate) fn is_asked(&self, for_any_of: &[SignalBody]) -> bool {
         self.inbox.items.iter().any(|item| asks(item, for_any_of))
     }
@@ -42,8 +41,9 @@ impl Mind {
 }
 
 impl InboxHandler<'_> {
-    /// Takes the items that no step needs: signals, and answers to calls that are no longer pending. Used
-    /// only where a mode can be taken too: at rest, where a turn begins, and in steering.
+    /// Drops the items that no step needs: signals, and answers to calls that are no longer pending. Applies
+    /// waiting modes first, so it is used only where a mode may change: at rest, at the start of a turn, and in
+    /// steering.
     pub(crate) fn consume_rest(&mut self) {
         self.take_modes_before(InboxSeq(u64::MAX));
         let batch = self.cx.mind.machine.state.batch();
@@ -56,7 +56,7 @@ impl InboxHandler<'_> {
             }
             ItemKind::Answer { pending, .. } => batch
                 .is_some_and(|batch| batch.calls.iter().any(|call| call.state.pending() == Some(pending))),
-            // Whoever knows it takes it.
+            // A newer version may know the item.
             ItemKind::Other { .. } => true,
         };
         let (kept, rest): (Vec<StoredItem>, Vec<StoredItem>) =
@@ -66,7 +66,7 @@ impl InboxHandler<'_> {
     }
 }
 
-/// Whether an item is one of these signals.
+/// Returns true if an item is one of these signals.
 fn asks(item: &StoredItem, for_any_of: &[SignalBody]) -> bool {
     let signal = matches!(item.kind, ItemKind::Signal { .. });
     signal && item.payload.parse().is_ok_and(|signal| for_any_of.contains(&signal))

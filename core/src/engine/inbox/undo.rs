@@ -18,7 +18,7 @@ use crate::words::mailbox;
 use crate::words::message::{Message, MessagePolicy, Notice, ResultStatus};
 use crate::words::tool::EffectClass;
 
-/// The most calls that are named when a turn is taken back.
+/// The most calls that are listed when a turn is taken back.
 const NAMED_MAX: usize = 20;
 
 const NAMED_CHARS_MAX: usize = 200;
@@ -29,7 +29,7 @@ pub(crate) enum Undone {
     #[default]
     Unread,
     Reading(ActionId, MessageSeq),
-    /// The messages from this one on; empty if they cannot be read.
+    /// The messages from this place on; none if they cannot be read.
     Read(MessageSeq, Vec<(MessageSeq, Arc<Message>)>),
 }
 
@@ -83,11 +83,11 @@ impl Run {
 }
 
 impl InboxHandler<'_> {
-    // What is taken back
+    // Taking messages back
 
-    /// Returns the last message that stays when the transcript is taken back before a turn begins. A message
-    /// asks for this when it stopped the turn before, or when it edits an earlier message. None: nothing is
-    /// taken back.
+    /// Returns the last message that stays when messages are taken back before a turn begins. A message asks for
+    /// this if it stopped the previous turn, or if it edits an earlier message. Returns `None` if nothing is taken
+    /// back.
     fn rewinds_to(&self) -> Option<MessageSeq> {
         let machine = &self.cx.mind.machine;
         let edited = self.steering().filter_map(|item| mailbox::said(item).edits);
@@ -97,12 +97,13 @@ impl InboxHandler<'_> {
         edited.chain(rolled_back).min().filter(|to| *to < self.cx.mind.transcript.last)
     }
 
-    /// Whether a message that takes the previous turn back is still there: it may have been withdrawn.
+    /// Returns true if a message that takes the previous turn back is still in the inbox. It may have been
+    /// withdrawn.
     fn rolls_back(&self) -> bool {
         self.steering().any(|item| self.cx.run.policy_of(item) == MessagePolicy::Rollback)
     }
 
-    /// Takes messages back before a turn begins. False: they must be read first.
+    /// Takes messages back before a turn begins. Returns false if they must be read first.
     pub(crate) fn rewind(&mut self) -> bool {
         let Some(to) = self.rewinds_to() else { return true };
         let undone = match std::mem::take(&mut self.cx.past.undone) {
@@ -111,7 +112,7 @@ impl InboxHandler<'_> {
                 self.cx.past.undone = Undone::Reading(id, from);
                 return false;
             }
-            // Unread, or read for something that begins later.
+            // Nothing was read, or only messages from a later place on.
             Undone::Unread | Undone::Read(..) => {
                 let range = MessageRange::new(to.next(), self.cx.mind.transcript.last);
                 let id = self.cx.read(vec![range], self.cx.mind.inbox.seen, false);
@@ -149,8 +150,8 @@ impl InboxHandler<'_> {
         true
     }
 
-    /// Takes the answer to a read of messages that are to be taken back. False: the read was for something
-    /// else.
+    /// Takes the answer to a read of messages that are to be taken back. Returns false if the read was for
+    /// something else.
     pub(crate) fn on_undone(&mut self, id: ActionId, result: &Result<Found, ErrorInfo>) -> bool {
         let Undone::Reading(of, from) = self.cx.past.undone else { return false };
         if of != id {
@@ -165,19 +166,20 @@ impl InboxHandler<'_> {
             });
             parsed.collect::<Result<Vec<_>, _>>()
         });
-        // What cannot be read is taken back all the same; what acted cannot be said then.
+        // Messages that cannot be read are taken back, too, but their calls cannot be listed.
         self.cx.past.undone = Undone::Read(from, parsed.unwrap_or_default());
         true
     }
 }
 
 impl Mind {
-    /// Returns the number of tokens that the model is shown once everything after `to` is taken back.
+    /// Returns the number of tokens that the model sees once everything after `to` is taken back.
     fn tokens_without(&self, to: MessageSeq, undone: &[(MessageSeq, Arc<Message>)]) -> u64 {
         let machine = &self.machine;
         let (view, counted, counted_to) = match machine.seen_again_at(to) {
             None => (&machine.view, self.tokens(), MessageSeq(u64::MAX)),
-            // It was counted when its first summary was made: that, and what came later, is not in the count.
+            // This view was counted when its first summary was made. The count does not include that summary or
+            // later messages.
             Some(view) => {
                 let summary = undone.iter().find_map(|(seq, message)| {
                     (matches!(**message, Message::Summary(_)) && *seq > view.after).then_some(*seq)

@@ -1,5 +1,5 @@
-//! The decisions of a run so far. They are cloned before a decision that the store may refuse, and the run
-//! goes back to the clone if it does.
+//! The decisions of a run so far. They are cloned before a decision that the store may refuse. If it does, the run
+//! returns to the clone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) mod recall;
 /// The decisions of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mind {
-    /// The machine, as decided.
+    /// The machine as decided so far.
     pub(crate) machine: Machine,
     /// The decisions since the last commit was built.
     pub(crate) draft: Draft,
@@ -36,15 +36,15 @@ pub(crate) struct Mind {
     pub(crate) consulting: BTreeMap<ActionId, Vec<CallId>>,
     /// The old results that are being summarised.
     pub(crate) shortening: Shortening,
-    /// Whether provisioning must start once the commit that says so is acknowledged.
+    /// True if surroundings must be prepared once the commit that records it is acknowledged.
     pub(crate) provision_due: bool,
-    /// Whether freeing must start once the commit that says so is acknowledged.
+    /// True if surroundings must be freed once the commit that records it is acknowledged.
     pub(crate) teardown_due: bool,
-    /// Whether anything has moved since the claim. If not, a run that parks has nothing new to say.
+    /// True if the machine has moved since the claim. If not, a run that parks has nothing new to write.
     pub(crate) moved: bool,
 }
 
-/// The items from outside that were read.
+/// The items and the interrupt that the run has read from outside.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Inbox {
     /// Items that were read but not consumed, in order.
@@ -53,45 +53,45 @@ pub(crate) struct Inbox {
     pub(crate) seen: InboxSeq,
     /// The interrupt that was read.
     pub(crate) interrupt: Option<Interrupt>,
-    /// Whether the machine was told of the interrupt.
+    /// True if the machine has received the interrupt.
     pub(crate) interrupt_told: bool,
 }
 
-/// The memory of the step that runs, or that steering looks at.
+/// The data about the present step, or about the step that steering decides on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StepMemory {
-    /// The message of the model that has the calls.
+    /// The model's message that contains the calls.
     pub(crate) asked_in: MessageSeq,
     /// The arguments of the calls, as the model wrote them.
     pub(crate) proposed: BTreeMap<CallId, String>,
-    /// The edited arguments, as they would run.
+    /// The arguments that replace those of the model.
     pub(crate) edited: BTreeMap<CallId, String>,
-    /// The calls among them whose arguments a hook replaced.
+    /// The calls in `edited` whose arguments a hook replaced.
     pub(crate) rewritten: BTreeSet<CallId>,
     /// The results of the calls that have ended.
     pub(crate) ended: BTreeMap<CallId, Ended>,
     /// The text of the model in this step.
     pub(crate) said: String,
-    /// The tools of which a call was done.
+    /// The tools of which a call succeeded.
     pub(crate) tools_done: Vec<String>,
-    /// The stream in which the calls are shown, if they have one of their own.
+    /// The stream in which the calls are shown, if they have their own.
     pub(crate) stream: Option<u32>,
     /// The places of the results.
     pub(crate) results: Option<MessageRange>,
-    /// The answers of the hooks to the step, once it is over.
+    /// The answers of the hooks to the step, once it has ended.
     pub(crate) hooks: StepHooks,
-    /// The instant of the model's answer, as long as the answer is not durable.
+    /// The instant of the model's answer, until the answer is durable.
     pub(crate) answered_at: Option<Timestamp>,
 }
 
-/// The transcript, as far as this run has added to it.
+/// The additions of this run to the transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Transcript {
     /// The newest message, including those in the draft.
     pub(crate) last: MessageSeq,
     /// The messages that were added since the claim, committed or not.
     pub(crate) added: SharedList<(MessageSeq, Arc<Message>)>,
-    /// The rough number of tokens that came since the model's answer.
+    /// The rough number of tokens that were added since the model's answer.
     pub(crate) grown: u64,
 }
 
@@ -100,11 +100,11 @@ pub(crate) struct Transcript {
 pub(crate) struct Ended {
     pub(crate) result: ToolResult,
     pub(crate) payload: Payload,
-    /// Whether the result is staged in the store.
+    /// True if the result is staged in the store.
     pub(crate) staged: bool,
 }
 
-/// The decisions that are in no commit yet.
+/// The decisions that no commit contains yet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Draft {
     pub(crate) messages: Vec<NewMessage>,
@@ -114,19 +114,19 @@ pub(crate) struct Draft {
     pub(crate) close: Vec<PendingId>,
     pub(crate) consumed: Vec<InboxSeq>,
     pub(crate) interrupt_confirmed: Option<InterruptId>,
-    /// The stream that ends with this draft: that of the model call whose message is in it, or of the calls
-    /// whose results are.
+    /// The stream that ends with this draft: the stream of its model message, or of the calls whose results it
+    /// contains.
     pub(crate) streamed: Option<u32>,
-    /// Whether a step was closed, so that a fork can begin here.
+    /// True if the draft closes a step, so that a fork can begin here.
     pub(crate) step_closed: bool,
-    /// The error of a part that cannot be stored. The run then gives up.
+    /// The error of a part that cannot be stored. It makes the run give up.
     pub(crate) fault: Option<ErrorInfo>,
-    /// Whether the state must be durable before an effect relies on it.
+    /// True if a decision in the draft must become durable.
     pub(crate) decided: bool,
 }
 
 impl Draft {
-    /// Whether the draft holds anything that others should see soon, or that an effect relies on. Events
+    /// Returns true if the draft holds anything that others should see soon, or that an effect relies on. Events
     /// alone can wait for the next commit.
     pub(crate) fn is_due(&self) -> bool {
         self.decided
@@ -136,7 +136,7 @@ impl Draft {
             || !self.consumed.is_empty()
     }
 
-    /// Whether the draft holds more than the event that the run began.
+    /// Returns true if the draft holds more than the event that reports the start of the run.
     pub(crate) fn is_due_beyond_run_started(&self) -> bool {
         let tells = self.events.iter().any(|event| !matches!(event, Event::RunStarted { .. }));
         tells || self.decided || !self.messages.is_empty() || !self.open.is_empty() || !self.close.is_empty()

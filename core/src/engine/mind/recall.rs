@@ -1,4 +1,4 @@
-//! A run that takes over reads what it must know of the step that it finds.
+//! The data that a run reads about the unfinished step that it takes over.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl Mind {
             ErrorInfo::new("engine.corrupt", format!("call {}: message {place} holds no arguments", call.id))
         };
         if batch.for_more {
-            // Nobody but the engine asked: what it asked for stands in its notice.
+            // The engine made this request, and its notice holds the arguments.
             for call in &batch.calls {
                 let Some(Message::Notice(Notice { rewriting: Some(asked), .. })) = read.get(&call.arguments)
                 else {
@@ -62,7 +62,7 @@ impl Mind {
         Ok(())
     }
 
-    /// Recalls what the previous run knew of a step that it did not finish steering.
+    /// Restores the data about a step that a previous run did not finish steering.
     pub(crate) fn recall_step(&mut self, messages: &[StoredMessage]) -> Result<(), ErrorInfo> {
         if self.machine.state.kind() != StateKind::Steering {
             return Ok(());

@@ -15,8 +15,8 @@ use crate::words::history::{Input, Withheld};
 use crate::words::ids::{MessageSeq, StepNumber};
 use crate::words::message::{Message, Notice};
 
-/// The number of messages before the claim that are read at once: the window, with room for decisions and
-/// notices in between.
+/// Returns the number of messages before the claim that are read at once: twice the window, to leave room for
+/// decisions and notices.
 fn page(rules: &LoopDetection) -> u64 {
     2 * looping::window(rules) as u64
 }
@@ -24,7 +24,7 @@ fn page(rules: &LoopDetection) -> u64 {
 /// The most messages that are read in total.
 const READ_MAX: usize = 4096;
 
-/// The newest messages before the claim, as far as they are needed.
+/// The newest messages before the claim, as far as they were needed.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Before {
     #[default]
@@ -39,12 +39,12 @@ pub(crate) enum Before {
 }
 
 impl ModelHandler<'_> {
-    /// Looks for a loop in the newest messages.
+    /// Looks for a loop in the newest messages. Sets the note for the next model call.
     pub(crate) fn look_for_loop(&mut self) -> Looked {
         self.cx.output.note = None;
         let Some(agent) = self.cx.run.agent.clone() else { return Looked::Nothing };
         let rules = &agent.loops;
-        // A turn that nobody's word began counts on from the one before.
+        // A resumed turn also counts the calls before its start.
         let goes_on = matches!(self.cx.run.kind, RunKind::Resume | RunKind::Retry);
         if rules.least().is_none_or(|least| self.cx.mind.machine.turn.calls < least && !goes_on) {
             return Looked::Nothing;
@@ -68,12 +68,12 @@ impl ModelHandler<'_> {
         let until = StepNumber(step.0.saturating_add(u64::from(rules.withheld_steps)));
         let (mut notes, mut withheld) = (Vec::new(), Vec::new());
         for Repeated { tool, count } in found {
-            // What loops no more needs no word, though it is still remembered.
+            // A tool that the newest answer did not call needs no note, even if it still counts as looping.
             if !self.was_just_asked_for(&tool) {
                 continue;
             }
             match self.withheld_until(&tool) {
-                // Since this step: its request is made once more.
+                // The tool is withheld since this step, whose request is made again.
                 Some(since) if since == until => notes.push(taken_away(&tool, count)),
                 Some(_) => {}
                 None if is_reached(rules.withhold_at, count) && agent.tool(&tool).is_some() => {
@@ -98,7 +98,7 @@ impl ModelHandler<'_> {
         before.iter().chain(added).map(|message| &**message)
     }
 
-    /// Whether the newest answer of the model calls this tool.
+    /// Returns true if the newest answer of the model calls this tool.
     fn was_just_asked_for(&self, tool: &str) -> bool {
         let said = self.newest().rev().find_map(|message| match message {
             Message::Assistant(said) => Some(said),
@@ -118,7 +118,7 @@ impl ModelHandler<'_> {
         withheld.map(|withheld| withheld.until)
     }
 
-    /// Ends the turn before the model is asked once more, and tells followers how to go on.
+    /// Ends the turn before the model is asked again, and tells followers how to go on.
     pub(crate) fn stop_loop(&mut self, tool: String, count: u32) -> bool {
         let text = format!(
             "stopped: {tool} was called {count} times in nearly the same way; say something to keep going"
@@ -128,21 +128,21 @@ impl ModelHandler<'_> {
         self.cx.feed(Input::LoopFound { tool, count })
     }
 
-    /// Whether the messages since the claim, together with these from before it, are all that count.
+    /// Returns true if `before` and the messages since the claim include everything that counts.
     fn has_window(&self, before: &[Arc<Message>], rules: &LoopDetection) -> bool {
         let added = self.cx.mind.transcript.added.iter().map(|(_, message)| message);
         self.cx.run.claimed == MessageSeq(0)
             || looping::is_whole(before.iter().chain(added).map(|message| &**message), rules)
     }
 
-    /// Reads a page of messages up to this one, before those that were read already.
+    /// Reads a page of messages that ends with `last`. `read` are the messages after it.
     fn read_page(&mut self, last: MessageSeq, read: Vec<Arc<Message>>, rules: &LoopDetection) {
         let first = MessageSeq(last.0.saturating_sub(page(rules) - 1).max(1));
         let id = self.cx.read(vec![MessageRange::new(first, last)], self.cx.mind.inbox.seen, false);
         self.cx.past.window = Before::Reading { id, first, read };
     }
 
-    /// Takes the answer to a read for loop detection. False: the read was for something else.
+    /// Takes the answer to a read for loop detection. Returns false if the read was for something else.
     pub(crate) fn on_window(&mut self, id: ActionId, result: &Result<Found, ErrorInfo>) -> bool {
         let (first, read) = match &mut self.cx.past.window {
             Before::Reading { id: of, first, read } if *of == id => (*first, std::mem::take(read)),
@@ -174,7 +174,7 @@ impl ModelHandler<'_> {
     }
 }
 
-/// Whether the count has reached the limit. Zero: never.
+/// Returns true if the count has reached the limit. A limit of zero is never reached.
 fn is_reached(at: u32, count: u32) -> bool {
     at > 0 && count >= at
 }
@@ -193,11 +193,11 @@ fn warning(tool: &str, count: u32) -> String {
     )
 }
 
-/// The consequence of the newest messages for the next step.
+/// The result of loop detection for the next step.
 pub(crate) enum Looked {
     /// The model is asked.
     Nothing,
-    /// Something must be read first.
+    /// Earlier messages must be read first.
     Waits,
     /// The model is asked, without these tools.
     Withholds(Vec<Withheld>),

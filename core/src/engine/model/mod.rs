@@ -1,4 +1,4 @@
-//! The model: decides when it is asked, and what its answer means.
+//! The model: decides when it is asked, and handles its answers.
 
 use crate::engine::action::ActionId;
 use crate::engine::compaction;
@@ -23,9 +23,8 @@ pub(crate) mod looping;
 pub(crate) mod partial;
 pub(crate) mod used;
 
-/// Returns the parts of an answer that count. No call of a refused answer counts. The last call of an answer
-/// that was cut off does not count if nothing of its arguments had come, because that differs from having no
-/// arguments.
+/// Returns the parts of an answer that count. If the model refused, no call counts. If the answer was cut off, its
+/// last part does not count if it is a call without any arguments, because these may be missing.
 fn said_in_full(mut parts: Vec<AnswerPart>, stop: StopReason) -> Vec<AnswerPart> {
     match stop {
         StopReason::EndTurn | StopReason::ToolUse => {}
@@ -37,7 +36,7 @@ fn said_in_full(mut parts: Vec<AnswerPart>, stop: StopReason) -> Vec<AnswerPart>
     parts
 }
 
-/// Whether a call came without input.
+/// Returns true if a call has no input: its arguments are missing, or an empty object.
 fn is_empty(arguments: &str) -> bool {
     let written = arguments.trim();
     let inside = written.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -51,14 +50,14 @@ fn is_call(part: &AnswerPart, holds: impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// The consequence of a failed model call; by default the turn ends.
+/// The consequence of a failed model call. By default the turn ends.
 #[derive(Default)]
 pub(crate) struct After {
-    /// The instant of the next try.
+    /// The instant of the next attempt.
     pub(crate) retry_at: Option<Timestamp>,
-    /// The latest end of the hold by an open circuit.
+    /// The latest instant at which the hold of an open circuit ends.
     pub(crate) held_until: Option<Timestamp>,
-    /// Whether the next model is asked instead.
+    /// True if the next model is asked instead.
     pub(crate) next: bool,
 }
 
@@ -67,13 +66,13 @@ pub(crate) fn call_id(step: StepNumber, at: usize) -> Result<CallId, InvalidId> 
     CallId::new(format!("c{step}-{at}"))
 }
 
-/// The handler of the model: when it is asked, and what its answer means.
+/// The handler of the model: decides when it is asked, and takes its answers.
 pub(crate) struct ModelHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
 
 impl ModelHandler<'_> {
-    /// Asks the model, unless something comes before that.
+    /// Asks the model, unless a limit, a loop or a summary comes first.
     pub(crate) fn think(&mut self) -> bool {
         if self.end_over_budget() {
             return true;
@@ -114,8 +113,8 @@ impl ModelHandler<'_> {
         }
     }
 
-    /// Handles a failed attempt: old messages are summarised, or the same model is asked again later, or the
-    /// next model is asked at once, or the turn ends.
+    /// Handles a failed attempt: old messages are summarised, or the model is asked again later, or the next model
+    /// is asked at once, or the turn ends.
     fn on_failure(&mut self, error: &ModelError, usage: Usage) {
         let AgentState::Streaming { attempt, .. } = self.cx.mind.machine.state else { return };
         let compact = self.may_mend(error);
@@ -132,11 +131,11 @@ impl ModelHandler<'_> {
         self.cx.feed(Input::ModelFailed { error, retry_at, held_until, too_long, compact, next, usage });
     }
 
-    /// Returns when a model that failed with this error is asked again, or else whether the next one is
-    /// asked. Reports the decision as an event.
+    /// Decides what follows a failure: the same model is asked again later, the next one is asked, or neither.
+    /// Reports the decision as an event.
     pub(crate) fn after_failure(&mut self, error: &ModelError, attempt: u32) -> After {
         let next = self.next_model(error.kind);
-        // What nobody asks is not waited for while there is another.
+        // An open circuit is not waited for if another model is left.
         let gives_way = error.kind == ModelErrorKind::CircuitOpen && next.is_some();
         if let Some(until) = self.wait_after(error, attempt).filter(|_| !gives_way) {
             let held_until = error.held_for.map(|held| self.cx.run.now.after(held));
@@ -151,16 +150,16 @@ impl ModelHandler<'_> {
     }
 
     fn wait_after(&self, error: &ModelError, attempt: u32) -> Option<Timestamp> {
-        // Within one hold of a circuit each look goes on with the attempt that met it.
+        // Within one hold of a circuit, all looks belong to the same attempt.
         let looks_again = error.held_for.is_some() && self.cx.mind.machine.turn.is_held(self.cx.run.now);
         let tried = attempt.saturating_sub(u32::from(looks_again));
         let wait = self.cx.run.agent.as_ref()?.retries.after_model(error, tried)?;
         Some(self.cx.run.now.after(wait))
     }
 
-    /// Returns the model that is asked instead of one that failed for good (C53).
+    /// Returns the model that is asked if the present one fails for good (C53). Returns `None` if there is none.
     pub(crate) fn next_model(&self, kind: ModelErrorKind) -> Option<String> {
-        // No model can be told what cannot be read, and what a hook says is no failure of the model.
+        // No model can read a broken transcript, and a failed hook is not the model's fault.
         if [ModelErrorKind::Transcript, ModelErrorKind::Held, ModelErrorKind::Denied].contains(&kind) {
             return None;
         }
@@ -168,9 +167,9 @@ impl ModelHandler<'_> {
         self.cx.run.agent.as_ref()?.fallback_at(next).map(|fallback| fallback.model.clone())
     }
 
-    /// Returns an error if a whole answer has a call without input for a tool that requires some: the answer
-    /// was cut on its way (B20). Once no retry is left, the answer is taken as it is, and the model is told
-    /// what the call lacks.
+    /// Returns an error if a whole answer contains a call without input for a tool that requires input: the answer
+    /// was damaged on its way (B20). Once no retry is left, the answer is accepted, and the result of the call says
+    /// what is missing.
     fn lacks_input(&self, answer: &ModelAnswer) -> Option<ModelError> {
         let AgentState::Streaming { attempt, .. } = self.cx.mind.machine.state else { return None };
         let agent = self.cx.run.agent.as_ref().filter(|_| answer.stop.is_whole())?;
@@ -223,7 +222,7 @@ impl ModelHandler<'_> {
         self.cx.mind.draft.streamed = Some(self.cx.output.streams);
         self.cx.mind.step.asked_in = message;
         let usage = self.cx.usage_of_answer(answer.usage);
-        // Who counts tokens has counted all that was shown; else what has come is added up.
+        // A provider that counts tokens has counted everything that was shown. Otherwise the engine estimates them.
         let tokens = if answer.usage.input > 0 { answer.usage.total() } else { self.cx.mind.tokens() };
         self.cx.mind.transcript.grown = 0;
         self.cx.mind.step.answered_at = (!calls.is_empty()).then_some(self.cx.run.now);
@@ -232,8 +231,8 @@ impl ModelHandler<'_> {
         self.cx.feed(Input::ModelAnswered { message, calls, stop: answer.stop, usage, tokens, counted });
     }
 
-    /// Whether a summary comes before the next step (A52). Not twice for the same step, and not after several
-    /// failures in a row (A69).
+    /// Returns true if a summary must come before the next step (A52). It is not made twice for the same step, nor
+    /// after several failures in a row (A69).
     pub(crate) fn is_too_long(&self) -> bool {
         let Some(agent) = &self.cx.run.agent else { return false };
         let (rules, machine) = (&agent.compaction, &self.cx.mind.machine);
@@ -242,9 +241,9 @@ impl ModelHandler<'_> {
             && machine.turn.compacted != Some(machine.step)
     }
 
-    /// Whether showing less may fix this failure of a model call (B38). While another model is left, one
-    /// summary is made for the step, and a failed summary may be tried again. The last model is shown less
-    /// and less, up to [`REFUSALS_MAX`](compaction::REFUSALS_MAX) times. If that fails too, the turn ends.
+    /// Returns true if a shorter request may avoid this failure of a model call (B38). While another model is left,
+    /// one summary is made for the step, and a failed summary may be tried again. For the last model, messages are
+    /// shortened up to [`REFUSALS_MAX`](compaction::REFUSALS_MAX) times. If that is not enough, the turn ends.
     pub(crate) fn may_mend(&self, error: &ModelError) -> bool {
         let machine = &self.cx.mind.machine;
         error.kind == ModelErrorKind::ContextLimit
@@ -257,20 +256,20 @@ impl ModelHandler<'_> {
 }
 
 impl Mind {
-    /// The tools that the model is not told of in this step.
+    /// Returns the tools that are withheld from the model in this step.
     pub(crate) fn withheld(&self) -> Vec<String> {
         self.machine.turn.withheld.iter().map(|withheld| withheld.tool.clone()).collect()
     }
 }
 
 impl Context {
-    /// The mode in which the agent works.
+    /// Returns the mode in which the agent works.
     pub(crate) fn mode(&self) -> Mode {
         let own = self.run.agent.as_ref().map_or(Mode::default(), |agent| agent.mode);
         self.mind.machine.mode.unwrap_or(own)
     }
 
-    /// Returns the newest stream. When a message of the model is added, this is the stream of its model call.
+    /// Returns the newest stream. A message of the model belongs to this stream when it is added.
     pub(crate) fn stream_id(&self) -> StreamId {
         StreamId { run: self.run.fence.epoch, number: self.output.streams }
     }

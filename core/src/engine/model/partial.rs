@@ -1,5 +1,5 @@
-//! The text that a model had said when the turn was stopped in the middle of its answer. It is kept, marked
-//! as aborted (requirement C61).
+//! The text that a model has written when the turn is stopped in the middle of its answer. It is kept, marked as
+//! aborted (requirement C61).
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::Context;
@@ -11,8 +11,8 @@ use crate::words::message::{AssistantMessage, Message};
 use crate::words::model::PartialUse;
 
 impl Context {
-    /// Stops listening to the model. The turn ends once it is known what the model has said and used. Both
-    /// become durable with the end of the turn. If the run dies before that, nothing is kept or counted.
+    /// Stops listening to the model. The turn ends once the text and the usage of the model are known. Both become
+    /// durable with the end of the turn. If the run dies before that, they are lost.
     pub(crate) fn stop_listening(&mut self) {
         if let Some(of) = self.out.model.stop() {
             self.output.push(Action::StopModel { of });
@@ -21,8 +21,8 @@ impl Context {
 }
 
 impl Mind {
-    /// Whether the text of the model is kept. It is not kept of a turn that is taken back, or that ends with
-    /// an error.
+    /// Returns true if the text of the model is kept. It is dropped if the turn is taken back or ends with an
+    /// error.
     fn keeps_what_was_said(&self) -> bool {
         let AgentState::TearingDown { ending, .. } = &self.machine.state else { return false };
         ending.error.is_none()

@@ -1,4 +1,4 @@
-//! The usage of model calls: of those that gave a whole answer, and of those that were broken off or stopped.
+//! The usage of model calls, including those that were broken off or stopped.
 
 use crate::engine::compaction::estimate;
 use crate::engine::context::Context;
@@ -12,28 +12,28 @@ use crate::words::model::{PartialUse, TokenUsage};
 use crate::words::usage::Usage;
 
 impl Context {
-    /// The usage of a summary, with its cost. Summaries are made by the model for all modes.
+    /// Returns the usage and cost of a summary. Summaries are made by the model for all modes.
     pub(crate) fn usage_of(&self, tokens: TokenUsage) -> Usage {
         usage(tokens, self.prices_of_summary())
     }
 
-    /// The usage of an answer, with its cost. Answers come from the model for the present mode.
+    /// Returns the usage and cost of an answer. Answers come from the model for the present mode.
     pub(crate) fn usage_of_answer(&self, tokens: TokenUsage) -> Usage {
         usage(tokens, self.prices_of_answer())
     }
 
-    /// The usage of an answer that was broken off; zero if none had begun.
+    /// Returns the usage of an answer that was broken off; zero if none had begun.
     pub(crate) fn usage_of_broken(&self, used: Option<PartialUse>) -> Usage {
         self.usage_of_part(used, self.prices_of_answer(), self.mind.tokens())
     }
 
-    /// Returns the usage of a request for a summary that gave none. Zero without `used`: the model had not begun
-    /// to answer.
+    /// Returns the usage of a request for a summary that failed; zero if `used` is `None`, because the model had
+    /// not begun to answer.
     pub(crate) fn usage_of_broken_summary(&self, used: Option<PartialUse>) -> Usage {
         self.usage_of_part(used, self.prices_of_summary(), self.mind.tokens())
     }
 
-    /// The usage of the summary of an old result that gave nothing to keep.
+    /// Returns the usage of a failed summary of an old result.
     pub(crate) fn usage_of_broken_short(&self, broken: &ShortenedInVain) -> Usage {
         self.usage_of_part(Some(broken.used), self.prices_of_summary(), broken.shown)
     }
@@ -48,9 +48,9 @@ impl Context {
         self.feed(Input::ModelStopped { usage });
     }
 
-    /// The usage as the provider counted it. Of an incomplete answer, parts that the provider did not count
-    /// are estimated: the messages that the model was `shown`, and the part of the answer that came, by
-    /// [`estimate`].
+    /// Returns the usage as the provider counted it. If the answer is incomplete, the parts that the provider did
+    /// not count are estimated by [`estimate`]: the messages that the model was `shown`, and the part of the answer
+    /// that arrived.
     fn usage_of_part(&self, used: Option<PartialUse>, prices: Option<&Prices>, shown: u64) -> Usage {
         let Some(PartialUse { counted, bytes, whole }) = used else { return Usage::default() };
         if whole {
@@ -77,8 +77,8 @@ impl Context {
 }
 
 impl ModelHandler<'_> {
-    /// Ends the turn if a step asks a model once more although the session has used up its budget. Answers
-    /// that break off do not lead to steering, so it is checked here. False: the model is asked.
+    /// Ends the turn if a step asks a model again although the session has used up its budget. Steering does not
+    /// see answers that break off, so the budget is checked here. Returns false if the model may be asked.
     pub(crate) fn end_over_budget(&mut self) -> bool {
         let AgentState::Thinking { attempt, .. } = self.cx.mind.machine.state else { return false };
         let again = attempt > 0 || self.cx.mind.machine.turn.model > 0;
@@ -92,7 +92,7 @@ impl ModelHandler<'_> {
     }
 }
 
-/// The usage of one model call.
+/// Returns the usage of one model call.
 fn usage(tokens: TokenUsage, prices: Option<&Prices>) -> Usage {
     let cost_microusd = prices.map_or(0, |prices| steering::cost_microusd(&tokens, prices));
     Usage { tokens, cost_microusd, model_calls: 1, ..Usage::default() }

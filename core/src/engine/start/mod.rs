@@ -29,9 +29,9 @@ use crate::words::message::Message;
 
 /// The purpose of a claim.
 enum Purpose {
-    /// Do all that there is to do.
+    /// Do all work that is due.
     Run,
-    /// Do all that there is to do, because somebody asked for the session to go on.
+    /// Do all work that is due, because a caller asked the session to go on.
     Resume,
     /// End a turn whose run could not go on.
     Fail(ErrorInfo),
@@ -40,18 +40,19 @@ enum Purpose {
 impl StepIterator {
     /// Begins the run that `claim` started. Fresh, resumed and recovered runs all begin here.
     ///
-    /// Errors: the state was written by a newer version, or is not in the format of this version.
+    /// # Errors
+    /// The state was written by a newer version, or cannot be read.
     pub fn start(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, Some(agent), facts, Purpose::Run)
     }
 
-    /// Begins a run of a session that somebody asked to go on. The record of the run says so.
+    /// Begins a run of a session that a caller asked to go on. The record of the run says so.
     pub fn resume(claim: Claim, agent: Arc<AgentSpec>, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, Some(agent), facts, Purpose::Resume)
     }
 
-    /// Ends the turn of a session whose run could not go on, with `error`. The turn ends as after the death
-    /// of that run, and nothing else is done.
+    /// Ends the turn of a session whose run could not go on, with `error`. The turn ends as after the death of that
+    /// run, and nothing else is done.
     pub fn fail(
         claim: Claim,
         agent: Arc<AgentSpec>,
@@ -61,7 +62,8 @@ impl StepIterator {
         Self::open(claim, Some(agent), facts, Purpose::Fail(error))
     }
 
-    /// Ends a session for which an interrupt waits, without its agent. Gives the claim back if none waits.
+    /// Ends a session for which an interrupt waits, without its agent. Gives the claim back if there is no
+    /// interrupt.
     pub fn end(claim: Claim, facts: Facts) -> Result<Self, StartError> {
         Self::open(claim, None, facts, Purpose::Run)
     }
@@ -75,7 +77,7 @@ impl StepIterator {
         Self::open_under(table::validate(), claim, agent, facts, purpose)
     }
 
-    /// Begins a run with this result of the check of the machine's table.
+    /// Begins a run, unless the check of the machine's table has failed.
     fn open_under(
         checked: Result<(), TableErrors>,
         claim: Claim,
@@ -162,9 +164,9 @@ impl StepIterator {
         Ok(run)
     }
 
-    /// Returns the messages that must be read: those with the arguments of the open calls, or those that
-    /// hooks are told of after a step. To end a session without its agent, they are needed only if a call has
-    /// other arguments than the model's, because results name edited arguments.
+    /// Returns the messages that must be read: those with the arguments of the open calls, or those that hooks
+    /// receive after a step. To end a session without its agent, they are needed only if the arguments of a call
+    /// were edited, because results contain edited arguments.
     fn needed_messages(&self) -> Vec<MessageRange> {
         let Some(batch) = self.cx.mind.machine.state.batch() else { return self.messages_of_step() };
         let edited = batch.calls.iter().any(|call| call.arguments != batch.message);
@@ -194,13 +196,13 @@ impl StepIterator {
             && self.cx.end.leaving.is_none()
             && !self.cx.end.given_up
         {
-            // A transcript that cannot be read: nothing of it is sent.
+            // The transcript cannot be read, so no part of it is sent.
             self.cx.give_up(error);
         }
         self.settle();
     }
 
-    /// Tells the machine of the claim, once everything that it needs has been read.
+    /// Gives the claim to the machine, once everything that it needs has been read.
     fn begin(&mut self) {
         self.cx.run.begun = true;
         if self.cx.run.agent.is_none() && self.cx.mind.inbox.interrupt.is_none() {
@@ -213,21 +215,21 @@ impl StepIterator {
         });
         let machine = &self.cx.mind.machine;
         if !machine.turn.open {
-            // A message that was aborted before its turn began may have to be answered still.
+            // A message that was aborted before its turn began may still have to be answered.
             self.cx.mind.teardown_due = matches!(machine.state, AgentState::TearingDown { .. });
             return;
         }
         self.cx.calls().take_marks();
         self.cx.calls().take_staged();
-        // That it was taken over is no progress and commits nothing by itself: a run that dies before any
-        // other commit counts towards the fifth.
+        // A takeover alone is no progress and is not committed. If the run dies before any other commit, it counts
+        // towards `ATTEMPTS_MAX`.
         let takeover = self.cx.run.found == SessionStatus::Active;
         self.cx.feed(Input::Claimed { takeover });
         self.cx.turn().fail_if_doomed();
     }
 
-    /// Returns the places of the messages that hooks are told of after a step. A run that took over in
-    /// between has to read them.
+    /// Returns the places of the messages that hooks receive after a step. A run that takes over at this point must
+    /// read them.
     pub(super) fn messages_of_step(&self) -> Vec<MessageRange> {
         let AgentState::Steering { from } = self.cx.mind.machine.state else { return Vec::new() };
         if !self.cx.run.is_hooked(HookPoint::AfterStep) || from == SteeringFrom::Resumed {
@@ -239,7 +241,7 @@ impl StepIterator {
     }
 }
 
-/// Returns the error that ends a turn whose run has died this often in a row.
+/// Returns the error that ends a turn if this number of runs in a row have died.
 fn poisoned(attempts: u32) -> Option<ErrorInfo> {
     (attempts >= ATTEMPTS_MAX).then(|| {
         let detail = format!("its run died {attempts} times in a row without any progress");

@@ -86,7 +86,7 @@ fn a_staged_result_that_cannot_be_read_is_never_passed_over() {
     }
 }
 
-/// A claim with a message in its inbox.
+/// Returns a claim with a message in its inbox.
 fn told() -> Claim {
     let mut claim = claim();
     claim.session.last_item = InboxSeq(1);
@@ -131,7 +131,7 @@ fn receipt(last_item: u64, interrupt: bool) -> Receipt {
     }
 }
 
-/// Answers the write that is out with this receipt.
+/// Builds the answer to the write in these actions, with this receipt.
 fn answered(actions: &[Action], receipt: Receipt) -> Reply {
     let commit = |action: &Action| if let Action::Commit { id, .. } = action { Some(*id) } else { None };
     let id = actions.iter().find_map(commit);
@@ -169,7 +169,7 @@ fn items_that_earlier_runs_saw_and_a_claim_has_no_room_for_are_read_all_the_same
         payload: Payload::new(r#"{"text":"hello"}"#),
     };
     let mut claim = claim();
-    // An earlier run saw all four, consumed none, and the claim's page ends after the first two.
+    // An earlier run saw all four items and consumed none. The claim contains only the first two.
     (claim.session.unread, claim.session.last_item, claim.session.inbox_seen) = (4, InboxSeq(4), InboxSeq(4));
     claim.inbox = vec![item(1), item(2)];
     let mut run = StepIterator::start(claim, Arc::new(AgentSpec::new("a")), facts()).unwrap();

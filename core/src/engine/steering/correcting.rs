@@ -1,15 +1,12 @@
-//! Corrections by hooks: the model is told of them before it is asked again, and the turn goes on
-//! (requirements B14, B21).
-//!
-//! A correction from outside is a steering message.
+//! Corrections by hooks: the model receives them before it is asked again, and the turn goes on (requirements B14,
+//! B21). A correction from outside is a steering message instead.
 
 use crate::engine::reply::Correction;
 use crate::engine::steering::SteeringHandler;
 use crate::words::message::{Message, Notice, UserMessage};
 
 impl SteeringHandler<'_> {
-    /// Returns the corrections that count: all of a step, as long as the turn has not reached its limit of
-    /// corrections.
+    /// Returns the corrections that count: all of them, unless the turn has reached its limit of corrections.
     pub(crate) fn corrections_that_count(&mut self, corrections: Vec<Correction>) -> Vec<Correction> {
         let most = self.cx.run.agent.as_ref().map_or(0, |agent| agent.limits.corrections_max);
         let before = self.cx.mind.machine.turn.corrections;

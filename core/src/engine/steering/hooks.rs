@@ -1,4 +1,4 @@
-//! Hooks at places where the run waits for their answer, or where their answer must be durable.
+//! The hooks that a run asks after a step, and their answers.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::context::Context;
@@ -8,7 +8,7 @@ use crate::engine::steering::SteeringHandler;
 use crate::machine::SteeringFrom;
 use crate::words::hook::{HookPoint, StepEnded};
 
-/// The answers of hooks to the step that is over.
+/// The answers of hooks to the step that has ended.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum StepHooks {
     #[default]
@@ -18,14 +18,13 @@ pub(crate) enum StepHooks {
 }
 
 impl SteeringHandler<'_> {
-    /// Whether hooks have not answered yet on the step that led here.
+    /// Returns true if the hooks have yet to answer on the step that was just made.
     pub(crate) fn waits_for_hooks(&self, from: SteeringFrom) -> bool {
         let heard = matches!(self.cx.mind.step.hooks, StepHooks::Heard(..));
         self.cx.run.is_hooked(HookPoint::AfterStep) && from != SteeringFrom::Resumed && !heard
     }
 
-    /// Returns the answers of hooks to the step that led here. None: they are being asked, while the results
-    /// of the step are on their way to the store.
+    /// Returns the answers of the hooks to the step that was just made. Returns `None` while they are being asked.
     pub(crate) fn hear_of_step(&mut self, from: SteeringFrom) -> Option<(Option<HookStop>, Vec<Correction>)> {
         if !self.cx.run.is_hooked(HookPoint::AfterStep) || from == SteeringFrom::Resumed {
             return Some((None, Vec::new()));

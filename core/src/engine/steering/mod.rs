@@ -39,19 +39,19 @@ impl SteeringHandler<'_> {
             text: &self.cx.mind.step.said,
         };
         let stop = hooked.as_ref().map(|hooked| hooked.ending.clone()).or_else(|| steering::decide(&view));
-        // More steps than its parent allows nobody can grant.
+        // No one can grant more steps than the parent of the turn allows.
         let turn = &self.cx.mind.machine.turn;
         let may_ask = turn.allowance().steps.is_none_or(|most| turn.steps < most);
         let asks = hooked.is_none() && may_ask && agent.at_max == AtMax::Ask && is_max(&stop);
         let stop = stop.filter(|_| !asks);
-        // Of an answer that gave none it is said when more steps are granted.
+        // While more steps are requested, the reminder to return a value waits until they are granted.
         let now = !asks || matches!(from, SteeringFrom::Calls { .. });
         let no_output = stop.is_none() && now && steering::gives_no_output(&view);
         if let Some(hooked) = hooked {
             self.cx.append(Message::Notice(Notice::new(hooked.notice)));
         }
         match &stop {
-            // They count from the next step on, if there is one.
+            // Waiting messages stay in the inbox until the next step.
             None if asks => self.correct(&corrections),
             None => {
                 self.cx.inbox().take_steering();
@@ -68,14 +68,14 @@ impl SteeringHandler<'_> {
         }
         self.cx.inbox().consume_rest();
         self.cx.mind.draft.decided = true;
-        // Where none is ever cleared, none is remembered.
+        // Results are remembered only if the agent clears old ones.
         let results = self.cx.mind.step.results.take().filter(|_| agent.compaction.clears_results());
         let (cleared, usage) = self.cx.compaction().clear_results(&agent.compaction, results, stop.is_some());
         let tokens = std::mem::take(&mut self.cx.mind.transcript.grown);
         let asks = match asks {
             true => match self.cx.gate().ask_for_more(agent.limits.max_steps) {
                 Some(asked) => Some(Box::new(asked)),
-                // The run gives up.
+                // The request could not be built, and the run has given up.
                 None => return true,
             },
             false => None,

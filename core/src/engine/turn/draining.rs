@@ -1,8 +1,8 @@
-//! A run that is told to leave its session to another: how far it goes on, and how it leaves.
+//! A run that must leave its session to another run: how far it goes on, and how it leaves.
 //!
-//! Nothing that is out is dropped, and nothing is started that would have to be dropped. The session is left
-//! suspended and due at once, at a place where nothing is out. The next run finds a turn that waited, not one
-//! whose run died.
+//! Nothing in progress is dropped, and nothing is started that would have to be dropped. The run leaves the session
+//! suspended and due at once, at a point where nothing is in progress. The next run finds a turn
+//! that waits, not one whose run has died.
 
 use crate::engine::RunOutcome;
 use crate::engine::context::Context;
@@ -15,30 +15,29 @@ use crate::words::event::Event;
 use crate::words::hook::HookPoint;
 use crate::words::suspension::Suspension;
 
-/// How far a run goes on once it is told to leave its session to another run. It never begins another turn.
+/// The point up to which a run goes on once it must leave its session to another run. It never begins another turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Drain {
-    /// Nothing more starts: no model call, no tool call, no question to the gate, no hook. Actions that are
-    /// out come back and are made durable. An answer that the model is writing is taken whole, and its calls
+    /// Nothing more starts: no model call, no tool call, no question to the gate, no hook. Actions in progress
+    /// return, and their results are made durable. An answer that the model is writing is taken whole, and its calls
     /// wait for the next run.
     #[default]
     Calls,
-    /// To the end of the step: its calls start and come back, and steering decides on it. No other step
-    /// begins.
+    /// The run goes on to the end of the step: its calls run, and steering decides. No other step begins.
     Step,
-    /// To the end of the turn, or until it waits.
+    /// The run goes on to the end of the turn, or until the turn waits.
     Turn,
 }
 
 impl Context {
-    /// Notes that the run must leave. If it is told twice, it leaves at the nearer place.
+    /// Records that the run must leave. The nearest point of all requests counts.
     pub(crate) fn drain(&mut self, drain: Drain) {
         self.end.draining = Some(self.end.draining.map_or(drain, |before| before.min(drain)));
     }
 }
 
 impl TurnHandler<'_> {
-    /// Whether the next decision is for another run, and nothing is out that this run waits for.
+    /// Returns true if the next decision is left to another run, and this run waits for no action.
     pub(crate) fn hands_over(&self) -> bool {
         let Some(drain) =
             self.cx.end.draining.filter(|drain| self.cx.run.agent.is_some() && *drain != Drain::Turn)
@@ -66,7 +65,7 @@ impl TurnHandler<'_> {
                     || self.cx.out.model.is_stopped();
                 at_once && !left.is_empty() && !is_out
             }
-            // What waits parks in any case, and what the model says is waited for.
+            // A turn that waits parks in any case, and an answer in progress is awaited.
             AgentState::Streaming { .. }
             | AgentState::Confirming { .. }
             | AgentState::Dispatching { .. }
@@ -82,14 +81,13 @@ impl TurnHandler<'_> {
             && self.cx.run.agent.as_ref().is_some_and(|agent| agent.is_hooked(HookPoint::AfterStep))
     }
 
-    /// Leaves the session to another run at once, as soon as it is known that nobody stops it. Nothing is
-    /// owed to it.
+    /// Leaves the session to another run at once. First the inbox must be read, in case it holds a stop.
     pub(crate) fn hand_over(&mut self) -> bool {
         if !self.cx.is_up_to_date() {
             return false;
         }
         let (kind, until) = (OutcomeKind::SuspendedUntil, Some(self.cx.run.now));
-        // Of a summary that was asked for at rest there is no turn to tell of.
+        // A summary that was requested at rest has no turn to report.
         if self.cx.mind.machine.turn.open {
             self.cx.mind.emit(Event::Suspended { kind, until, owed: Vec::new() });
         }

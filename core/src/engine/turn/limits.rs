@@ -1,5 +1,5 @@
-//! Ends a turn from within before its step is over: its time is up (requirement A22), or its circuit is open
-//! (C49).
+//! Ends a turn before its step is over: the turn has reached its time limit (requirement A22), or its circuit is
+//! open (C49).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::words::ending::{DoneReason, Ending};
 use crate::words::history::Input;
 
 impl TurnHandler<'_> {
-    /// Ends the turn if its time is up or its circuit is open. False: it goes on.
+    /// Ends the turn if it has reached its time limit or its circuit is open. Returns false if it goes on.
     pub(crate) fn cut_short(&mut self) -> bool {
         if let Some(broken) = self.opened() {
             self.cx.mind.draft.decided = true;
@@ -28,8 +28,8 @@ impl TurnHandler<'_> {
         self.cx.feed(Input::CutShort { ending: Ending::of(DoneReason::BudgetExceeded), drains: false })
     }
 
-    /// Returns the number of calls in a row that could not be run, if that ends the turn and the turn is not
-    /// ending already.
+    /// Returns the number of calls in a row that could not be run, if it ends the turn and the turn is not ending
+    /// already.
     fn opened(&self) -> Option<u32> {
         let retries = &self.cx.run.agent.as_ref()?.retries;
         let broken = self.cx.mind.machine.turn.broken;
@@ -56,8 +56,8 @@ impl TurnHandler<'_> {
 }
 
 impl Context {
-    /// Returns the instant at which the turn ends from within, wherever it stands then: it has worked for its
-    /// maximum time, or its parent waits for it no more.
+    /// Returns the instant at which the turn must end, in its present state: it has worked for its maximum time, or
+    /// its parent stops waiting for it.
     pub(crate) fn cut_at(&self) -> Option<Timestamp> {
         let worked = self.turn_ends_at().filter(|_| self.mind.cuttable());
         worked.into_iter().chain(self.until().filter(|_| self.mind.waits_or_works())).min()
@@ -68,12 +68,12 @@ impl Context {
         self.mind.machine.turn.allowance().until.filter(|_| self.mind.machine.turn.open)
     }
 
-    /// Returns the instant at which a session that parks wants a worker, given what it waits for.
+    /// Returns the alarm of a session that parks: `own`, or the deadline of its parent if that is earlier.
     pub(crate) fn rings_at(&self, own: Option<Timestamp>) -> Option<Timestamp> {
         own.into_iter().chain(self.until()).min()
     }
 
-    /// Returns the instant at which the turn has worked for its maximum time, if only this run works on it.
+    /// Returns the instant at which the turn has worked for its maximum time, if this run works on it until then.
     /// Suspended time does not count.
     pub(crate) fn turn_ends_at(&self) -> Option<Timestamp> {
         let turn = &self.mind.machine.turn;
@@ -84,7 +84,7 @@ impl Context {
 }
 
 impl Mind {
-    /// Whether the turn stands where its parent's deadline ends it.
+    /// Returns true if the deadline of the parent ends the turn in its present state.
     fn waits_or_works(&self) -> bool {
         let parked = match &self.machine.state {
             AgentState::Confirming { batch } | AgentState::Dispatching { batch } => batch.stopping.is_none(),
@@ -102,14 +102,14 @@ impl Mind {
         parked || self.cuttable()
     }
 
-    /// Whether something is out, or about to be, that the end of the turn's time stops.
+    /// Returns true if the time limit of the turn applies in its present state.
     pub(crate) fn cuttable(&self) -> bool {
         match &self.machine.state {
             AgentState::Thinking { .. } | AgentState::Streaming { .. } | AgentState::Compacting { .. } => {
                 true
             }
             AgentState::Executing { batch } => batch.stopping.is_none() || batch.drains(),
-            // Making ready and freeing have a bound of their own; the rest goes on at once, or parks.
+            // Preparing and freeing surroundings have their own limits; other states move on at once, or park.
             AgentState::Provisioning { .. }
             | AgentState::Confirming { .. }
             | AgentState::Dispatching { .. }

@@ -37,15 +37,15 @@ impl TurnHandler<'_> {
         true
     }
 
-    /// Leaves a session whose turn goes on once something comes.
+    /// Leaves a session whose turn waits for news or for the deadline.
     pub(crate) fn park(&mut self, outcome: RunOutcome, deadline: Option<Timestamp>) {
         self.cx.feed(Input::Parked);
         let release = Release::To { status: SessionStatus::Suspended, deadline, wake_on: 0 };
         self.cx.end.leave(outcome, release);
     }
 
-    /// Leaves a session at rest in which no turn ran. Anything that begins a turn is for the next run, at
-    /// once.
+    /// Leaves a session at rest in which no turn ran. Anything that begins a turn is left to the next run, which is
+    /// due at once.
     pub(crate) fn leave_as_it_was(&mut self) {
         let status = self.cx.mind.machine.state.status_at_rest();
         match self.cx.mind.what_begins() {
@@ -54,7 +54,7 @@ impl TurnHandler<'_> {
         }
     }
 
-    /// Leaves a session at rest. Messages that wait are for the next run, at once.
+    /// Leaves a session at rest. If messages wait, the next run is due at once.
     pub(crate) fn leave_at_rest(&mut self, outcome: RunOutcome, status: SessionStatus) {
         self.cx.inbox().consume_rest();
         if self.cx.mind.message_waits() {
@@ -70,7 +70,7 @@ impl TurnHandler<'_> {
         self.cx.end.leave(outcome, Release::To { status, deadline, wake_on: 0 });
     }
 
-    /// Handles a session at rest: a turn begins, or there is nothing to do.
+    /// Handles a session at rest: begins a turn, or finds nothing to do.
     fn at_rest(&mut self) -> bool {
         let begins = self.cx.mind.what_begins();
         let aborts = self
@@ -80,9 +80,9 @@ impl TurnHandler<'_> {
             .interrupt
             .as_ref()
             .is_some_and(|interrupt| interrupt.kind == InterruptKind::Abort);
-        // What somebody asked for is done before a turn begins, and not dropped for it.
+        // A requested summary is made before a turn begins, so that the turn does not drop it.
         let stops = self.cx.mind.inbox.interrupt.is_some() && !self.cx.mind.inbox.interrupt_told;
-        // What there is to do is for another run.
+        // A draining run leaves the work to another run.
         if !stops && self.cx.end.draining.is_some() {
             if self.cx.mind.moved {
                 self.leave_as_it_was()
@@ -102,7 +102,7 @@ impl TurnHandler<'_> {
             self.cx.mind.inbox.interrupt.clone().filter(|_| !self.cx.mind.inbox.interrupt_told)
         {
             match (interrupt.kind, begins) {
-                // It was asked for when this turn was about to begin: that is the turn it stops.
+                // The stop came when this turn was about to begin, so it stops this turn.
                 (InterruptKind::Soft, Some(request)) => self.begin_turn(request),
                 (InterruptKind::Soft, None) => self.come_to_rest(),
                 (InterruptKind::Abort, _) => {
@@ -124,9 +124,9 @@ impl TurnHandler<'_> {
         true
     }
 
-    /// Leaves a session in which there is nothing to do, with the status of its last turn. This also holds if
-    /// the claim found the session suspended (somebody moved it there to be resumed) or active (the previous
-    /// run died). A soft stop that waits has nothing to stop.
+    /// Leaves a session in which there is nothing to do, with the status of its last turn. The claim may have found
+    /// the session suspended, because a caller asked it to go on, or active, because the previous run died. A
+    /// waiting soft stop has nothing to stop and is confirmed.
     fn come_to_rest(&mut self) {
         self.cx.inbox().consume_rest();
         self.cx.mind.draft.interrupt_confirmed =
@@ -136,8 +136,8 @@ impl TurnHandler<'_> {
         self.cx.end.leave(RunOutcome::Released, Release::To { status, deadline, wake_on: 0 });
     }
 
-    /// Gives the claim back, because the work needs the agent. Nothing was seen, and the session wants a
-    /// worker if it did before.
+    /// Gives the claim back, because the work needs the agent. The inbox stays unread, and the session stays due if
+    /// it was.
     pub(crate) fn pass_on(&mut self) {
         let wakes = |item: &StoredItem| match &item.kind {
             ItemKind::Message { wake } | ItemKind::Signal { wake } | ItemKind::Other { wake, .. } => {
@@ -164,13 +164,13 @@ impl TurnHandler<'_> {
             | AgentState::Compacting { .. }
             | AgentState::TearingDown { .. } => Some(self.cx.run.now),
         };
-        // A takeover that is given back stays due.
+        // A session that was taken over and is given back stays due.
         let alarm = alarm.filter(|_| self.cx.run.found != SessionStatus::Active);
         self.cx.end.leave(RunOutcome::Released, Release::GiveBack { alarm });
     }
 
-    /// Begins a summary if somebody asked for one and there is something to summarise. All other items wait
-    /// until after it.
+    /// Begins a summary if one was requested and there is something to summarise. All other items wait until it is
+    /// done.
     fn begin_compaction(&mut self) -> bool {
         if !self.cx.mind.is_asked(&[SignalBody::Compact]) {
             return false;
@@ -195,10 +195,10 @@ impl TurnHandler<'_> {
         self.fail_if_doomed();
     }
 
-    /// Ends the turn if nothing else can be done with it.
+    /// Ends the turn with the error if its run cannot go on.
     pub(crate) fn fail_if_doomed(&mut self) {
         let Some(error) = self.cx.run.doom.clone() else { return };
-        // The outcome of a turn that is torn down stands.
+        // The outcome of a turn in teardown is fixed.
         if !matches!(self.cx.mind.machine.state, AgentState::TearingDown { .. }) {
             self.cx.give_up(error);
         }
@@ -206,12 +206,12 @@ impl TurnHandler<'_> {
 }
 
 impl Mind {
-    /// Whether this run ends a session at rest for ever.
+    /// Returns true if this run has aborted the session.
     fn aborts(&self, ending: &Ending) -> bool {
         ending.status() == SessionStatus::Aborted && self.moved
     }
 
-    /// Whether a message waits that begins a turn. Notes do not.
+    /// Returns true if a message waits that begins a turn. Notes do not begin one.
     fn message_waits(&self) -> bool {
         let begins = |item: &StoredItem| mailbox::is_message(item) && !is_note(item);
         self.inbox.items.iter().any(begins)

@@ -1,4 +1,4 @@
-//! The data that a run adds to its record, beyond what every store knows of it.
+//! The data that a run adds to its record, in addition to what the store knows.
 
 use crate::engine::RunKind;
 use crate::engine::context::run::Run;
@@ -8,7 +8,7 @@ use crate::words::history::TurnRequest;
 use crate::words::message::SignalBody;
 
 impl TurnHandler<'_> {
-    /// Records what begins a turn, unless the previous run died and this one recovers it.
+    /// Records the reason for a turn, unless this run recovers from the death of another run.
     pub(crate) fn note_request(&mut self, request: TurnRequest) {
         let asked = match request {
             TurnRequest::Message => RunKind::Execute,

@@ -1,4 +1,4 @@
-//! The surroundings of a turn, beside model and tools. They are prepared once the turn is durable, and freed
+//! The surroundings of a turn, apart from model and tools. They are prepared once the turn is durable, and freed
 //! once its outcome is durable.
 
 use crate::engine::action::{Action, ActionId};
@@ -19,11 +19,11 @@ impl TurnHandler<'_> {
         self.cx.output.push(Action::Provision { id, turn });
     }
 
-    /// Frees the surroundings that are left. True: there is nothing to wait for.
+    /// Frees the surroundings that are left. Returns true if there is nothing to wait for.
     pub(crate) fn free(&mut self) -> bool {
         self.cx.mind.teardown_due = false;
         if let Some(error) = self.cx.run.doom.clone() {
-            // What kills its run while it is freed is not tried again.
+            // Earlier runs may have died while freeing, so the run does not try it again.
             self.cx.mind.emit(Event::TeardownFailed { error });
             return self.cx.feed(Input::TornDown);
         }

@@ -50,15 +50,15 @@ fn u10_one_probes_while_the_others_are_held_and_a_dead_probe_is_followed_by_anot
     let known_by = probing.probe_until.expect("a probe is out");
     let renewed = probing.renewed(known_by, &rules, at(50));
     assert_eq!(renewed.pass(at(60)), Pass::Held(at(80)));
-    // It holds nobody for longer than `probe_ms`, however long it lives.
+    // The probe holds other callers for at most `probe_ms`, however long it runs.
     let renewed = renewed.renewed(known_by, &rules, at(75));
     assert_eq!(renewed.pass(at(75)), Pass::Held(at(90)));
-    // Another followed it: it has no say any more.
+    // Another probe has followed, so this one cannot renew its hold.
     let followed = renewed.probed(&rules, at(90));
     assert_eq!(followed.clone().renewed(known_by, &rules, at(95)), followed);
 }
 
-/// A caller that is held, and looks again when told to.
+/// A held caller that looks again when its error says so.
 struct Sleeper {
     looks_at: Timestamp,
 }
@@ -69,7 +69,7 @@ fn u10_nobody_sleeps_longer_than_open_ms_after_it_closed_or_its_probe_died() {
         BreakerRules { open_ms: 1_500, open_ms_max: 12_000, probe_ms: 60_000, ..BreakerRules::default() };
     let ms = Timestamp::from_ms;
     let open = Duration::from_millis(rules.open_ms);
-    // Opened for as long as it ever is: it is closed, or its probe dies, at each instant of a minute.
+    // The breaker is open for the longest time. It is closed, or its probe dies, at each instant of a minute.
     let held = Breaker { held_until: Some(ms(12_000)), ..fails(Some(opened_at(0)), 0, true) };
     for over in (0..60_000).step_by(50).map(ms) {
         for begins in [0, 20, 700] {

@@ -1,7 +1,7 @@
 //! The machine of one tool call.
 //!
-//! An input has one of three results: the call *moved*, it was *already there* (redelivery is normal), or the
-//! input is *not allowed*. An end never changes (INV-17).
+//! An input has one of three results: the call *moved*, it was *already there* (a redelivery), or the input is *not
+//! allowed*. A call that has ended never changes (INV-17).
 
 mod moves;
 mod state;
@@ -27,10 +27,10 @@ pub struct Call {
     pub id: CallId,
     /// The tool, as the model named it.
     pub tool: String,
-    /// The effect class of the tool. Kept here so that a session can be ended without its agent.
+    /// The effect class of the tool. It is stored here so that a session can be ended without its agent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub effect: EffectClass,
-    /// Whether the tool is dangerous, so that the call is never started again automatically.
+    /// True if the tool is dangerous, so that the call is never started again automatically.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
     /// The party that runs the call.
@@ -42,24 +42,25 @@ pub struct Call {
     /// The resources that the call touches; serial until the gate has looked at it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub profile: ResourceProfile,
-    /// How often an answer was asked for. Part of the pending id, so each asking has its own.
+    /// The number of times that an answer was requested. It is part of the pending id, so that each request has its
+    /// own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub round: u32,
     /// The digest of the arguments that a person approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved: Option<Digest>,
-    /// The people who decide on the call, if its policy names them or asks for several; kept until the call
-    /// is allowed.
+    /// The people who decide on the call, if the policy names them or requires several approvals. Kept until the
+    /// call is allowed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panel: Option<Box<Panel>>,
-    /// Whether a run that died may have sent the call, and it is to be sent again. If it is stopped before
-    /// that, it ends in doubt.
+    /// True if a run that died, or an earlier attempt, may have sent the call. If the call is stopped before it is
+    /// sent again, it may end in doubt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sent_before: bool,
-    /// How often the call could not be run, and was to be sent again.
+    /// The number of times that the call could not be run and was scheduled to be sent again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tries: u32,
-    /// The changes of the custom state that are applied once the step is over, if the call is done then.
+    /// The changes to the custom state. They are applied when the step closes, if the call is done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<StateChange>,
     /// The state of the call.
@@ -67,29 +68,29 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether the call was sent before, and nobody knows whether it acted then.
+    /// Returns true if the call was sent before and may have had an effect.
     pub(crate) fn may_have_acted(&self) -> bool {
         self.sent_before && self.effect != EffectClass::ReadOnly
     }
 
-    /// The end of the call if it is not sent any more.
+    /// Returns the end of the call if it is not sent any more.
     pub(crate) fn ended_unsent(&self, reason: CancelReason) -> CallState {
         if self.may_have_acted() { CallState::InDoubt } else { CallState::Cancelled { reason } }
     }
 
-    /// Whether the call may run because nobody decided on it in time.
+    /// Returns true if the call may run because the deadline for a decision passed.
     pub(crate) fn is_waived(&self) -> bool {
         self.panel.as_deref().is_some_and(|panel| panel.waived)
     }
 
-    /// The instant at which time alone moves the call: its own instant, or the next escalation.
+    /// Returns the instant at which a timer, a deadline or an escalation moves the call.
     pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
         let blocked = matches!(self.state, CallState::BlockedOnUser { .. });
         let escalates = self.panel.as_deref().filter(|_| blocked).and_then(Panel::escalates_at);
         self.state.wakes_at().into_iter().chain(escalates).min()
     }
 
-    /// Applies an input that is allowed. Returns whether the call moved.
+    /// Applies an allowed input. Returns true if the call moved.
     pub fn apply(&mut self, input: &CallInput) -> Result<bool, NotAllowed> {
         match self.state.after(input) {
             CallMove::AlreadyThere => Ok(false),
@@ -156,7 +157,7 @@ impl Call {
                 self.tries += 1;
                 self.sent_before |= *sent;
             }
-            // A call that never runs holds nobody back.
+            // A call that never runs holds back no other call.
             CallInput::Refused | CallInput::Output { .. } | CallInput::Synthesised { .. } => {
                 self.profile = ResourceProfile::Keys(Vec::new())
             }
@@ -178,7 +179,7 @@ impl Call {
     }
 }
 
-/// An input that a call does not take in its state.
+/// The error of an input that a call does not take in its state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("call {call} is {state} and does not take this")]
 pub struct NotAllowed {

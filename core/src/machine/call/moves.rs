@@ -3,19 +3,19 @@
 use super::CallState;
 use crate::words::history::CallInput;
 
-/// The result of an input.
+/// The result of an input to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallMove {
     /// The call is in another state now.
     Moved(CallState),
-    /// The call was there already.
+    /// The call was in that state already.
     AlreadyThere,
-    /// The table has no such move.
+    /// The call does not take this input in its state.
     NotAllowed,
 }
 
 impl CallState {
-    /// Decides what follows from `input`. Performs nothing.
+    /// Returns the state that follows from `input`. Performs nothing.
     pub fn after(&self, input: &CallInput) -> CallMove {
         use CallInput as I;
         use CallState as S;
@@ -101,7 +101,7 @@ impl CallState {
 
             (S::Gating | S::Preparing | S::Executing | S::CleaningUp, I::Changes { .. }) => to(self.clone()),
             (S::Preparing | S::Executing | S::CleaningUp, I::Returned { ok, .. }) => to(ended(*ok)),
-            // What it was to change once its timer rang cannot be taken any more.
+            // The changes that the call was to make when its timer rings cannot be applied any more.
             (S::Waiting { again: false, .. }, I::Returned { ok: false, .. }) => to(S::Error),
             (S::Executing | S::CleaningUp, I::Deferred { until, output, stop }) => {
                 to(S::Waiting { until: *until, output: output.clone(), stop: *stop, again: false })

@@ -13,7 +13,7 @@ use crate::words::remote::Remote;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum CallState {
-    /// The call has not been looked at.
+    /// The gate has not been asked about the call.
     Queued,
     /// The gate is being asked.
     Gating,
@@ -33,34 +33,34 @@ pub enum CallState {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
-    /// Children are to begin, or have begun: then it is parked, and they owe the outcomes.
+    /// Children are to begin, or have begun. Once they have begun, the call is parked until they return outcomes.
     BlockedOnChild {
         /// The id of the pending call.
         pending: PendingId,
-        /// The instant at which it expires.
+        /// The instant at which the pending call expires.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
         /// The number of children.
         count: u32,
         /// The number of outcomes that the call waits for.
         needed: u32,
-        /// Whether every child exists, or its failure is known.
+        /// True if every child was created, or is known to have failed.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         started: bool,
-        /// The terms, if they are background children. Then there is no pending call, and the call is done once they
-        /// have begun.
+        /// The terms, if the children run in the background. There is then no pending call, and the call is done
+        /// once they have begun.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         background: Option<Terms>,
-        /// The place where they work, if that is elsewhere.
+        /// The remote agent that does the tasks. `None`: the children run in this store.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote: Option<Box<Remote>>,
         /// When the call was let through, if they work elsewhere.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Timestamp>,
     },
-    /// Parked: background children run, and the call waits for their ends.
+    /// Parked: the call waits for background children to end.
     AwaitingEnds {
-        /// The instant at which it waits no more.
+        /// The instant at which the call stops waiting.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline: Option<Timestamp>,
     },
@@ -68,24 +68,24 @@ pub enum CallState {
     Waiting {
         /// The instant at which the timer rings.
         until: Timestamp,
-        /// The text that the model is told then.
+        /// The text that becomes the result then.
         output: String,
-        /// Whether the turn ends after this step.
+        /// True if the result asks to end the turn after this step.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         stop: bool,
-        /// Whether the call could not be run, and is sent again then. The output says why.
+        /// True if the call could not be run, and is sent again when the timer rings. The output says why.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-    /// Allowed, not started.
+    /// The gate has allowed the call, and it has not started.
     Approved,
     /// The start mark is on its way to the store. The call is not sent before the mark is acknowledged.
     Preparing,
-    /// Out.
+    /// The call was sent.
     Executing,
-    /// Out, and told to stop. It may still report its result.
+    /// The call was sent, and told to stop. It may still return its result.
     CleaningUp,
-    /// End: the call did what it was asked for.
+    /// End: the call succeeded.
     Done,
     /// End: the call failed, was refused by the policy, or was not answered in time.
     Error,
@@ -96,12 +96,12 @@ pub enum CallState {
         /// The reason.
         reason: CancelReason,
     },
-    /// End: the call was lost while it was out; it may have acted.
+    /// End: the outcome of the call is unknown, and it may have acted.
     InDoubt,
 }
 
 impl CallState {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -143,7 +143,7 @@ impl CallState {
         "in_doubt",
     ];
 
-    /// Whether this state is an end.
+    /// Returns true if the call has ended.
     pub fn is_end(&self) -> bool {
         match self {
             Self::Done | Self::Error | Self::RejectedByUser | Self::Cancelled { .. } | Self::InDoubt => true,
@@ -161,7 +161,7 @@ impl CallState {
         }
     }
 
-    /// Whether somebody outside, or a timer, owes the call something.
+    /// Returns true if the call waits for an answer from outside, or for a timer.
     pub fn is_parked(&self) -> bool {
         match self {
             Self::BlockedOnUser { .. }
@@ -183,23 +183,24 @@ impl CallState {
         }
     }
 
-    /// Whether the call waits for somebody outside, or for a timer. Its children may not have begun.
+    /// Returns true if the call waits for an answer from outside, or for a timer. Its children may not have begun
+    /// yet.
     pub(crate) fn is_blocked(&self) -> bool {
         self.is_parked() || matches!(self, Self::BlockedOnChild { .. })
     }
 
-    /// The children whose outcomes the call waits for, or that it begins in the background.
+    /// Returns the children that the call waits for, or begins in the background.
     pub fn children(&self) -> Option<Children> {
         let Self::BlockedOnChild { pending, count, remote, .. } = self else { return None };
         Some(Children { pending: pending.clone(), count: *count, remote: remote.clone() })
     }
 
-    /// Whether the start mark is written or on its way: the call is out, or about to be.
+    /// Returns true if the start mark is written or on its way: the call is out, or about to be.
     pub fn is_out(&self) -> bool {
         matches!(self, Self::Preparing | Self::Executing | Self::CleaningUp)
     }
 
-    /// The id of the open pending call, if an answer is owed.
+    /// Returns the id of the open pending call, if an answer is owed.
     pub fn pending(&self) -> Option<&PendingId> {
         match self {
             Self::BlockedOnUser { pending, .. }
@@ -222,7 +223,7 @@ impl CallState {
         }
     }
 
-    /// The instant at which time alone moves the call.
+    /// Returns the instant at which a timer or deadline moves the call.
     pub(crate) fn wakes_at(&self) -> Option<Timestamp> {
         match self {
             Self::BlockedOnUser { deadline, .. }

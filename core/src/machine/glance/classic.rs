@@ -14,16 +14,16 @@ pub enum Classic {
     Thinking,
     /// Calls run, or wait.
     Acting,
-    /// The results of the calls are looked at.
+    /// The results of the calls are checked.
     Observing,
-    /// The last word is said.
+    /// The agent has finished, and the turn is about to end.
     Responding,
-    /// Something failed: it is retried, or the turn ended because of it.
+    /// A model call failed and is retried, or the turn ended with an error.
     Error,
 }
 
 impl Classic {
-    /// The view of this state.
+    /// Returns the view of this state.
     pub fn of(state: &AgentState) -> Self {
         match state {
             AgentState::Idle => Self::Idle,
@@ -43,7 +43,7 @@ impl Classic {
         }
     }
 
-    /// The view of a state in which the outcome of the turn may be fixed.
+    /// Returns the view of a state in which the outcome of the turn may be fixed.
     fn of_the_end(state: &AgentState) -> Self {
         let frees = matches!(state, AgentState::TearingDown { .. });
         match state.ending().map(|ending| ending.reason) {
@@ -66,7 +66,7 @@ impl Classic {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -101,8 +101,8 @@ mod tests {
         (Error, "abort", Idle),
     ];
 
-    /// Whether a move is outside the six-state model: a stop from outside ends the turn from anywhere, and a
-    /// message that came while the agent answered begins the next step at once.
+    /// Returns true if a move is outside the six-state model. A stop from outside ends the turn in any state, and a
+    /// message that came during the answer begins the next step at once.
     fn is_beyond_the_six(from: Classic, to: Classic) -> bool {
         matches!((from, to), (_, Idle) | (Responding, Thinking))
     }

@@ -1,25 +1,25 @@
-//! A view of whether the model is at work.
+//! A view of the activity of the model.
 
 use serde::{Deserialize, Serialize};
 
 use super::super::{AgentState, DoneReason, Machine, StopCause};
 
-/// Whether the model is at work. A cancelled inference is over; the next one begins as from idle.
+/// The activity of the model. A cancelled inference is over; the next one begins as from idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inference {
-    /// Nobody asks the model: the session rests, or calls run or wait.
+    /// The model is not asked: the session rests, or calls run or wait.
     Idle,
     /// The model answers, or is about to be asked.
     Running,
-    /// Somebody stopped the turn.
+    /// The turn was stopped.
     Cancelled,
 }
 
 impl Inference {
-    /// The view of this machine.
+    /// Returns the view of this machine.
     pub fn of(machine: &Machine) -> Self {
-        // Of a handoff that waits nobody stopped anything.
+        // A draft of a handoff also rests as stopped, but nobody stopped it.
         let stopped = machine.state.ending().is_some_and(|ending| {
             ending.reason == DoneReason::UserAbort && ending.cause != StopCause::HandedOff
         });
@@ -40,7 +40,7 @@ impl Inference {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -62,7 +62,7 @@ mod tests {
             (Inference::Idle, Inference::Running)
             | (Inference::Running, Inference::Idle | Inference::Cancelled)
             | (Inference::Cancelled, Inference::Running | Inference::Idle) => true,
-            // Calls run while nobody asks the model: a stop of theirs cancels the turn all the same.
+            // The model is idle while calls run, but a stop cancels the turn all the same.
             (Inference::Idle, Inference::Cancelled) => true,
             (Inference::Idle, Inference::Idle)
             | (Inference::Running, Inference::Running)

@@ -1,4 +1,4 @@
-//! A view of what a person may do now.
+//! A view of the next action that a person may take.
 
 use serde::{Serialize, Serializer};
 
@@ -7,14 +7,13 @@ use super::Inference;
 use crate::store::Session;
 use crate::words::ids::MessageSeq;
 
-/// The possible actions of a person now. As JSON its wire name, and `false` for nothing.
+/// The possible action of a person now. In JSON it is the wire name, or `false` for [`Nothing`](Self::Nothing).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Interaction {
-    /// Nothing yet: the session is prepared from a goal, and the extract of the earlier conversation does not
-    /// exist yet.
+    /// No action yet: a handoff is being prepared, and the extract of the old conversation does not exist yet.
     Handoff,
-    /// Nothing, except to stop the turn, or to resume it after a stop.
+    /// No action, except to stop the turn, or to resume it after a stop.
     Nothing,
     /// Write the first message.
     UserMessageInitial,
@@ -26,17 +25,17 @@ pub enum Interaction {
     ToolRunning,
 }
 
-/// The end of the transcript, as far as it says who must act next.
+/// The state of the end of the transcript: it tells who must act next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LastSaid {
-    /// Nothing was said yet, or a handoff is ready and its goal is only a draft.
+    /// There is no message yet, or a handoff is ready and its goal is only a draft.
     Nothing,
-    /// The agent said all that it wanted.
+    /// The agent finished its answer.
     WholeAnswer,
     /// The calls of the last answer are open.
     OpenCalls(OpenCalls),
-    /// Something else, to which the agent has not answered in full.
+    /// Any other message, to which the agent has not answered in full.
     Other,
 }
 
@@ -44,15 +43,15 @@ pub enum LastSaid {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenCalls {
-    /// Whether a person must decide on one of them.
+    /// True if a person must decide on one of them.
     pub blocked_on_user: bool,
-    /// Whether one of them has not ended.
+    /// True if one of them has not ended.
     pub in_progress: bool,
 }
 
 impl LastSaid {
-    /// Returns the end of the transcript of `session`, which has this machine. Messages that wait in the
-    /// inbox count as said.
+    /// Returns the end of the transcript of `session`, which has this machine. Messages that wait in the inbox
+    /// count as part of the transcript.
     pub fn in_session(session: &Session, machine: &Machine) -> Self {
         let rests = matches!(machine.state.kind(), StateKind::Idle | StateKind::Done);
         if let Some(batch) = machine.state.batch() {
@@ -73,23 +72,23 @@ impl LastSaid {
     }
 }
 
-/// Whether the session waits with a goal on which no turn has worked.
+/// Returns true if the session waits with a draft goal that no turn has worked on.
 fn is_draft(machine: &Machine) -> bool {
     machine.state.ended().is_some_and(|ending| ending.cause == StopCause::HandedOff)
 }
 
 impl Interaction {
-    /// Returns the first of these that holds:
+    /// Returns the action in the first row that applies:
     ///
     /// | | |
     /// |---|---|
     /// | a handoff whose extract does not exist yet | `handoff` |
     /// | the model is at work, or was cancelled | `false` |
-    /// | nothing was said | `user-message-initial` |
-    /// | the agent said all it wanted | `user-message-reply` |
+    /// | there is no message | `user-message-initial` |
+    /// | the agent finished its answer | `user-message-reply` |
     /// | a call waits for a person | `user-tool-approval` |
     /// | a call is in progress | `tool-running` |
-    /// | | `false` |
+    /// | otherwise | `false` |
     pub fn of(inference: Inference, last: &LastSaid, handoff: bool) -> Self {
         if handoff {
             return Self::Handoff;
@@ -104,7 +103,7 @@ impl Interaction {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Handoff => "handoff",

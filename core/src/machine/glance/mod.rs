@@ -19,8 +19,7 @@ use crate::store::{Session, SessionStatus};
 use crate::words::error::ErrorInfo;
 use crate::words::ids::{CallId, StepNumber, TurnNumber};
 
-/// A short view of a session, to be shown to people: small, without internals, and equal as long as nothing
-/// visible changed.
+/// A short view of a session for people. It hides internals, and it is equal as long as nothing visible changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Glance {
@@ -32,7 +31,7 @@ pub struct Glance {
     pub seven: Seven,
     /// The state as one of the six of textbook agents.
     pub classic: Classic,
-    /// Whether the model is at work.
+    /// The activity of the model.
     pub inference: Inference,
     /// The possible actions of a person now.
     pub interaction: Interaction,
@@ -40,7 +39,7 @@ pub struct Glance {
     pub turn: TurnNumber,
     /// The step that is open.
     pub step: Option<StepNumber>,
-    /// Finished model calls of the turn.
+    /// The number of model calls of the turn that finished.
     pub steps: u32,
     /// The most model calls that the turn may have, if known.
     pub max_steps: Option<u32>,
@@ -50,16 +49,16 @@ pub struct Glance {
     pub approvals: Vec<CallId>,
     /// The result of the last turn; none while a turn is open, and before the first.
     pub ended: Option<Ended>,
-    /// The error: why the turn failed, or why the model is asked again.
+    /// The error with which the turn failed, or for which the model is asked again.
     pub error: Option<ErrorInfo>,
 }
 
 impl Glance {
-    /// The glance of `session`, which has this machine. `max_steps`: the step limit of its agent.
+    /// Builds the glance of a session and its machine. `max_steps` is the step limit of the agent.
     pub fn of(session: &Session, machine: &Machine, max_steps: Option<u32>) -> Self {
         let state = &machine.state;
         let inference = match (session.status, Inference::of(machine)) {
-            // A run has the session and has not said yet what it does.
+            // A run has claimed the session and has not committed anything yet.
             (SessionStatus::Active, Inference::Idle | Inference::Cancelled) if !machine.turn.open => {
                 Inference::Running
             }
@@ -91,7 +90,7 @@ impl Glance {
         }
     }
 
-    /// The inputs that the machine takes in its state, in the order of the table.
+    /// Returns the inputs that the machine takes in its state, in the order of the table.
     pub fn takes(&self) -> Vec<InputKind> {
         table::inputs_of(self.state)
     }
@@ -100,11 +99,11 @@ impl Glance {
 /// The numbers of calls of a step that run and that wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallCounts {
-    /// Calls that are out, or about to be.
+    /// The number of calls that are out, or about to be sent.
     pub running: usize,
-    /// Calls that a person or a client owes something.
+    /// The number of calls that wait for an answer from outside: from a person, a client or children.
     pub blocked: usize,
-    /// Calls that time alone moves.
+    /// The number of calls that wait for a timer.
     pub waiting: usize,
 }
 
@@ -121,11 +120,11 @@ impl CallCounts {
     }
 }
 
-/// The result of a turn, in one of two words.
+/// The result of a turn: stopped or failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Ended {
-    /// The turn stopped: the agent said all that it wanted, met a limit, or was told to stop.
+    /// The turn stopped: the agent finished, met a limit, or was told to stop.
     #[serde(rename = "stopped")]
     Stopped,
     /// The turn failed.
@@ -134,7 +133,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stopped => "stopped",
@@ -142,7 +141,7 @@ impl Ended {
         }
     }
 
-    /// The result of a turn that ended for this reason.
+    /// Returns the result of a turn that ended for this reason.
     pub fn for_reason(reason: DoneReason) -> Self {
         match reason {
             DoneReason::Error => Self::Failed,
@@ -155,14 +154,14 @@ impl Ended {
         }
     }
 
-    /// The result of the last turn of this machine; none while a turn is open, and before the first.
+    /// Returns the result of the last turn of this machine. `None` while a turn is open, and before the first turn.
     pub fn of(machine: &Machine) -> Option<Self> {
         let ending = machine.state.ending().filter(|_| !machine.turn.open)?;
         Some(Self::for_reason(ending.reason))
     }
 }
 
-/// The error for which a model is asked again later, or on which the turn ended.
+/// Returns the error for which the model is asked again, or with which the turn ended.
 fn error_of(state: &AgentState) -> Option<&ErrorInfo> {
     if let AgentState::BackingOff { error, .. } = state {
         return Some(error);

@@ -4,19 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use super::super::StateKind;
 
-/// The seven states to which agents are often reduced.
+/// Seven states that describe an agent to outside readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seven {
-    /// The next model request is prepared.
+    /// The next model request is being prepared, or waits for its retry.
     Thinking,
     /// The model answers.
     Streaming,
     /// Calls run.
     Executing,
-    /// Somebody, or a timer, owes something.
+    /// A call waits for an answer from outside, or for a timer.
     Confirming,
-    /// Children work.
+    /// Calls wait for children only.
     Dispatching,
     /// Old messages are summarised.
     Compacting,
@@ -25,7 +25,7 @@ pub enum Seven {
 }
 
 impl Seven {
-    /// The view of this state.
+    /// Returns the view of this state.
     pub fn of(state: StateKind) -> Self {
         match state {
             StateKind::Provisioning | StateKind::Thinking | StateKind::Steering | StateKind::BackingOff => {
@@ -40,7 +40,7 @@ impl Seven {
         }
     }
 
-    /// The wire name.
+    /// Returns the wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Thinking => "thinking",
@@ -61,7 +61,7 @@ mod tests {
 
     use Seven::{Compacting, Confirming, Dispatching, Done, Executing, Streaming, Thinking};
 
-    /// The allowed moves. Running calls lead on by way of steering.
+    /// The allowed moves. Steering, which follows calls that have ended, counts as thinking.
     const MOVES: [(Seven, Seven); 11] = [
         (Thinking, Streaming),
         (Streaming, Executing),

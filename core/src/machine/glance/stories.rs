@@ -56,7 +56,7 @@ fn returned() -> Vec<Input> {
     ]
 }
 
-/// A turn in which a person is asked first, and approves.
+/// Returns a turn in which a person approves the call.
 fn approved() -> Vec<Input> {
     let needs_user = CallInput::NeedsUser {
         pending: PendingId::new("p.1").unwrap(),
@@ -71,11 +71,11 @@ fn approved() -> Vec<Input> {
         always: false,
         only: ArgumentPatterns::default(),
     };
-    // The gate is asked once more about what was approved.
+    // The gate is asked once more about the approved call.
     [CallInput::Asked, needs_user, approved].map(call).into_iter().chain(returned()).collect()
 }
 
-/// A turn whose call is answered by children.
+/// Returns a turn whose call is answered by children.
 fn joined() -> Vec<Input> {
     let needs_children = CallInput::NeedsChildren {
         pending: PendingId::new("p.1").unwrap(),

@@ -1,11 +1,11 @@
-//! Background children, in any state: they are remembered while they run, and what they use is counted once they
+//! Background children, in any state. The machine remembers them while they run, and counts their usage when they
 //! have ended.
 
 use super::super::{AgentState, Effect, Input, Machine};
 use super::{Lead, same, to, with};
 use crate::words::background::Background;
 
-/// Handles an input about a background child. None: it is another input.
+/// Handles an input about a background child. Returns `None` for any other input.
 pub(super) fn of_background(machine: &mut Machine, input: &Input) -> Option<Lead> {
     match input {
         Input::ChildBegan { child } => Some(began(machine, child)),

@@ -1,6 +1,6 @@
-//! Compacting: old messages are summarised. Even if that fails, the turn goes on (A10). There are two
-//! exceptions: the last of the agent's models refuses the request as it stands and nothing can be shown
-//! shorter, or a handoff has no extract (B50).
+//! Compacting: old messages are summarised. The turn goes on even if that fails (A10), with two exceptions. It ends
+//! if the last of the agent's models refuses the request as too long and nothing can be shown shorter, or if a
+//! handoff gets no extract (B50).
 
 use super::super::{AgentState, CompactionCause, Effect, Ending, Facts, Input, Machine, StopCause};
 use super::{Lead, end, in_fork, same, to, usual, with};
@@ -15,7 +15,7 @@ pub(super) fn on(
     input: &Input,
     facts: &Facts,
 ) -> Lead {
-    // Somebody asked for it at rest: the turn before has its outcome already, and so the session rests again.
+    // The summary was requested at rest. The last turn has its outcome already, so the session rests again.
     if let CompactionCause::Manual { ending } = why {
         match input {
             Input::Interrupted { kind: InterruptKind::Soft, .. }
@@ -28,7 +28,7 @@ pub(super) fn on(
     match input {
         Input::Compacted { summary, from, tokens, before, usage } => {
             machine.usage.add(*usage);
-            // Of the first since the turn began, also at rest: an edit that came meanwhile takes it back.
+            // The view before the first summary since the turn began, even at rest, so that an edit can restore it.
             if machine.turn.seen_before.is_none() {
                 let mut seen = machine.view.clone();
                 seen.tokens = seen.tokens.max(*before);
@@ -49,13 +49,13 @@ pub(super) fn on(
             if let Some(shorter) = shorter {
                 machine.view.shorten(*shorter);
             }
-            // An extract must be made: that it failed says nothing of summaries.
+            // A failed extract does not count: the limit on failures is for summaries.
             if error.is_some() && *why != CompactionCause::Handoff {
                 machine.view.failures = machine.view.failures.saturating_add(1);
             }
             match why {
                 CompactionCause::Handoff => match (error, retry_at) {
-                    // There is nothing old.
+                    // Nothing is old enough for an extract.
                     (None, _) => prepared(machine, step),
                     (Some(_), _) if *next => next_model(machine, step),
                     (Some(error), Some(until)) => {
@@ -81,7 +81,7 @@ pub(super) fn on(
     }
 }
 
-/// The new session is prepared: its turn goes on, or waits as a draft.
+/// Ends the preparation of a handoff: the turn goes on, or the goal waits as a draft.
 fn prepared(machine: &mut Machine, step: StepNumber) -> Lead {
     if machine.handoff.take().is_some_and(|handoff| handoff.draft) {
         return Ok(Some(end(machine, Ending::stopped_by(InterruptKind::Soft, StopCause::HandedOff))));

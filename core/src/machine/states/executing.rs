@@ -1,7 +1,7 @@
 //! Executing, Confirming and Dispatching: the calls of a step run, or wait.
 //!
-//! The three differ only in whether anything goes on by itself, and in who owes something. The states of the calls
-//! determine which of them applies.
+//! The three states differ in whether any call moves without outside input, and in who owes an answer. The states
+//! of the calls determine which of the three applies.
 
 use super::super::call::{Call, CallState};
 use super::super::{
@@ -36,7 +36,7 @@ pub(super) fn on(machine: &mut Machine, batch: &Batch, input: &Input, facts: &Fa
             on_stop(machine, batch.clone(), Ending::stopped_by(*kind, *cause))
         }
         Input::CutShort { ending, drains } => match &batch.stopping {
-            // It has ended so; what was left to come back by itself is told to stop.
+            // The turn is ending already and waits for calls to return. Now these calls are told to stop.
             Some(before) if !*drains && batch.drains() => stop(machine, batch.clone(), before.clone(), false),
             Some(_) => same(),
             None => stop(machine, batch.clone(), ending.clone(), *drains),
@@ -72,12 +72,12 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
         return Err(Denial(Some(why.to_owned())));
     }
     let tool = call.tool.clone();
-    // What the waiting call said before it waited counts when its timer rings.
+    // A stop signal of a waiting call counts when its timer rings.
     let deferred_stop = matches!(call.state, CallState::Waiting { stop: true, .. });
     let starting = matches!(input, CallInput::Sent)
         && matches!(call.state, CallState::Approved | CallState::Preparing)
         && call.tries == 0;
-    // What counts with its send counts no more: another run sends it.
+    // A call that another run sends is not counted here.
     let unsent = matches!(input, CallInput::Again) && call.state == CallState::Executing && call.tries == 0;
     let begun = begun_by(call, input);
     match call.apply(input) {
@@ -149,7 +149,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     if let CallInput::Rejected { then } = input {
         leave_rest(&mut batch, *then);
     }
-    // The gate is asked again about what was approved: the policy may have changed since.
+    // The gate is asked again about an approved call, because the policy may have changed since.
     let asks_again = matches!(
         input,
         CallInput::Approved { .. } | CallInput::Edited { .. } | CallInput::Expired { approved: Some(_), .. }
@@ -164,7 +164,7 @@ fn on_call(machine: &mut Machine, mut batch: Batch, id: &CallId, input: &CallInp
     settle(machine, batch, effects)
 }
 
-/// The background children that a call has begun with this input.
+/// Returns the background children that a call has begun with this input.
 fn begun_by(call: &Call, input: &CallInput) -> Vec<Background> {
     match (&call.state, input) {
         (CallState::BlockedOnChild { pending, count, background: Some(terms), .. }, CallInput::Started) => {
@@ -175,8 +175,8 @@ fn begun_by(call: &Call, input: &CallInput) -> Vec<Background> {
     }
 }
 
-/// Returns why an input does not fit this kind of call: a request for more steps never runs, and no other
-/// call is granted steps.
+/// Returns the reason why an input does not fit this kind of call. A request for more steps never runs, and no
+/// other call is granted steps.
 fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
     let grants = matches!(input, CallInput::Granted { .. });
     let lets_run = matches!(
@@ -193,15 +193,15 @@ fn misplaced(for_more: bool, input: &CallInput) -> Option<&'static str> {
     }
 }
 
-/// Applies a refusal to the calls beside it: those that are out, and those whose children work, go on, and all others
-/// may be cancelled.
+/// Applies a refusal to the other calls of the batch, as `then` says. Calls that are out or have children go on;
+/// the others may be cancelled.
 fn leave_rest(batch: &mut Batch, then: OnDenial) {
     match then {
         OnDenial::GoOn => return,
         OnDenial::CancelRest => {}
         OnDenial::EndTurn => {
             batch.stop_signal = true;
-            // Whatever the others say: it counts for all of them.
+            // The refusal counts as a stop signal of every call.
             batch.stops = u32::try_from(batch.calls.len()).unwrap_or(u32::MAX);
         }
     }
@@ -211,7 +211,7 @@ fn leave_rest(batch: &mut Batch, then: OnDenial) {
     }
 }
 
-/// Returns the value that the step has given so far: the first one that fits.
+/// Returns the result of checking the values of this step so far. The first value that fits wins.
 fn checked(batch: &Batch, id: &CallId, fits: bool) -> OutputCheck {
     let place = batch.calls.iter().position(|call| call.id == *id).and_then(|at| u32::try_from(at).ok());
     match (batch.output, place) {
@@ -222,17 +222,17 @@ fn checked(batch: &Batch, id: &CallId, fits: bool) -> OutputCheck {
 }
 
 fn on_stop(machine: &mut Machine, batch: Batch, ending: Ending) -> Lead {
-    // Of two stops the harder counts, and of two alike the one that takes more back.
+    // The harder of two stops wins; of two equal ones, the one that takes more back.
     let weight = |ending: &Ending| ending.stopped.map(|kind| (kind, ending.cause));
     match &batch.stopping {
         Some(before) if before.stopped.is_some() && weight(before) >= weight(&ending) => same(),
-        // What ends from within and waits for what is out is stopped from outside all the same.
+        // A stop from outside also applies to a turn that is ending from within.
         Some(_) | None => stop(machine, batch, ending, false),
     }
 }
 
-/// Stops the batch: nothing starts any more. Calls that are out are told to stop, unless they may first come
-/// back by themselves.
+/// Stops the batch: nothing starts any more. Calls that are out are told to stop; if `drains`, they may first
+/// return by themselves.
 fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -> Lead {
     let reason = ending.cancels_as();
     batch.stopping = Some(ending);
@@ -241,7 +241,7 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
         match call.state {
             CallState::Executing if drains => {}
             CallState::Executing => call.state = CallState::CleaningUp,
-            // Its start mark may be written, but this run knows that it was never sent.
+            // The start mark may be written, but this run knows that the call was not sent.
             CallState::Preparing => {
                 call.state = call.ended_unsent(reason);
             }
@@ -265,7 +265,7 @@ fn stop(machine: &mut Machine, mut batch: Batch, ending: Ending, drains: bool) -
     settle(machine, batch, effects)
 }
 
-/// Returns where the batch leads in its present state.
+/// Returns the state and the effects that follow from the calls.
 fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> Lead {
     if let Some(ending) = batch.stopping.clone() {
         if batch.any_out() {
@@ -306,8 +306,8 @@ fn settle(machine: &mut Machine, mut batch: Batch, mut effects: Vec<Effect>) -> 
     with(state, effects)
 }
 
-/// Closes the step: applies its calls' changes of the custom state, in call order, and forgets the tasks that they did
-/// not give.
+/// Closes the step: applies the changes of its calls to the custom state, in call order, and forgets the tasks that
+/// the calls did not give to children.
 fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
     machine.forget_tasks(&batch);
     let merged = custom::merge(&machine.custom, &batch);
@@ -318,7 +318,7 @@ fn close(machine: &mut Machine, batch: Batch) -> Vec<Effect> {
     std::iter::once(Effect::CloseStep(batch)).chain(merged).collect()
 }
 
-/// Applies the death of the previous run to each call, by its class; danger takes precedence over the class.
+/// Handles the death of the previous run for each call: by its effect class, unless the tool is dangerous.
 fn recover(batch: &mut Batch) {
     let stopping = batch.stopping.as_ref().map(Ending::cancels_as);
     for call in &mut batch.calls {
@@ -328,7 +328,7 @@ fn recover(batch: &mut Batch) {
         }
         let told = call.state == CallState::CleaningUp;
         call.sent_before |= out;
-        // With its turn, or alone, while its siblings go on: it is not sent again.
+        // The turn or the call alone was stopped, so the call is not sent again.
         let stopped = stopping.or(told.then_some(CancelReason::UserCancelled));
         call.state = match (out, call.dangerous, call.effect) {
             (true, true, _) | (true, false, EffectClass::AtMostOnce) => CallState::InDoubt,

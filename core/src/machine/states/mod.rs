@@ -1,8 +1,8 @@
 //! One handler for each state.
 //!
-//! The [`table`] says which inputs a state takes; no other input reaches a handler. So a handler names the
-//! inputs that have a meaning of their own in its state, and says where they lead. Stops, errors, claims,
-//! forks and parking mean the same wherever a turn runs; they are handled once, in [`usual`].
+//! The [`table`] says which inputs a state takes; no other input reaches a handler. A handler covers only the
+//! inputs that have a meaning of their own in its state. Stops, errors, claims, forks and parking mean the same in
+//! every state of a turn; [`usual`] handles them.
 
 mod backing_off;
 mod children;
@@ -24,10 +24,10 @@ use crate::words::children::Children;
 use crate::words::ids::MessageSeq;
 use crate::words::mode::Mode;
 
-/// The result of an input: the next state and its effects. None: already there.
+/// The result of an input: the next state and its effects, or `None` if the machine was there already.
 type Lead = Result<Option<(AgentState, Vec<Effect>)>, Denial>;
 
-/// Why a handler refuses an input.
+/// The refusal of an input by a handler, with details if there are any.
 struct Denial(Option<String>);
 
 fn to(state: AgentState) -> Lead {
@@ -53,9 +53,9 @@ pub(super) fn dispatch(machine: &Machine, input: &Input, facts: &Facts) -> Resul
     }
     let mut next = machine.clone();
     if *input == Input::Forked {
-        // What a person said for the rest of a session was not said of its forks.
+        // Standing approvals do not extend to forks.
         next.always = StandingApprovals::default();
-        // Whoever waits for an outcome has it from the source.
+        // The source of the fork sends the outcome to those who wait for it.
         next.turn.replies.clear();
         next.background.clear();
         next.successors.clear();
@@ -97,9 +97,9 @@ fn led(machine: &Machine, mut next: Machine, lead: Lead) -> Result<Transition, O
     }
 }
 
-/// Handles the inputs that mean the same wherever a turn runs, unless its state says otherwise. A stop, an
-/// error and the end of the turn's time end the turn. A claim lets its time go on from now, and parking halts
-/// it. In a fork the turn ends as by a soft stop.
+/// Handles the inputs that mean the same in every state of a turn, unless the state has its own rule. A stop, an
+/// error and the time limit end the turn. A claim starts the clock of the turn, and parking stops it. In a fork the
+/// turn ends as after a soft stop.
 fn usual(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
     match input {
         Input::Claimed { .. } => {
@@ -121,7 +121,7 @@ fn usual(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
         Input::CutShort { ending, .. } => break_off(machine, ending.clone()),
         Input::Failed { error } => break_off(machine, Ending::error(error.clone())),
         Input::Forked => {
-            // Nothing of it is there to be freed.
+            // The fork has no surroundings to free.
             machine.turn.provisioned = false;
             Ok(Some(end(machine, Ending::stopped(InterruptKind::Soft))))
         }
@@ -143,7 +143,7 @@ fn end(machine: &Machine, ending: Ending) -> (AgentState, Vec<Effect>) {
     end_beside(machine, ending, Vec::new())
 }
 
-/// Enters the teardown of a turn that waits for these children no more.
+/// Enters the teardown of a turn that no longer waits for these children.
 fn end_beside(
     machine: &Machine,
     mut ending: Ending,
@@ -164,7 +164,7 @@ fn end_beside(
     (AgentState::TearingDown { ending, left }, effects)
 }
 
-/// The ending of a turn, seen from a fork: the fork can go on, even if its source was aborted.
+/// Returns the ending of a turn as a fork has it. The fork can go on even if its source was aborted.
 fn in_fork(ending: &Ending) -> Ending {
     match ending.status() {
         SessionStatus::Aborted => Ending::stopped(InterruptKind::Soft),
@@ -176,12 +176,12 @@ fn in_fork(ending: &Ending) -> Ending {
     }
 }
 
-/// Handles a briefing in a state that it does not change.
+/// Handles a briefing, which never changes the state.
 fn briefed(machine: &mut Machine, mode: Option<Mode>, prompt: Option<MessageSeq>, said: MessageSeq) -> Lead {
     if machine.brief(mode, prompt, said) { to(machine.state.clone()) } else { same() }
 }
 
-/// Begins a turn: returns its first state, and the effects, with `Provision` if something must be prepared.
+/// Begins a turn: returns its first state and the effects, with `Provision` if surroundings must be prepared.
 fn provisioning_or(request: TurnRequest, provisions: bool) -> (AgentState, Vec<Effect>) {
     let mut effects = vec![Effect::AnnounceTurn];
     if provisions {

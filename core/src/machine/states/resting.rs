@@ -29,14 +29,14 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.turn.answered &= *request == TurnRequest::Resume;
             machine.turn.provisioned = *provisions;
             machine.turn.handing_over = None;
-            // A session that took over owes its outcome to whom the turn before owed it.
+            // A session that took over keeps the addresses to which it owes its outcome.
             if !std::mem::take(&mut machine.turn.inherits) {
                 machine.turn.replies.clear();
             }
             machine.turn.worked_ms = 0;
             machine.turn.spent = Spent::default();
             machine.turn.claimed_at = facts.now;
-            // To whom somebody speaks does not wait with a draft.
+            // A message ends the draft: the session works on the goal.
             if let Some(handoff) = machine.handoff.as_mut().filter(|_| *request == TurnRequest::Message) {
                 handoff.draft = false;
             }
@@ -65,7 +65,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.handoff = Some(Handoff { after: *after, draft: *draft });
             machine.view.tokens = machine.view.tokens.saturating_add(*tokens);
             machine.turn.answered = false;
-            // A turn that waits to be taken up: that is how one begins that was never claimed.
+            // The session rests like one with a stopped turn, so the next turn resumes on the goal.
             let ending = Ending::stopped_by(InterruptKind::Soft, StopCause::HandedOff);
             to(AgentState::Done { ending, usage: machine.usage })
         }
@@ -79,15 +79,15 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
             machine.unbrief(*place);
             machine.handoff = machine.handoff.filter(|handoff| handoff.after <= *place);
             if let AgentState::Done { ending, .. } = &mut machine.state {
-                // It is not taken back twice.
+                // The turn cannot be taken back twice.
                 ending.cause = StopCause::Asked;
             }
             to(machine.state.clone())
         }
-        // Its extract will stand for what is old.
+        // The extract of the handoff will replace the old messages.
         Input::CompactionRequested if machine.handoff.is_some() => same(),
         Input::CompactionRequested => {
-            // Before the first turn nothing was said.
+            // Before the first turn there are no messages.
             let AgentState::Done { ending, .. } = &machine.state else { return same() };
             let why = CompactionCause::Manual { ending: ending.clone() };
             to(AgentState::Compacting { why, step: machine.step, attempt: 0 })

@@ -1,4 +1,4 @@
-//! Steering: the only place that decides to go on or to stop. The rules are in
+//! Steering: the only state that decides to go on or to stop. The rules are in
 //! [`steering`](super::super::steering).
 
 use super::super::{AgentState, Facts, Input, Machine, more};
@@ -16,7 +16,7 @@ pub(super) fn on(machine: &mut Machine, input: &Input, facts: &Facts) -> Lead {
                 return Ok(Some(end(machine, ending.clone())));
             }
             if let Some(asked) = asks {
-                // Once some are granted, steering looks again at what there is to go on for.
+                // If steps are granted, steering decides again, and a correction is a reason to go on.
                 machine.turn.answered &= !*corrected;
                 return to(AgentState::Confirming { batch: more::batch(machine.step, asked) });
             }

@@ -1,4 +1,4 @@
-//! Streaming: the model answers. Nothing of the answer is durable, so after a claim the model is asked again.
+//! Streaming: the model answers. No part of the answer is durable, so after a claim the model is asked again.
 
 use super::super::call::{Call, CallState};
 use super::super::{

@@ -1,5 +1,5 @@
-//! TearingDown: the outcome is fixed, and the surroundings of the turn are freed. Nothing changes the outcome
-//! any more. But the turn may still be taken back, which is done once it has ended.
+//! TearingDown: the outcome is fixed, and the surroundings of the turn are freed. The outcome does not change any
+//! more. The turn can still be marked to be taken back once it has ended.
 
 use super::super::{AgentState, Effect, Ending, Facts, Input, Machine, StopCause, Teardown};
 use super::{Lead, in_fork, same, to, usual, with};
@@ -30,7 +30,7 @@ pub(super) fn on(
         }
         Input::Told if left.is_told() => same(),
         Input::Told => {
-            // Nobody hears of the children of a session that has answered, or is gone.
+            // The ends of background children have no receiver once the session has answered or was aborted.
             if !machine.turn.replies.is_empty() || ending.status() == SessionStatus::Aborted {
                 machine.background.clear();
             }
@@ -59,7 +59,7 @@ pub(super) fn on(
             let ending = Ending { cause: StopCause::Rollback, ..ending.clone() };
             to(AgentState::TearingDown { ending, left: left.clone() })
         }
-        // Nobody was told of the end: it is another.
+        // The session could not be handed over, and nobody was told of the end. The turn fails instead.
         Input::NotHandedOver { error } => {
             let replies = machine.turn.replies.clone();
             let left = Teardown { replies, successor: None, ..left.clone() };
@@ -72,8 +72,7 @@ pub(super) fn on(
     }
 }
 
-/// Whether a turn with this ending can be taken back, and is not going to be already. After an abort nothing
-/// follows.
+/// Returns true if a turn with this ending can still be marked to be taken back. Nothing follows an abort.
 fn may_be_taken_back(ending: &Ending) -> bool {
     ending.status() != SessionStatus::Aborted && ending.cause != StopCause::Rollback
 }

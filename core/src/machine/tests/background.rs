@@ -1,4 +1,4 @@
-//! Background children: what the machine remembers of them, and which of them end with a turn.
+//! Background children: the data that the machine keeps of them, and which of them end with a turn.
 
 use super::*;
 use crate::store::SessionStatus;
@@ -38,7 +38,7 @@ pub(super) fn awaiting() -> CallState {
     CallState::AwaitingEnds { deadline: None }
 }
 
-/// The call that gave a task.
+/// Returns the call that gave a task.
 pub(super) fn task() -> CallId {
     CallId::new("begun").unwrap()
 }

@@ -1,4 +1,4 @@
-//! A session that is handed over: its end, its successor, and whom that owes an outcome.
+//! A handoff to another session: its ending, its successor, and the addresses to which the outcome is owed.
 
 use super::*;
 use crate::machine::steering::{View, decide};
@@ -18,7 +18,7 @@ fn fed(machine: &Machine, input: &Input) -> Machine {
     transition(machine, input, &FACTS).unwrap().next
 }
 
-/// A child that has used 30 tokens and 2 steps, and whose step hands over.
+/// Returns a child that has used 30 tokens and 2 steps, and whose step hands over to another session.
 fn handing() -> Machine {
     let mut machine = at(AgentState::Executing { batch: batch(&[CallState::Gating, waiting()]) });
     machine.turn.number = crate::words::ids::TurnNumber(1);

@@ -1,8 +1,8 @@
-//! Calls that were out when their turn could not go on: they may have acted, and their results say so.
+//! Calls that were out when their turn failed or was forked: they may have acted, and their results say so.
 
 use super::*;
 
-/// The end of a call of this class that was in this state, once the turn failed or was forked.
+/// Returns the end of a call of this class that was in this state, once the turn failed or was forked.
 fn ends(state: CallState, effect: EffectClass, input: &Input) -> CallState {
     let mut batch = batch(&[state]);
     batch.calls[0].effect = effect;
@@ -11,7 +11,7 @@ fn ends(state: CallState, effect: EffectClass, input: &Input) -> CallState {
     left(&moved.effects).expect("the step is closed")
 }
 
-/// The state of the first call of the step that is closed.
+/// Returns the state of the first call of the step that is closed.
 fn left(effects: &[Effect]) -> Option<CallState> {
     let closed = |effect: &Effect| {
         if let Effect::CloseStep(batch) = effect { Some(batch.calls[0].state.clone()) } else { None }

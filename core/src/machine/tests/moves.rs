@@ -60,7 +60,7 @@ fn a02_what_must_be_done_is_a_value_beside_the_next_state() {
         assert_eq!(moved.effects, effects, "{told}");
         assert!(moved.moved && moved.next.state != state, "{told}");
     }
-    // What a turn holds is freed on its way out, whichever way.
+    // Surroundings are freed however the turn ends.
     let mut held = at(AgentState::Steering { from: SteeringFrom::Resumed });
     held.turn.provisioned = true;
     let steered = Input::Steered {
@@ -93,7 +93,7 @@ fn a03_the_same_machine_input_and_facts_have_the_same_next_machine_and_effects()
             first.push((machine, input, decided));
         }
     }
-    // Each handler alone, in another order, in another thread, on copies that were stored and read.
+    // Each handler runs alone, in another order, in another thread, and on copies that were stored and read.
     std::thread::spawn(move || {
         for (machine, input, decided) in first.into_iter().rev() {
             let (machine, input) = copy(&machine, &input);
@@ -104,7 +104,7 @@ fn a03_the_same_machine_input_and_facts_have_the_same_next_machine_and_effects()
     .expect("the same");
 }
 
-/// The names of all fields that a state has in any sample.
+/// Returns the names of all fields that a state has in any sample.
 fn fields() -> BTreeMap<&'static str, BTreeSet<String>> {
     let mut fields: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for state in states() {
@@ -139,7 +139,7 @@ fn a12_each_state_has_its_own_data_and_nothing_that_is_shared() {
         .map(|(state, names)| (*state, names.iter().map(|name| (*name).to_owned()).collect()))
         .collect();
     assert_eq!(fields(), own);
-    // What all states share is counted beside them, and no state holds a text of a message or of arguments.
+    // Data that all states share is counted outside them, and no state holds the text of a message or of arguments.
     let machine =
         serde_json::to_value(at(AgentState::Executing { batch: batch(&[CallState::Queued]) })).unwrap();
     let call = machine["state"]["batch"]["calls"][0].as_object().unwrap();
@@ -159,7 +159,7 @@ fn b08_a_machine_that_is_asked_is_not_changed_and_what_follows_belongs_to_the_ne
             let Ok(decided) = transition(&machine, &input, &FACTS) else { continue };
             assert_eq!(machine, before);
             for effect in &decided.effects {
-                // The next state is the one in which the answer to what is asked for is taken.
+                // The next state is the one that takes the answer to the request.
                 let taken_in = match effect {
                     Effect::CallModel { .. } => StateKind::Streaming,
                     Effect::Consult(_) => StateKind::Executing,
@@ -189,7 +189,7 @@ fn b09_a_message_begins_a_turn_without_steering_at_the_first_attempt_and_at_its_
     assert_eq!((begun.turn.claimed_at, begun.turn.worked_ms, begun.turn.answered), (FACTS.now, 0, false));
     let ready = transition(&begun, &Input::Provisioned, &FACTS).unwrap().next;
     assert_eq!(ready.state, AgentState::Thinking { step: StepNumber(2), attempt: 0 });
-    // A turn that is taken up again is steered first: it may be over already.
+    // A turn that is resumed is steered first, because it may be over already.
     let again =
         Input::TurnRequested { request: TurnRequest::Resume, provisions: false, after: MessageSeq(0) };
     let begun = transition(&machine, &again, &FACTS).unwrap().next;
@@ -204,7 +204,7 @@ fn b13_a_model_is_never_asked_beside_another_and_each_request_has_a_place_of_its
         let thinks = state.kind() == StateKind::Thinking;
         assert_eq!(transition(&at(state), &asked, &FACTS).is_ok(), thinks);
     }
-    // A run that finds a request of a dead one forgets it, and asks anew.
+    // A run forgets the model request of a run that died, and asks again.
     let streaming = AgentState::Streaming { step: StepNumber(1), attempt: 1, entry: MessageSeq(2) };
     let found = move_of(streaming, &Input::Claimed { takeover: true });
     assert_eq!(found.next.state, AgentState::Thinking { step: StepNumber(1), attempt: 1 });

@@ -88,7 +88,7 @@ fn an_answer_that_was_refused_or_cut_off_is_an_error() {
 fn n_steps_are_exactly_n_model_calls() {
     check(Given { steps: 2, ..given(CALLS) }, None);
     check(Given { steps: 3, ..given(CALLS) }, Some(DoneReason::MaxTurns));
-    // The limit matters only to a turn that would go on.
+    // The step limit applies only to a turn that would go on.
     check(Given { steps: 3, ..given(ANSWER) }, Some(DoneReason::ModelStop));
     check(Given { steps: 3, messages_wait: true, ..given(ANSWER) }, Some(DoneReason::MaxTurns));
 }
@@ -126,7 +126,7 @@ fn tokens_of_the_cache_cost_what_is_said_for_them_or_as_much_as_others_that_are_
     assert_eq!(cost_microusd(&tokens, &prices), 1_000 + 600 + 3_750 + 5_000);
     let free = Prices { cached_microusd: Some(0), ..plain };
     assert_eq!(cost_microusd(&tokens, &free), 4_000 + 5_000);
-    // A provider that counts more from its cache than it read at all.
+    // A provider may count more cached tokens than input tokens.
     let odd =
         TokenUsage { input: 1_000_000, cached: u64::MAX, cache_written: u64::MAX, ..TokenUsage::default() };
     assert_eq!(cost_microusd(&odd, &prices), 1_000);

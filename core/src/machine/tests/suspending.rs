@@ -1,9 +1,9 @@
-//! How a waiting batch is classified, and what it waits for.
+//! The classification of a waiting batch, and the answers that it waits for.
 
 use super::*;
 use crate::store::OutcomeKind;
 
-/// Every batch of up to three calls, each in one of the relevant states: the precedence table, exhaustively.
+/// Every batch of up to three calls, each in one of the relevant states. It covers the whole precedence table.
 #[test]
 fn every_mix_of_states_is_classified_by_the_table() {
     let client = CallState::BlockedOnClient { pending: pending(), deadline: None };

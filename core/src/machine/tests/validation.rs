@@ -57,8 +57,7 @@ fn a_state_whose_answer_leads_nowhere_is_found() {
     assert!(broken.contains(&TableError::NoAnswer(S::Confirming)), "{broken:?}");
 }
 
-/// The seventh of the traps (`core/tests/steps/traps.rs`): a validator that stops at the first of several
-/// faults.
+/// The seventh trap (`core/tests/steps/traps.rs`): a validator that stops at the first of several faults.
 #[test]
 fn trap_a_validator_finds_all_that_is_wrong_at_once() {
     let broken = check(|rows, natures, bounds| {
@@ -95,7 +94,7 @@ fn the_cycle_that_nothing_bounds_is_named_without_what_only_leads_to_it() {
     let broken = check(|_, _, bounds| {
         bounds.retain(|bound| bound.state != S::Steering && bound.state != S::Streaming);
     });
-    // What is provisioned leads there, and is left behind for good.
+    // Provisioning leads into the cycle and is not part of it.
     let cycle = vec![S::Thinking, S::Streaming, S::Executing, S::Steering];
     assert_eq!(broken, [TableError::UnboundedCycle(cycle)]);
     assert_eq!(

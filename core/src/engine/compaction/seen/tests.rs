@@ -1,4 +1,4 @@
-//! The kept list equals a list that is built anew, whatever happened to the session in between.
+//! The kept list equals a list that is built again, whatever happened to the session in between.
 //!
 //! Requirements: A33, A34, A51, B10, U01.
 
@@ -22,7 +22,7 @@ const MOST: usize = 5_000;
 
 static PICTURE: LazyLock<Image> = LazyLock::new(|| png(IMAGE_BYTES_MAX));
 
-/// An event in the life of a session. Places are distances from its end.
+/// An event in the life of a session. Places are counted from its end.
 #[derive(Debug, Clone)]
 enum Happens {
     UserSaid {
@@ -52,7 +52,7 @@ enum Happens {
     TakenBack {
         ago: u64,
     },
-    /// The decisions since then are forgotten, as if they had never been made.
+    /// The decisions since then are forgotten, as if they had not been made.
     Forgotten {
         ago: usize,
     },
@@ -100,7 +100,7 @@ impl Session {
         seq
     }
 
-    /// Lets the event with this number happen. The text of messages contains the number.
+    /// Applies the event with this number. The text of messages contains the number.
     fn live(&mut self, number: usize, happens: &Happens) {
         let text = || format!("so it went {number}");
         match *happens {
@@ -166,7 +166,7 @@ fn result(number: usize, chars: usize, pictures: usize) -> ToolResult {
     }
 }
 
-/// Returns what a model sees, built anew.
+/// Returns the messages that a model sees, built from nothing.
 fn made_from_nothing(now: &Shown, read: &[(MessageSeq, Arc<Message>)]) -> Vec<Arc<Message>> {
     let placed: Vec<_> = now.messages(read).cloned().collect();
     let cleared = Cleared::of(&placed, now.cleared).in_part(now.in_part);
@@ -176,7 +176,7 @@ fn made_from_nothing(now: &Shown, read: &[(MessageSeq, Arc<Message>)]) -> Vec<Ar
     seen
 }
 
-/// Plays the life of a session that had these messages when its run began, and checks the result at the end.
+/// Applies these events to a session that had these messages when its run began, and checks the result at the end.
 fn play(before: &[Happens], life: &[Happens]) {
     let mut session = Session::default();
     before.iter().enumerate().for_each(|(number, happens)| session.live(number, happens));
@@ -218,7 +218,7 @@ fn u01_a_step_looks_at_what_is_new_and_at_results_that_are_shown_otherwise() {
     for step in 1..=2_000 {
         session.live(step, &Happens::ModelSaid);
         session.live(step, &Happens::Result { chars: 600, pictures: usize::from(step % 7 == 0) });
-        // As the engine does where it clears old results: now and then, all but the newest.
+        // Old results are cleared as the engine does it: rarely, and all but the newest.
         let clears = step % 10 == 0;
         if clears {
             session.live(step, &Happens::Cleared { ago: 10 });
