@@ -1,5 +1,5 @@
-//! The tools by which a model deals with its background children. The run of the session performs them, because they
-//! need to know the session.
+//! The tools with which a model manages its background children. The run of the session performs these calls
+//! itself, because they need to know the session.
 
 use async_trait::async_trait;
 use holdover_core::background::ChildTool;
@@ -81,7 +81,7 @@ pub(crate) fn profile(tool: ChildTool) -> ResourceProfile {
     }
 }
 
-/// One of the tools, as the gate and the model see it.
+/// One of the tools, as the gate and the model see it. The run performs its calls.
 pub(super) struct OfChildren {
     tool: ChildTool,
     spec: ToolSpec,

@@ -78,7 +78,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Reads what [`Agent::definition`] wrote.
+    /// Reads a definition that [`Agent::definition`] returned.
     pub fn read(payload: &Payload) -> Result<Self, serde_json::Error> {
         payload.parse()
     }
@@ -137,8 +137,8 @@ impl Agent {
         &self.definition
     }
 
-    /// Returns the model with this number: 0 is the agent's own model, and 1 the first fallback. If this
-    /// agent has no fallback with this number, as a changed agent may, it is the agent's own model, too.
+    /// Returns the model with this number: 0 is the agent's own model, and 1 the first fallback. If there is no
+    /// such fallback, which can happen after a change of the agent, returns the agent's own model.
     pub(crate) fn model(&self, number: u32) -> &Arc<dyn Model> {
         let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         at.and_then(|at| self.fallback.get(at)).unwrap_or(&self.model)
@@ -148,7 +148,8 @@ impl Agent {
         self.tools.get(name)
     }
 
-    /// Returns the validator for the arguments of this tool, if its calls return the value of a turn.
+    /// Returns the validator for the arguments of `tool` if that is the tool whose arguments are the value of a
+    /// turn.
     pub(crate) fn output(&self, tool: &ToolName) -> Option<&Arc<Validator>> {
         self.output.as_ref().filter(|_| self.spec.is_output(tool.as_str()))
     }
@@ -157,7 +158,7 @@ impl Agent {
         &self.gate
     }
 
-    /// Returns the summariser of old results. None: the agent's model does it.
+    /// Returns the summariser of old results. `None` means that the agent's model shortens them.
     pub(crate) fn summariser(&self) -> Option<&Arc<dyn ResultSummariser>> {
         self.summariser.as_ref()
     }

@@ -54,7 +54,7 @@ pub(super) fn prepare(
     Ok((spec, Arc::new(validator)))
 }
 
-/// Returns the tool that the model is told of.
+/// Returns the output tool as the model sees it.
 pub(super) fn told(output: &OutputSpec) -> ModelTool {
     ModelTool {
         name: output.tool.to_string(),

@@ -88,7 +88,7 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The message.
         message: MessageSeq,
-        /// Why it cannot be edited.
+        /// The reason why it cannot be edited.
         why: &'static str,
     },
     /// The idempotency key was used before for something else (INV-27).
@@ -126,11 +126,11 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The queue label of the agent.
         queue: QueueLabel,
-        /// Why the agent was not found.
+        /// The reason why the agent was not found.
         why: ErrorInfo,
     },
-    /// Nobody in this program serves the agent of the new session. The session would wait for another
-    /// program, perhaps for ever.
+    /// This program does not serve the agent of the new session. The session would wait for another program,
+    /// perhaps for ever.
     #[error(
         "session {key}: agent {queue} is served by nobody here: {why} (add it to the runtime's agents, or say \
          Execute::served_elsewhere if another program has it)"
@@ -140,7 +140,7 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The queue label of the agent.
         queue: QueueLabel,
-        /// Why the agent is not served.
+        /// The reason why the agent is not served.
         why: ErrorInfo,
     },
     /// The agent has a tool with effects that this store cannot protect.
@@ -181,7 +181,7 @@ pub enum RuntimeError {
     NoCheckpoint {
         /// The session.
         key: SessionKey,
-        /// The requested checkpoint. None: the newest.
+        /// The requested checkpoint. `None` stands for the newest.
         at: Option<CheckpointId>,
     },
     /// The session cannot be handed over for this goal. No session was created.
@@ -189,7 +189,7 @@ pub enum RuntimeError {
     Goal {
         /// The session.
         key: SessionKey,
-        /// Why the goal is refused.
+        /// The reason why the goal is refused.
         why: InvalidGoal,
     },
     /// No fork can begin from the checkpoint.
@@ -238,7 +238,7 @@ pub enum RuntimeError {
         pending: PendingId,
         /// The person who wanted to decide.
         by: Option<String>,
-        /// The people who may decide now. Empty: anyone who gives a name.
+        /// The people who may decide now. If empty, any person who gives a name may decide.
         may: Vec<String>,
     },
     /// The decision cannot be carried out as given: the edited arguments do not fit the tool's schema, the
@@ -321,7 +321,7 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The part that cannot be read.
         what: String,
-        /// Why it cannot be read.
+        /// The reason why it cannot be read.
         detail: String,
     },
     /// The core cannot start a run of the session.
