@@ -8,8 +8,8 @@ use holdover_core::model::TokenUsage;
 use holdover_core::store::StoreErrorKind;
 use holdover_core::time::Timestamp;
 
-/// The model call that provisional output comes from. The output becomes final only with the commit of the
-/// message. The next attempt may produce different output.
+/// The model call that provisional output comes from. The output becomes final only with the commit of the message.
+/// The next attempt may produce different output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provisional {
@@ -34,14 +34,14 @@ pub struct StoreOutage {
     pub kind: StoreErrorKind,
     /// The newest failure in one line. It names the operation that is tried again.
     pub error: String,
-    /// When the first attempt failed, by the store's clock.
+    /// The time of the first failure, by the store's clock.
     pub since: Timestamp,
     /// The time since the first attempt failed.
     pub lasts: Duration,
 }
 
-/// Observes runs in this process: the model's text before it is durable, so that a person can read along, and
-/// the ends of runs. Methods must return at once, because the run waits for them.
+/// Observes runs in this process: the model's text before it is durable, so that a person can read along, and the
+/// ends of runs. Methods must return quickly, because the run waits for them.
 pub trait RunObserver: Send + Sync + 'static {
     /// A model call begins.
     fn on_model_call(&self, _of: &Provisional) {}

@@ -15,15 +15,15 @@ use super::keys::{self, Once};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 
-/// The maximum length, in bytes, of the arguments that a person may give a call by editing. It is far more
-/// than a built-in tool takes.
+/// The maximum length, in bytes, of the edited arguments that a person may give a call. It is far more than a
+/// built-in tool takes.
 pub const EDIT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The result of a delivery that was not refused. The delivery is in the inbox and is consumed exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivered {
-    /// Accepted by this delivery.
+    /// The delivery was accepted.
     Accepted,
     /// An earlier delivery with the same content and key was accepted; nothing was changed.
     Duplicate,
@@ -53,7 +53,7 @@ impl Deliver {
         Self { once: Once::Never, incarnation: None, what }
     }
 
-    /// Changes what a message says.
+    /// Changes the content of a message.
     fn saying(mut self, change: impl FnOnce(&mut Said)) -> Self {
         if let What::Message { said, .. } = &mut self.what {
             change(said);
@@ -86,7 +86,8 @@ impl Deliver {
         self.saying(|said| said.policy = policy.into())
     }
 
-    /// Sets how the agent works from this message on. Has no effect on other deliveries.
+    /// Sets how the agent works from this message on: its mode and system prompt. Has no effect on other
+    /// deliveries.
     #[must_use]
     pub fn briefed(self, briefing: Briefing) -> Self {
         self.saying(|said| said.briefing = briefing)
@@ -105,7 +106,7 @@ impl Deliver {
         Self::of(What::Signal(signal))
     }
 
-    /// A change of a message that waits.
+    /// A change of a message that waits in the inbox.
     pub(super) fn queue_change(change: QueueChange) -> Self {
         Self::of(What::QueueChange(change))
     }
@@ -127,10 +128,10 @@ impl Deliver {
         Self { incarnation: Some(to.incarnation), ..Self::of(what) }
     }
 
-    /// Delivers at most once under this key. Without one, each call is a separate delivery.
+    /// Delivers at most once under this key. Without a key, each call is a separate delivery.
     ///
-    /// Messages, signals and answers have separate keys in each session. So the sender of a message may
-    /// choose its key: it cannot use up the key of an answer.
+    /// Messages, signals and answers have separate keys in each session. So the sender of a message may choose any
+    /// key: it cannot use up the key of an answer.
     #[must_use]
     pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
         Self { once: key.into().map_or(Once::Never, Once::Key), ..self }
@@ -283,9 +284,9 @@ impl Runtime {
         })
     }
 
-    /// The maximum length, in bytes, of a client's answer, from the agent's definition that is stored with
-    /// the session. If the definition cannot be read here, nothing is refused here, and core checks the
-    /// length later.
+    /// Returns the maximum length, in bytes, of a client's answer. It comes from the agent's definition that is
+    /// stored with the session. If the definition cannot be read here, no answer is refused here, and core checks
+    /// the length later.
     async fn answer_bytes_max(&self, key: &SessionKey, is_error: bool) -> Result<usize, RuntimeError> {
         let session = self.session(key).await?;
         let definition = session.and_then(|session| Definition::read(&session.definition).ok());
