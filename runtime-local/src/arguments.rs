@@ -96,8 +96,8 @@ fn is_inexact(number: &str) -> bool {
     whole && number.parse::<u64>().is_err() && number.parse::<i64>().is_err()
 }
 
-/// Reads any JSON in which no object has a duplicate key. Of two values, one parser takes the first and another the
-/// last.
+/// Reads any JSON in which no object has a duplicate key. Of two values for a key, some parsers take the first and
+/// others the last.
 #[derive(Clone, Copy)]
 struct Unambiguous;
 

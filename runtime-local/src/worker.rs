@@ -50,10 +50,10 @@ pub struct WorkerOptions {
     /// The tenant whose sessions are served. `None` stands for all tenants.
     pub tenant: Option<TenantId>,
     /// The point up to which runs go on after a shutdown was requested. They then leave their sessions due at once,
-    /// and other workers go on with them. With `Calls`, nothing more starts, and calls that are out are awaited.
+    /// and other workers go on with them. With `Calls`, nothing more starts, and calls that are in flight are awaited.
     pub drain: Drain,
     /// The maximum time for the runs to leave. Runs that are still open after it are dropped. Other workers take
-    /// their sessions over once the leases have ended. An at-most-once call that was out is then in doubt.
+    /// their sessions over once the leases have ended. An at-most-once call that was in flight is then in doubt.
     pub shutdown_grace: Duration,
 }
 

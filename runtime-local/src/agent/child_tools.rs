@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// The resource that calls about background children touch.
 const CHILDREN: &str = "holdover:children";
 
-/// The spec of one of the tools.
+/// Returns the spec of one of the tools.
 pub(crate) fn spec(tool: ChildTool) -> Result<ToolSpec, InvalidId> {
     let id = json!({ "type": "string", "description": "The id of the child." });
     let (description, properties, required): (_, Value, &[&str]) = match tool {
@@ -72,7 +72,7 @@ pub(crate) fn spec(tool: ChildTool) -> Result<ToolSpec, InvalidId> {
     })
 }
 
-/// The resources that a call of one of the tools touches.
+/// Returns the resources that a call of one of the tools touches.
 pub(crate) fn profile(tool: ChildTool) -> ResourceProfile {
     match tool {
         ChildTool::List | ChildTool::Status => ResourceProfile::key(CHILDREN, Access::Read),

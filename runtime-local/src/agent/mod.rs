@@ -90,12 +90,12 @@ impl Agent {
         AgentBuilder::new(name.into())
     }
 
-    /// The sub-agent with this name.
+    /// Returns the sub-agent with this name.
     pub fn sub_agent(&self, name: &ToolName) -> Option<&Arc<Self>> {
         self.sub_agents.get(name)
     }
 
-    /// All sub-agents, in the order of their names.
+    /// Returns all sub-agents, in the order of their names.
     pub fn sub_agents(&self) -> impl Iterator<Item = &Arc<Self>> {
         self.sub_agents.values()
     }
@@ -111,28 +111,28 @@ impl Agent {
         })
     }
 
-    /// The spec by which the core decides.
+    /// Returns the spec by which the core decides.
     pub fn spec(&self) -> &Arc<AgentSpec> {
         &self.spec
     }
 
-    /// The label of the agent: its name, and `@version` if it has one.
+    /// Returns the label of the agent: its name, and `@version` if it has one.
     pub fn label(&self) -> &QueueLabel {
         &self.label
     }
 
-    /// The version of the agent, if it has one.
+    /// Returns the version of the agent, if it has one.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The queue under which the agent's sessions wait. It is the agent's label, unless
-    /// [another](AgentBuilder::queue) was set.
+    /// Returns the queue under which the agent's sessions wait. It is the agent's label, unless [another
+    /// queue](AgentBuilder::queue) was set.
     pub fn queue(&self) -> &QueueLabel {
         &self.queue
     }
 
-    /// The definition that is stored with the agent's sessions: a [`Definition`] as JSON.
+    /// Returns the definition that is stored with the agent's sessions: a [`Definition`] as JSON.
     pub fn definition(&self) -> &Payload {
         &self.definition
     }

@@ -31,7 +31,7 @@ impl AgentBuilder {
     /// and the arguments are the value. If the model answers with an invalid value, or with text only, it is
     /// corrected twice. After that, the turn ends with the error `model.no_output`.
     ///
-    /// No gate is asked about this call, because it has no effect.
+    /// The gate is not asked about this call, because it has no effect.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output = Some(schema);
         self

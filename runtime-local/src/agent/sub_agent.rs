@@ -50,7 +50,7 @@ pub struct SubAgent {
 }
 
 impl SubAgent {
-    /// A sub-agent called `name`. The description tells the parent's model which tasks to give it.
+    /// Creates a sub-agent called `name`. The description tells the parent's model which tasks to give it.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -100,7 +100,7 @@ impl SubAgent {
         self
     }
 
-    /// The default limits of the children's turns, if no others are [set](Self::limits).
+    /// Returns the default limits of the children's turns, which apply unless others are [set](Self::limits).
     pub fn limits_unless_set() -> Limits {
         Limits::default().max_steps(STEPS_MAX).max_output_tokens(OUTPUT_TOKENS_MAX)
     }

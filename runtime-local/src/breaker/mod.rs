@@ -51,8 +51,8 @@ impl Breakers {
         answered
     }
 
-    /// Returns the result of the probe, and renews its hold while it is out. A renewal that has begun is finished:
-    /// if it were cancelled, other processes could not write the breaker for a while.
+    /// Returns the result of the probe, and renews its hold while it is in flight. A renewal that has begun is
+    /// finished: if it were cancelled, other processes could not write the breaker for a while.
     async fn while_probing<T>(
         &self,
         host: &Host,

@@ -1,4 +1,4 @@
-//! The tool calls of a run: those that are out, those that wait for the lease, and those that are being stopped.
+//! The tool calls of a run: those that are in flight, those that wait for the lease, and those that are being stopped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::hooks::Hooks;
 
 pub(super) const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 
-/// The calls that are out, and those that wait for the lease.
+/// The calls that are in flight, and those that wait for the lease.
 #[derive(Default)]
 pub(super) struct Calls {
     out: HashMap<CallId, watch::Sender<Option<Instant>>>,
@@ -172,7 +172,7 @@ impl Driver {
         });
     }
 
-    /// Returns the delta that is shown of a call that stays out, or `None` if no deltas are shown.
+    /// Returns the delta that is shown of a call that stays in flight, or `None` if no deltas are shown.
     fn running(&self, call: &CallOut) -> Option<Running> {
         let after = self.cx.host.options().delta_interval?;
         let message = self.steps.machine().state.batch().map(|batch| batch.message).unwrap_or_default();

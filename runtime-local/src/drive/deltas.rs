@@ -51,8 +51,8 @@ impl Written {
     }
 }
 
-/// The deltas of one model call on their way to the store. One batch is out at a time. Deltas that come meanwhile
-/// wait for the next batch.
+/// The deltas of one model call on their way to the store. One batch is in flight at a time. Deltas that come
+/// meanwhile wait for the next batch.
 pub(super) struct Deltas {
     store: Arc<dyn StateStore>,
     fence: Fence,

@@ -1,4 +1,4 @@
-//! The results of actions that were out.
+//! The results of actions that were in flight.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Driver;
 
-/// The result of an action that was out.
+/// The result of an action that was in flight.
 pub(super) enum Done {
     /// An answer for core.
     Reply(Reply),
@@ -48,7 +48,7 @@ pub(super) enum Done {
         call: CallId,
         /// The result or the error.
         result: Result<ToolReturn, ToolError>,
-        /// The time for which the call was out.
+        /// The time for which the call was in flight.
         took: Duration,
     },
     /// A look at the store came back.

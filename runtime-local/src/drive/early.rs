@@ -16,16 +16,16 @@ use tokio::time::Instant;
 
 use super::Driver;
 
-/// The result of a call, and how long it was out. `None` means that the call did not act, because the lease had
+/// The result of a call, and how long it was in flight. `None` means that the call did not act, because the lease had
 /// ended or no call is sent any more.
 pub(super) type Brought = Option<(Result<ToolReturn, ToolError>, Duration)>;
 
 /// The calls that were begun early.
 pub(super) struct Early {
     begun: HashMap<CallId, Begun>,
-    /// The calls that are out, including those that are being stopped or cleaned up.
+    /// The calls that are in flight, including those that are being stopped or cleaned up.
     out: FuturesUnordered<BoxFuture<'static, u64>>,
-    /// The numbers of the calls that are out, each with whether the call was dropped.
+    /// The numbers of the calls that are in flight, each with whether the call was dropped.
     left: watch::Sender<BTreeMap<u64, bool>>,
     /// The number of the newest call.
     newest: u64,
@@ -78,8 +78,7 @@ impl Early {
         self.begun.insert(call.id.clone(), Begun { number, call, stop, brings: told });
     }
 
-    /// Returns the early call, if it was begun with exactly these arguments. A call that was begun otherwise is
-    /// stopped.
+    /// Returns the early call, if it was begun exactly as `call` says. A call that was begun otherwise is stopped.
     pub(super) fn take(&mut self, call: &CallOut) -> Option<Begun> {
         match self.begun.remove(&call.id) {
             Some(begun) if begun.call == *call => Some(begun),
@@ -110,7 +109,7 @@ impl Early {
         !self.out.is_empty()
     }
 
-    /// Polls the calls that are out, until one of them is finished.
+    /// Polls the calls that are in flight, until one of them is finished.
     pub(super) async fn go_on(&mut self) {
         if let Some(through) = self.out.next().await {
             self.left.send_modify(|left| {
@@ -119,7 +118,7 @@ impl Early {
         }
     }
 
-    /// Waits until no call is out. The calls make progress only while they are [polled](Self::go_on).
+    /// Waits until no call is in flight. The calls make progress only while they are [polled](Self::go_on).
     pub(super) fn none_is_out(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut left = self.left.subscribe();
         async move {

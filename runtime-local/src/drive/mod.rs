@@ -1,5 +1,5 @@
 //! The driver of one run. It asks core's step iterator for the next action, performs it, and reports the result.
-//! All actions that are out live in this future: dropping it drops them.
+//! All actions that are in flight live in this future: dropping it drops them.
 
 mod calls;
 mod came;
@@ -217,18 +217,18 @@ struct Driver {
     outages: Outages,
     renewal: Renewal,
     transcript: Transcript,
-    /// All actions that are out.
+    /// All actions that are in flight.
     out: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
-    /// The model call that is out.
+    /// The model call that is in flight.
     model: Option<ModelOut>,
     calls: Calls,
     /// Calls that were begun while the model was writing.
     early: Early,
     /// Reports transitions to hooks.
     watcher: Option<Watcher>,
-    /// The number of commits and stagings that are out.
+    /// The number of commits and stagings that are in flight.
     writes_out: usize,
-    /// The number of commits that are out and release the session. The lease ends with them.
+    /// The number of commits that are in flight and release the session. The lease ends with them.
     releasing: usize,
     /// The messages of running model calls, and the sender for them.
     heard: UnboundedReceiver<Heard>,

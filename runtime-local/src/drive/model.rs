@@ -106,7 +106,7 @@ impl Driver {
     }
 }
 
-/// A model call that is out.
+/// A model call that is in flight.
 pub(super) struct ModelOut {
     pub(super) id: ActionId,
     pub(super) handle: AbortHandle,

@@ -61,7 +61,7 @@ impl AfterPanic {
         let asked = Instant::now();
         match self.cx.host.store().claim_session(&self.key, repeat).await? {
             ClaimOutcome::Claimed(mut claim) => {
-                // The calls that were out are lost, as after the death of a run.
+                // The calls that were in flight are lost, as after the death of a run.
                 claim.found = SessionStatus::Active;
                 Ok(Some(Claimed::new(*claim, asked)))
             }

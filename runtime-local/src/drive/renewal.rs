@@ -17,7 +17,7 @@ use crate::hint::Hint;
 use crate::host::Backoff;
 use crate::outage::Waiting;
 
-/// The maximum time between two renewals while anything is out.
+/// The maximum time between two renewals while anything is in flight.
 const RENEW_MAX: Duration = Duration::from_secs(5);
 
 /// A hint that comes this soon after a write of this run most likely reports that write, so it brings nothing new.
@@ -64,7 +64,7 @@ impl Renewal {
         }
     }
 
-    /// Returns the instant of the next renewal, or `None` while a renewal is out.
+    /// Returns the instant of the next renewal, or `None` while a renewal is in flight.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.out).then_some(self.next)
     }

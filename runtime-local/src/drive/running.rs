@@ -58,7 +58,7 @@ impl Running {
         }
         // If the place is not known, the first answer names it.
         for _ in 0..2 {
-            // The place stays unknown if this future is dropped while the write is out.
+            // The place stays unknown if this future is dropped while the write is in flight.
             let first = std::mem::replace(&mut places.1, UNKNOWN);
             let batch = DeltaBatch { stream: self.stream, first, deltas: vec![payload.clone()] };
             match self.store.append_deltas(&self.fence, batch).await {

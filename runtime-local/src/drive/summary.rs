@@ -21,7 +21,7 @@ use super::model::{ModelOut, apart};
 use super::transcript::Unread;
 use crate::agent::Agent;
 
-/// The circumstances of a summary.
+/// The parameters of a summary.
 pub(super) struct Asking {
     pub(super) step: StepNumber,
     /// The number of the agent's model that makes the summary.

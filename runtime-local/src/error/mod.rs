@@ -43,7 +43,7 @@ pub enum RuntimeError {
         worker: WorkerId,
         /// The run that holds it.
         epoch: Epoch,
-        /// When the lease of that run ends.
+        /// The end of that run's lease.
         lease_ends: Timestamp,
     },
     /// The message is only for a session at rest, but a turn of the session runs, is parked, or is about to
@@ -284,7 +284,7 @@ pub enum RuntimeError {
     Unanswered {
         /// The session.
         key: SessionKey,
-        /// How the turn ended, or what it waits for.
+        /// The kind of outcome: how the turn ended, or what it waits for.
         outcome: OutcomeKind,
         /// The step that failed, if the turn failed.
         step: Option<StepNumber>,
@@ -302,7 +302,7 @@ pub enum RuntimeError {
     Contended {
         /// The session.
         key: SessionKey,
-        /// The number of tries.
+        /// The number of attempts.
         tries: u32,
     },
     /// The cursor does not belong to the session's present incarnation. It belongs to another session, or to

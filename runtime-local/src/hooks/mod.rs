@@ -40,7 +40,7 @@ pub(crate) struct Hooked {
 /// The failure of a hook at a point where a failure stops what follows.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
-    /// Which hook failed and how, in the engine's words.
+    /// The name of the hook and the kind of failure, in the engine's words.
     pub(crate) what: String,
     /// The hook's own error text.
     pub(crate) detail: Option<String>,

@@ -1,4 +1,4 @@
-//! Claiming a named session, and giving a claim back.
+//! Claims a named session, and gives a claim back.
 
 use std::sync::Arc;
 use std::time::Duration;

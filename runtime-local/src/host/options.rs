@@ -35,9 +35,9 @@ pub struct RuntimeOptions {
     pub delta_interval: Option<Duration>,
     /// The maximum time for preparing a turn's environment, and for freeing it.
     pub provision_timeout: Duration,
-    /// The maximum time for a request from outside, such as a new session or a message, with all its repeats
-    /// while a store does not answer. The first try has the store's own limit, `operation_timeout` in the
-    /// store's options.
+    /// The maximum time for a request from outside, such as a new session or a message, with all its repeats while
+    /// a store does not answer. Only the store's own limit, `operation_timeout` in the store's options, applies to
+    /// the first attempt.
     pub operation_timeout: Duration,
     /// The name of a store, as in its capabilities (for example `memory`). On this store, tools with effects
     /// are accepted although its commits do not survive a killed process. Effects may then happen twice, or

@@ -16,7 +16,7 @@ const TRIES_MAX: u32 = 6;
 /// the time for all attempts.
 const FIND_OUT: Duration = Duration::from_secs(1);
 
-/// Growing waits between tries.
+/// Growing waits between attempts.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     next: Duration,
@@ -69,7 +69,7 @@ async fn repeated_within<'a, T>(
         unknown |= error.retry == Retry::OutcomeUnknown;
         let (pause, left) = (backoff.take(), within.saturating_sub(began.elapsed()));
         let in_time = tries < TRIES_MAX && pause < left;
-        // The request carries an id, so the answer to a repeat tells the result of the first try.
+        // The request carries an id, so the answer to a repeat shows the result of the first attempt.
         let finds_out = tries == 1 && unknown && left < FIND_OUT;
         if in_time || finds_out {
             tracing::debug!(%error, "asking the store again");

@@ -30,7 +30,7 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// An approval by this person, of the call as it was shown.
+    /// Creates an approval by this person, of the call as it was shown.
     ///
     /// ```
     /// use holdover_runtime_local::Approval;
@@ -99,7 +99,7 @@ pub struct Denial {
 }
 
 impl Denial {
-    /// A denial by this person.
+    /// Creates a denial by this person.
     ///
     /// ```
     /// use holdover_runtime_local::Denial;

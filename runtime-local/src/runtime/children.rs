@@ -30,12 +30,13 @@ pub struct BeginChild {
 }
 
 impl BeginChild {
-    /// A child of the sub-agent with this name, for this task. Its end begins a turn of the parent.
+    /// Creates a request for a child of the sub-agent with this name, for this task. The end of the child begins a
+    /// turn of the parent.
     pub fn new(agent: ToolName, task: impl Into<String>) -> Self {
         Self { agent, task: task.into(), quiet: false, detached: false, key: None }
     }
 
-    /// Lets the end of the child begin no turn of the parent. The parent reads about it in its next turn.
+    /// Keeps the end of the child from beginning a turn of the parent. The parent reads about it in its next turn.
     #[must_use]
     pub fn quiet(self) -> Self {
         Self { quiet: true, ..self }
@@ -60,7 +61,7 @@ impl BeginChild {
 pub struct ChildEntry {
     /// The session of the child.
     pub session: SessionId,
-    /// The sub-agent's name, which is the tool name for the parent's model.
+    /// The name of the sub-agent, which is also the name of its tool.
     pub agent: ToolName,
     /// Set if the end of the child begins no turn of the parent.
     pub quiet: bool,

@@ -58,7 +58,7 @@ impl Deciders {
 }
 
 impl Runtime {
-    /// Returns the people who decide on an open pending call, or `None` if any one person may.
+    /// Returns the people who decide on an open pending call, or `None` if any one person may decide.
     pub(super) async fn deciders(
         &self,
         asked: &PendingCall,

@@ -61,26 +61,26 @@ impl Deliver {
         self
     }
 
-    /// A message to the agent. It wakes the session.
+    /// Creates a message to the agent. It wakes the session.
     pub fn message(text: impl Into<String>) -> Self {
         Self::message_that(text, Wake::Now)
     }
 
-    /// A message to the agent. `wake` says whether it wakes the session.
+    /// Creates a message to the agent. `wake` says whether it wakes the session.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
         Self::of(What::Message { said: Said::new(text), wake })
     }
 
-    /// A message that replaces an earlier one. Everything from the earlier message on is hidden from the
-    /// model, and a turn that runs is stopped. The modes and system prompts that came with the hidden
-    /// messages no longer apply. Nothing is deleted.
+    /// Creates a message that replaces an earlier one. Everything from the earlier message on is hidden from the
+    /// model, and a turn that runs is stopped. The modes and system prompts that came with the hidden messages no
+    /// longer apply. Nothing is deleted.
     pub fn instead_of(message: MessageSeq, text: impl Into<String>) -> Self {
         let said = Said { edits: Some(message), ..Said::new(text) };
         Self::of(What::Message { said, wake: Wake::Now })
     }
 
-    /// Sets the policy for the message while a turn runs or is parked. If none is set, the agent's policy
-    /// applies. It has no effect on other deliveries, nor on a message that replaces an earlier one.
+    /// Sets the policy for the message while a turn runs or is parked. If none is set, the agent's policy applies.
+    /// Has no effect on other deliveries, nor on a message that replaces an earlier one.
     #[must_use]
     pub fn under(self, policy: impl Into<Option<MessagePolicy>>) -> Self {
         self.saying(|said| said.policy = policy.into())
@@ -100,29 +100,29 @@ impl Deliver {
         self.saying(|said| said.images = images)
     }
 
-    /// A command to the engine. A [mode](SignalBody::Mode) does not wake the session: it applies from the
+    /// Creates a command to the engine. A [mode](SignalBody::Mode) does not wake the session: it applies from the
     /// next step on.
     pub fn signal(signal: SignalBody) -> Self {
         Self::of(What::Signal(signal))
     }
 
-    /// A change of a message that waits in the inbox.
+    /// Creates a change of a message that waits in the inbox.
     pub(super) fn queue_change(change: QueueChange) -> Self {
         Self::of(What::QueueChange(change))
     }
 
-    /// A request to stop one call.
+    /// Creates a request to stop one call.
     pub(super) fn stop_call(call: CallId, life: Incarnation) -> Self {
         Self { incarnation: Some(life), ..Self::of(What::StopCall(call)) }
     }
 
-    /// A decision on a call that waits for one.
+    /// Creates a decision on a call that waits for one.
     pub fn decision(on: &PendingCall, decision: Decision) -> Self {
         let what = What::Decision { pending: on.id.clone(), decision };
         Self { incarnation: Some(on.incarnation), ..Self::of(what) }
     }
 
-    /// The result of a call that a client runs.
+    /// Creates the result of a call that a client runs.
     pub fn client_answer(to: &PendingCall, answer: ClientAnswer) -> Self {
         let what = What::ClientAnswer { pending: to.id.clone(), answer };
         Self { incarnation: Some(to.incarnation), ..Self::of(what) }
@@ -217,8 +217,8 @@ impl Runtime {
         if let Some(message) = edits {
             let session = self.existing(key).await?;
             match self.refuse_uneditable(&session, message).await {
-                // An earlier delivery of this same message may be the reason that the replaced message is no
-                // longer shown.
+                // An earlier delivery of this message may be the reason why the replaced message is no longer
+                // shown.
                 Err(refused @ RuntimeError::NotEditable { .. }) if may_be_known => {
                     return self.duplicate_or(refused, &session, &item, named).await;
                 }

@@ -14,7 +14,7 @@ impl Runtime {
     /// [`WorkerOptions::drain`](crate::WorkerOptions::drain). A second call can only make the runs leave earlier.
     ///
     /// Runs that are still open after `grace` are dropped, and the method returns their number. Other processes
-    /// take their sessions over once the leases have ended. An at-most-once call that was out is then in doubt.
+    /// take their sessions over once the leases have ended. An at-most-once call that was in flight is then in doubt.
     ///
     /// From then on, this runtime runs nothing more. Deliveries are accepted and left to other processes. Callers
     /// that wait here get the session's present outcome once their own runs have left.
@@ -24,7 +24,7 @@ impl Runtime {
     /// use holdover_core::engine::Drain;
     /// # async fn stop(runtime: holdover_runtime_local::Runtime) {
     ///
-    /// // The program was told to stop: nothing more starts, and what is out may take half a minute.
+    /// // The program was told to stop: nothing more starts, and calls in flight may take half a minute.
     /// let dropped = runtime.drain(Drain::Calls, Duration::from_secs(30)).await;
     /// if dropped > 0 {
     ///     eprintln!("{dropped} runs did not end in time; others take their sessions over");

@@ -28,14 +28,14 @@ pub struct EventEntry {
     pub event: Event,
 }
 
-/// A part of an answer that is not complete yet.
+/// A provisional item: a part of an answer that is not complete yet, or a call that is in flight.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DeltaEntry {
     /// The cursor after the delta.
     #[serde(skip)]
     pub cursor: EventCursor,
-    /// The model call that it comes from.
+    /// The stream that the delta belongs to: a model call, or the calls of a step.
     pub stream: StreamId,
     /// The position of the delta in that stream, counted from 1.
     pub place: u64,
@@ -52,13 +52,13 @@ pub enum Shown {
     /// A committed, final event. If it announces the message of a stream ([`Event::Message`] with `stream`),
     /// it replaces that stream's deltas.
     Event(EventEntry),
-    /// A provisional item: a part of an answer, or a call that is out.
+    /// A provisional item: a part of an answer, or a call that is in flight.
     Delta(DeltaEntry),
     /// The end of the stream whose deltas were shown last, to this reader or to an earlier reader with the same
     /// cursor. The deltas are void. If the stream was a model's answer, the attempt failed, and no message follows.
     /// If the stream was calls, events report their results.
     Dropped {
-        /// The cursor to go on from.
+        /// The cursor from which to go on.
         #[serde(skip)]
         cursor: EventCursor,
         /// The stream.
@@ -92,7 +92,7 @@ impl Shown {
     }
 }
 
-/// The end of a stream of a session.
+/// The point at which a stream of a session ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Follow {
     /// Never ends.
@@ -127,7 +127,7 @@ impl Runtime {
     }
 
     /// Streams the items of a session after the cursor `after`: its events and, between them, the model's text as
-    /// it is written, and the calls that are out. A reader that is disconnected may continue with the cursor of its
+    /// it is written, and the calls that are in flight. A disconnected reader may continue with the cursor of its
     /// last item. It then misses nothing and gets nothing twice. Ends after the first error.
     ///
     /// The runtime that runs the session writes deltas every

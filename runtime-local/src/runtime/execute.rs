@@ -53,7 +53,7 @@ pub struct Execute {
 }
 
 impl Execute {
-    /// A message to `agent`, in a new session of `tenant`.
+    /// Creates a message to `agent`, in a new session of `tenant`.
     pub fn new(tenant: TenantId, agent: Arc<Agent>, message: impl Into<String>) -> Self {
         Self {
             tenant,

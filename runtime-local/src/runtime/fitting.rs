@@ -1,5 +1,5 @@
-//! Checks whether a decision can be carried out, and refuses it before it is delivered if not. The checks that only
-//! a run can make (a gate elsewhere, a hook) are made when the call is about to run.
+//! Checks whether a decision can be carried out, and refuses it before the delivery if it cannot. The checks that
+//! only a run can make (a gate elsewhere, a hook) are made when the call is about to run.
 
 use holdover_core::gate::{ArgumentPatterns, GateQuestion};
 use holdover_core::ids::{InvalidId, PendingId, SessionKey};

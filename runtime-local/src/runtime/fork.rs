@@ -29,12 +29,12 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// A fork from the newest checkpoint, under a random id.
+    /// Creates a fork from the newest checkpoint, under a random id.
     pub fn newest() -> Self {
         Self::default()
     }
 
-    /// A fork from this checkpoint.
+    /// Creates a fork from this checkpoint.
     pub fn at(checkpoint: CheckpointId) -> Self {
         Self { at: Some(checkpoint), ..Self::default() }
     }
@@ -114,7 +114,7 @@ impl Runtime {
 
     /// Begins a new session, at rest, from a checkpoint of another session. The fork has the transcript up to
     /// the checkpoint, the agent, and the labels of the source, except the labels of its place in a tree. In
-    /// the fork, a call that had ended keeps its result, a call that was out is in doubt, and every other
+    /// the fork, a call that had ended keeps its result, a call that was in flight is in doubt, and every other
     /// call is cancelled (`system:forked`). The source is not changed.
     ///
     /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names its source. Use it to

@@ -40,7 +40,7 @@ impl RunHandle {
         Self { runtime: runtime.clone(), key, epoch, duplicate: false, run, offspring }
     }
 
-    /// Creates a handle for a session that another run works on, or will.
+    /// Creates a handle for a session that another run works on, now or later.
     pub(super) fn of_another(runtime: &Runtime, key: SessionKey, duplicate: bool) -> Self {
         Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None, offspring: Arc::default() }
     }

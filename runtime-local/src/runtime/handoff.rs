@@ -28,7 +28,7 @@ pub struct HandOff {
 }
 
 impl HandOff {
-    /// A handoff for this goal, from the newest checkpoint, under a random id. A goal must not be empty and
+    /// Creates a handoff for this goal, from the newest checkpoint, under a random id. A goal must not be empty and
     /// has at most [`GOAL_BYTES_MAX`](holdover_core::handoff::GOAL_BYTES_MAX) bytes.
     pub fn for_goal(goal: impl Into<String>) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl HandOff {
     }
 }
 
-/// A session that was handed a goal.
+/// The result of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandedOff {
@@ -113,7 +113,7 @@ impl Runtime {
     /// [waits](Self::wait) for it, takes it up. If the process dies before that, the session may be left
     /// interrupted. A repeat with the same [key](HandOff::once), or [`resume`](Self::resume), then starts it.
     ///
-    /// The usage of the source counts on in the new session, and also towards the limits of another agent.
+    /// The new session goes on counting from the source's usage, which also counts towards the limits of another agent.
     ///
     /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal), the other agent is
     /// [not served](RuntimeError::NotServed) here, or its tools may not be used on [this

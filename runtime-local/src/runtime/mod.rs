@@ -1,5 +1,4 @@
-//! The runtime's interface for an embedding service: it executes, delivers, resumes, stops, follows and
-//! waits.
+//! The runtime's interface for an embedding service: methods that execute, deliver, resume, stop, follow and wait.
 
 mod answered;
 mod answering;

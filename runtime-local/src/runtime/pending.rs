@@ -112,7 +112,7 @@ pub struct PendingPage {
 
 /// The session and the pending call to which an answer is bound.
 pub(super) struct Bound {
-    /// The session that asked.
+    /// The session that opened the pending call.
     pub(super) key: SessionKey,
     /// The life of the session.
     pub(super) life: Incarnation,
@@ -123,9 +123,9 @@ pub(super) struct Bound {
 }
 
 impl Runtime {
-    /// Lists the pending calls of a session, of the children that it waits for, and of their children. The
-    /// soonest deadline comes first, and calls without a deadline come last. Each entry names its session. A
-    /// call of a person or a client may be answered at that session, or at any session above it in the tree.
+    /// Lists the pending calls of a session, of the children that it waits for, and of their children. The soonest
+    /// deadline comes first, and calls without a deadline come last. Each entry names its session. Answers from
+    /// people and clients are accepted at that session, and at any session above it in the tree.
     ///
     /// Errors: one of the calls cannot be [read](RuntimeError::Unreadable). Use
     /// [`list_pending`](Self::list_pending) to get the others.

@@ -1,4 +1,4 @@
-//! Checks whether the store takes writes.
+//! Checks whether the store accepts writes.
 
 use holdover_core::ids::{Incarnation, SessionId, SessionKey, StateFormat, TenantId};
 use holdover_core::payload::Payload;

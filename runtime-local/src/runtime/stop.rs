@@ -30,7 +30,7 @@ impl Runtime {
         self.stop(key, InterruptKind::Soft, reason.into()).await
     }
 
-    /// Stops a session for ever. Otherwise like [`interrupt`](Self::interrupt).
+    /// Stops a session for ever. In all other respects, this works like [`interrupt`](Self::interrupt).
     pub async fn abort(
         &self,
         key: &SessionKey,

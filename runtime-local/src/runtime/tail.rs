@@ -30,11 +30,11 @@ const POLL_STREAM: Duration = Duration::from_millis(150);
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
-/// The end of a reader's work.
+/// The point at which a reader stops.
 #[derive(Debug, Clone)]
 pub(super) enum Until {
     Follow(Follow),
-    /// When the child has ended. Once the flag is set, also when no run holds the child.
+    /// Stops when the child has ended. Once the flag is set, also stops when no run holds the child.
     ChildEnds(Arc<AtomicBool>),
 }
 

@@ -31,7 +31,7 @@ const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
     /// Waits until the turn has ended, or until the session and the children that it waits for can only go on if a
-    /// person or a client answers. This includes the wait for agents of other programs. Meanwhile it runs those
+    /// person or a client answers. It also waits for agents of other programs. Meanwhile it runs those
     /// sessions that are due and that no other run holds, if their agents are found here, at most 16 at once. Once
     /// the runtime [drains](Self::drain), it starts nothing more, and returns as soon as its own runs have left
     /// their sessions.

@@ -19,9 +19,9 @@ use crate::agent::Agent;
 /// Finds the agent of a session that this process did not start, or builds it again.
 #[async_trait]
 pub trait AgentSource: Send + Sync + 'static {
-    /// Returns the agent of the sessions that wait under `queue` with `definition`. After an error, the
-    /// session is left to another process. The runtime remembers the agents that it has found for some time;
-    /// it does not remember errors.
+    /// Returns the agent of the sessions that wait under `queue` with `definition`. After an error, the session is
+    /// left to another process. For some time, the runtime remembers the agents that it has found; it does not
+    /// remember errors.
     async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo>;
 
     /// Checks whether sessions of this agent would be run here. The error says why not. Called before a session
@@ -71,7 +71,7 @@ pub enum Changed {
 /// ways:
 ///
 /// - Under the same name and version, waiting sessions continue with the changed agent; see [`Changed`]. This
-///   is right for better instructions. Do not remove a tool of which sessions may have open calls.
+///   is right for better instructions. Do not remove a tool that may have open calls in a session.
 /// - With another [version](crate::AgentBuilder::version), new sessions begin with the new version. Keep the old
 ///   version, too: **no worker serves a session whose version is missing**, although the session still takes
 ///   answers. To find out whether any session is left, call [`Runtime::list`](crate::Runtime::list) with the old

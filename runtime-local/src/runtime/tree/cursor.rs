@@ -55,7 +55,7 @@ pub(super) struct OpenChild {
     pub(super) within: Option<(StreamId, u64)>,
 }
 
-/// A call as text. Its pending id follows from the life of its session, so a text names no session of another
+/// A call as text. Its pending id follows from the life of its session, so a text cannot name a session of another
 /// tree.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

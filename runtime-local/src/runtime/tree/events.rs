@@ -163,8 +163,8 @@ impl Runtime {
                 };
                 Ok((index, child.filter(|child| child.incarnation == names.incarnation)))
             });
-            // Read all children before anything else: a read that is not polled keeps its place in the store's
-            // queue.
+            // Read all children before anything else: a read that is not polled would hold up the other reads of
+            // the store.
             let read: Vec<_> = read.buffered(AT_ONCE).try_collect().await?;
             for (index, child) in read {
                 match child {

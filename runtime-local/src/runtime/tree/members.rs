@@ -74,8 +74,8 @@ impl Runtime {
                 let read = store.load_session(&child.key).await;
                 (child, read)
             });
-            // Read all members before the next level: a read that is not polled keeps its place in the store's
-            // queue.
+            // Read all members before the next level: a read that is not polled would hold up the other reads of
+            // the store.
             let read: Vec<_> = read.buffered(AT_ONCE).collect().await;
             let mut below = Vec::new();
             for (child, read) in read {

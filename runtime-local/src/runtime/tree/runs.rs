@@ -189,7 +189,8 @@ impl<'a> TreeRuns<'a> {
         let stopped = if self.runs_here { self.offspring.take_stopped() } else { Vec::new() };
         let store = self.runtime.host().store();
         let read = stream::iter(stopped).map(|key| async move { (store.load_session(&key).await, key) });
-        // Read all children before anything else: a read that is not polled keeps its place in the store's queue.
+        // Read all children before anything else: a read that is not polled would hold up the other reads of the
+        // store.
         let read: Vec<_> = read.buffered(READ_AT_ONCE).collect().await;
         let now = self.runtime.now();
         for (read, key) in read {

@@ -149,8 +149,8 @@ impl Runtime {
                     }
                 })
                 .buffered(AT_ONCE);
-            // Read all children before the next level: a read that is not polled keeps its place in the store's
-            // queue.
+            // Read all children before the next level: a read that is not polled would hold up the other reads of
+            // the store.
             let read: Vec<_> = read.try_collect().await?;
             for ((place, waits), child) in read.into_iter().flatten() {
                 let mut next = Some(child);
