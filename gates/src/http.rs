@@ -92,7 +92,7 @@ impl HttpGate {
         Ok(Self { client, url, headers, within: GATE_TIMEOUT })
     }
 
-    /// Sends this token: `Authorization: Bearer …`. Debug output does not contain the token.
+    /// Sends this token: `Authorization: Bearer …`. Neither debug output nor an error contains the token.
     pub fn bearer(mut self, token: &str) -> Result<Self, HttpGateError> {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut value = value.map_err(|_| HttpGateError::Bearer)?;

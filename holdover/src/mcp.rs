@@ -18,7 +18,7 @@
 //! ```
 //!
 //! An [`McpServer`] says where a server is, and an [`McpClient`] turns the server's tools into ordinary tools. If
-//! you do not trust a server, its own description of its tools is ignored, and all of them are at most once and
-//! dangerous.
+//! you do not trust a server, its hints about the effects of its tools are ignored, and all of its tools are at
+//! most once and dangerous.
 
 pub use holdover_mcp::{IDEMPOTENCY_KEY, InvalidServer, McpClient, McpError, McpServer, PREFIX};

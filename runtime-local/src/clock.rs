@@ -77,7 +77,7 @@ impl Lease {
     }
 }
 
-/// Returns `by` after `from`, at most thirty years after it, because the clock cannot count much further.
+/// Returns `by` after `from`, at most thirty years after it, so that the sum does not overflow.
 pub(crate) fn far(from: Instant, by: Duration) -> Instant {
     const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     from + by.min(LONGEST)

@@ -43,8 +43,9 @@ impl AfterPanic {
         Self { cx: cx.clone(), key, run, agent }
     }
 
-    /// Ends the turn with `engine.panicked`. This needs a running lease, and fails if the ending panics, too. Then
-    /// the session is taken over once the lease has ended, and given up after the fifth time.
+    /// Ends the turn with `engine.panicked`. This fails if the lease has ended, or if the ending panics, too.
+    /// Another run then takes the session over once the lease has ended; after the fifth time, the session is given
+    /// up.
     pub(super) async fn end(self, words: String) -> Result<RunOutcome, RuntimeError> {
         tracing::error!(session = %self.key, panic = words, "a run panicked");
         let panicked = || RuntimeError::Panicked { key: self.key.clone(), detail: words.clone() };
