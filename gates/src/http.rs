@@ -15,10 +15,10 @@ use serde_json::value::RawValue;
 /// The version of the question's format. Within one version, fields are only ever added.
 pub const ASKED_FORMAT: u32 = 1;
 
-/// The longest answer, in bytes. A longer one is no answer.
+/// The maximum length of an answer, in bytes. A longer answer is a denial.
 pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// Asks a server of yours whether a call may run. Each question is one `POST`:
+/// A gate that asks an HTTP server of yours whether a call may run. Each question is one `POST`:
 ///
 /// ```json
 /// { "format": 1, "tenant": "acme", "session": "desk-1", "call": "c1-0", "tool": "refund",
@@ -26,13 +26,13 @@ pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 ///   "approved": false }
 /// ```
 ///
-/// `approved` says whether people have approved these very bytes already. The server answers 200 with
+/// `approved` says whether people have already approved exactly these bytes. The server answers 200 with
 /// `{ "verdict": "allow" }`, `{ "verdict": "deny", "reason": "…", "rule": "…" }` or
 /// `{ "verdict": "needs_approval", "prompt": "…" }`. Every field but the verdict may be left out, and other
 /// fields are ignored.
 ///
-/// An answer `needs_approval` may contain the terms of the approval ([`ApprovalTerms`]). Left out: one
-/// approval, from anyone.
+/// An answer `needs_approval` may contain the terms of the approval ([`ApprovalTerms`]). Without terms, one
+/// approval from any person is enough.
 ///
 /// ```json
 /// { "verdict": "needs_approval", "prompt": "…", "terms": {
@@ -45,9 +45,9 @@ pub const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// have approved, the server is asked again, with `approved` set. If it then gives the same verdict with the
 /// same terms, the call runs.
 ///
-/// It fails closed. These are all [`GateError`]s, which are denials: no connection, no whole answer in time
-/// ([`within`](Self::within)), a status other than 200, a redirect, and an answer that is too long or cannot
-/// be read. A request is never retried.
+/// The gate fails closed. It denies the call with a [`GateError`] if it cannot connect, if the whole answer does
+/// not arrive in time ([`within`](Self::within)), if the status is not 200 (redirects are not followed), or if the
+/// answer is too long or cannot be read. A request is never retried.
 #[derive(Debug, Clone)]
 pub struct HttpGate {
     client: Client,
@@ -56,7 +56,7 @@ pub struct HttpGate {
     within: Duration,
 }
 
-/// The reason why a gate cannot be made.
+/// The reason why a gate cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpGateError {
@@ -66,13 +66,13 @@ pub enum HttpGateError {
     /// The token cannot be sent in a header.
     #[error("gate: bearer: the token cannot be sent in a header")]
     Bearer,
-    /// No client could be made.
+    /// The HTTP client could not be created.
     #[error("gate: no HTTP client: {0}")]
     Client(#[source] reqwest::Error),
 }
 
 impl HttpGate {
-    /// A gate at this `http://` or `https://` address. Connects to nothing yet.
+    /// Creates a gate at this `http://` or `https://` address. Does not connect yet.
     pub fn new(url: &str) -> Result<Self, HttpGateError> {
         let url: Url = url.parse().map_err(|error| HttpGateError::Url(format!("{error}")))?;
         if !["http", "https"].contains(&url.scheme()) {
@@ -92,7 +92,7 @@ impl HttpGate {
         Ok(Self { client, url, headers, within: GATE_TIMEOUT })
     }
 
-    /// Sends this token: `Authorization: Bearer …`. The token is shown nowhere.
+    /// Sends this token: `Authorization: Bearer …`. Neither debug output nor an error contains the token.
     pub fn bearer(mut self, token: &str) -> Result<Self, HttpGateError> {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut value = value.map_err(|_| HttpGateError::Bearer)?;
@@ -114,7 +114,7 @@ impl HttpGate {
             return Err(format!("it answered with status {}", response.status().as_u16()));
         }
         let answer = whole(response).await?;
-        // Otherwise an array would be read, too, with the fields by position.
+        // An array would otherwise be accepted as well, with its elements as the fields.
         if answer.trim_ascii_start().first() != Some(&b'{') {
             return Err("its answer is no object".to_owned());
         }
@@ -133,7 +133,7 @@ impl PolicyGate for HttpGate {
     }
 }
 
-/// The question.
+/// The body of a question.
 #[derive(Serialize)]
 struct Asked<'a> {
     format: u32,
@@ -166,7 +166,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The answer.
+/// The body of an answer.
 #[derive(Deserialize)]
 struct Answer {
     verdict: Word,
@@ -177,8 +177,8 @@ struct Answer {
     terms: ApprovalTerms,
 }
 
-/// Reads terms from an object only. Otherwise an array would be read, too, with the fields by position, and
-/// an empty one as one approval from anyone.
+/// Reads terms, from an object only. An array would otherwise be accepted as well, with its elements as the fields,
+/// and an empty array would mean one approval from any person.
 fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ApprovalTerms, D::Error> {
     let terms = Box::<RawValue>::deserialize(deserializer)?;
     if !terms.get().starts_with('{') {
@@ -210,7 +210,7 @@ impl From<Answer> for Verdict {
     }
 }
 
-/// Reads a whole body. Fails if it is too long.
+/// Reads a whole body. Fails if the body is longer than [`ANSWER_BYTES_MAX`].
 async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(|error| why(&error))? {
@@ -222,16 +222,16 @@ async fn whole(mut response: Response) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// Chooses the cryptography of TLS for this process, unless it was chosen already. The HTTP client brings
-/// none.
+/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client brings none of its
+/// own.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
-        // Somebody else may choose at the same moment; either will do.
+        // Another thread may choose at the same moment; either choice will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 
-/// Describes an error without the address, which may hold a password.
+/// Describes an error without the address, which may contain a password.
 fn why(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         "it was silent".to_owned()

@@ -21,10 +21,10 @@ use serde_json::{Value, json};
 
 const ARGUMENTS: &str = r#"{"order": 7, "cents": 12.50}"#;
 
-/// What a server was asked: the body, and its headers.
+/// The requests that a server got: each body with its headers.
 type Asked = Arc<Mutex<Vec<(String, HeaderMap)>>>;
 
-/// A server that answers everything alike, at this address.
+/// Starts a server that gives the same answer to every request. Returns its address and the requests that it gets.
 async fn server(status: u16, headers: &[(&'static str, &'static str)], body: &str) -> (String, Asked) {
     let asked = Asked::default();
     let (status, seen, body) = (StatusCode::from_u16(status).unwrap(), Arc::clone(&asked), body.to_owned());
@@ -144,7 +144,7 @@ async fn c22_whoever_cannot_be_reached_or_is_silent_allows_nothing() {
     let address = format!("http://secret:word@127.0.0.1:{}/", holdover_launcher::free_port().unwrap());
     let error = HttpGate::new(&address).unwrap().consult(&question()).await.unwrap_err();
     assert_eq!(error.to_string(), "gate unavailable: it cannot be reached");
-    // This one takes the connection, and says nothing.
+    // This server accepts the connection and never answers.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/", silent.local_addr().unwrap());
     let gate = HttpGate::new(&address).unwrap().within(Duration::from_millis(50));

@@ -1,6 +1,6 @@
 //! The stores of another harness, each inside a layer.
 //!
-//! Encrypting layers use keys that anybody can read here. They protect nothing.
+//! The encrypting layers use keys that are published here, so they protect nothing.
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use holdover_store_layers::{
     Recorder, Recording, Then,
 };
 
-/// How many requests a recording layer keeps.
+/// The number of requests that a recording layer keeps.
 const RECORDED: usize = 16;
 
-/// Wraps the stores of `harness` in a layer that can fail on purpose, without any planned fault.
+/// Wraps the stores of `harness` in a layer that can inject faults. No fault is planned.
 pub fn faulty<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Faulty<H::Store>> {
     Wrapped::new(harness, |store: Arc<H::Store>| Faults::default().around(store))
 }
 
-/// Wraps the stores of `harness` in a layer that records what passes.
+/// Wraps the stores of `harness` in a layer that records requests and answers.
 pub fn recording<H: StoreHarness>(harness: H) -> impl StoreHarness<Store = Recording<H::Store>> {
     Wrapped::new(harness, |store: Arc<H::Store>| Recorder::new(RECORDED).around(store))
 }
@@ -42,14 +42,14 @@ pub fn compressed_then_encrypted<H: StoreHarness>(
     })
 }
 
-/// Wraps the stores of `harness` in a layer that encrypts payloads, and also reads those that are not encrypted.
+/// Wraps the stores of `harness` in a layer that encrypts payloads, and also reads payloads that are not encrypted.
 pub fn encrypted_or_plain<H: StoreHarness>(
     harness: H,
 ) -> impl StoreHarness<Store = Encoded<H::Store, OrPlain<Encrypted>>> {
     Wrapped::new(harness, |store: Arc<H::Store>| Encrypted::new(ring(&[1])).or_plain().around(store))
 }
 
-/// A ring that writes with the first of these keys and reads with all.
+/// Returns a ring that writes with the first of these keys and reads with all of them.
 fn ring(ids: &[u8]) -> Keyring {
     let bytes = |id: u8| std::array::from_fn(|place| id ^ (place as u8).wrapping_mul(151));
     let key = |id: &u8| (KeyId(u32::from(*id)), EncryptionKey::new(bytes(*id)));

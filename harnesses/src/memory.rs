@@ -1,4 +1,4 @@
-//! The in-memory store under the suite.
+//! The harness for the in-memory store.
 
 /// Each store is new and empty. All handles on all stores of one harness share one clock.
 ///

@@ -8,7 +8,7 @@ use holdover_harnesses::PostgresHarness;
 use holdover_launcher::shared;
 
 fn main() -> ExitCode {
-    // Started to be killed.
+    // This process was started as a child, to be killed.
     if let Ok(place) = std::env::var(PLACE) {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
         runtime.block_on(PostgresHarness::serve_child(&place));
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     )
 }
 
-/// The variable that names the store to this program as a child.
+/// The environment variable that passes the store to the child process.
 const PLACE: &str = "HOLDOVER_CHILD_PLACE";
 
 fn this_program(place: &str) -> Command {

@@ -8,7 +8,7 @@ use holdover_harnesses::RedisHarness;
 use holdover_launcher::shared;
 
 fn main() -> ExitCode {
-    // Started to be killed.
+    // This process was started as a child, to be killed.
     if let (Ok(url), Ok(namespace)) = (std::env::var(URL), std::env::var(NAMESPACE)) {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
         runtime.block_on(RedisHarness::serve_child(&url, &namespace));
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     )
 }
 
-/// The variables that name the server and the namespace to this program as a child.
+/// The environment variables that pass the server and the namespace to the child process.
 const URL: &str = "HOLDOVER_CHILD_URL";
 const NAMESPACE: &str = "HOLDOVER_CHILD_NAMESPACE";
 

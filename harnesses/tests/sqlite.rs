@@ -8,7 +8,7 @@ use holdover_conformance_tests::conformance_tests;
 use holdover_harnesses::SqliteHarness;
 
 fn main() -> ExitCode {
-    // Started to be killed.
+    // This process was started as a child, to be killed.
     if let Some(file) = std::env::var_os(FILE) {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
         runtime.block_on(SqliteHarness::serve_child(Path::new(&file)));
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     )
 }
 
-/// The variable that names the file to this program as a child.
+/// The environment variable that passes the file to the child process.
 const FILE: &str = "HOLDOVER_CHILD_FILE";
 
 fn this_program(file: &Path) -> Command {

@@ -14,10 +14,10 @@ use holdover_store::*;
 use holdover_store_sqlite::{SqliteOptions, SqliteStore};
 use tokio::sync::mpsc;
 
-/// The variable that names the file to this program as a child.
+/// The environment variable that passes the file to the child process.
 const FILE: &str = "HOLDOVER_CHILD_FILE";
 
-/// Acknowledges a commit, and writes it afterwards.
+/// A layer that acknowledges a commit first and writes it afterwards.
 struct Eager {
     later: mpsc::UnboundedSender<(Fence, Commit)>,
 }
@@ -59,7 +59,7 @@ fn this_program(file: &Path) -> Command {
     command
 }
 
-/// No test, unless this program was started to be killed.
+/// The entry point of the child process. Without the variable `FILE`, this test does nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn child() {
     if let Some(file) = std::env::var_os(FILE) {

@@ -1,4 +1,4 @@
-//! Agents: what they are made of, and where a program keeps them.
+//! Agents: their parts, and the sources from which a program loads them.
 //!
 //! ```
 //! use holdover::agent::Limits;
@@ -20,8 +20,9 @@
 //!
 //! [`Agent::builder`] makes an [`Agent`] from a model, tools, a gate and hooks, and checks that they fit together.
 //! [`Agents`] holds all agents of a program by name and version; an [`AgentSource`] of your own can load them from
-//! elsewhere. A [`SubAgent`] is an agent to which the model of another may give tasks. The other types are the settings of
-//! an agent: limits, retries, fallbacks, loops, summaries, modes, and what a turn returns.
+//! elsewhere. A [`SubAgent`] is an agent to which the model of another agent may give tasks. The other types are
+//! the settings of an agent: limits, retries, fallbacks, loops, summaries, modes, and the value that a turn
+//! returns.
 
 pub use holdover_core::agent::{
     AgentSpec, AtMax, BreakerRules, CHILDREN_MAX, ChildRules, ChildTool, Compaction, Durability,

@@ -15,9 +15,9 @@
 //! # }
 //! ```
 //!
-//! The runtime needs a wire: [`RuntimeOptions::elsewhere`](crate::runtime::RuntimeOptions::elsewhere). With the feature
-//! `elsewhere` there is one over HTTP, and a router that takes tasks for agents here. A wire of your own
-//! implements [`Elsewhere`]; the other side calls `Runtime::take_task`, `task`, `stop_task` and `task_ended`.
+//! The runtime needs a wire: [`RuntimeOptions::elsewhere`](crate::runtime::RuntimeOptions::elsewhere). The feature
+//! `elsewhere` adds a wire over HTTP, and a router that accepts tasks for agents of this program. A wire of your
+//! own implements [`Elsewhere`]; the other side calls `Runtime::take_task`, `task`, `stop_task` and `task_ended`.
 
 pub use holdover_core::children::Parent;
 pub use holdover_core::remote::{

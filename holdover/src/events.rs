@@ -1,4 +1,4 @@
-//! Events: what happened in a session, and the model's text while it comes.
+//! Events: the record of a session, and the model's text while it is being written.
 //!
 //! ```
 //! use futures::StreamExt;
@@ -24,7 +24,8 @@
 //! which show what the model is writing. An [`EventCursor`] continues a stream where it stopped, in any process. A page
 //! that opens in the middle begins with a [`Snapshot`].
 //!
-//! [`Runtime::follow_tree`](crate::runtime::Runtime::follow_tree) streams those of a session's children as well.
+//! [`Runtime::follow_tree`](crate::runtime::Runtime::follow_tree) also streams the events and deltas of a session's
+//! children.
 
 pub use holdover_core::delta::Delta;
 pub use holdover_core::event::{Event, SummaryCause};

@@ -1,4 +1,4 @@
-//! Gates: which calls of tools may run, and who must approve.
+//! Gates: they decide which calls of tools may run, and who must approve them.
 //!
 //! ```
 //! use holdover::gates::StrictestGate;
@@ -18,10 +18,10 @@
 //! # }
 //! ```
 //!
-//! A [`PolicyGate`] is asked before each call of a tool and answers with a [`Verdict`]. [`RuleGate`] decides by a list
-//! of rules, `HttpGate` asks a server of yours (feature `gates`), and [`StrictestGate`] takes the strictest answer of
-//! several. [`ApprovalTerms`] say how many people must approve, who they are, and what happens at the deadline. The
-//! people's side is in [`pending`](crate::pending).
+//! A [`PolicyGate`] is asked before each call of a tool and answers with a [`Verdict`]. [`RuleGate`] decides by a
+//! list of rules, `HttpGate` asks a server of yours (feature `gates`), and [`StrictestGate`] takes the strictest
+//! answer of several gates. [`ApprovalTerms`] say how many people must approve, who they are, and what happens at
+//! the deadline. The module [`pending`](crate::pending) has the types with which people approve and deny.
 
 pub use holdover_core::gate::{
     ApprovalRule, ApprovalTerms, Approvers, ArgumentPatterns, AtExpiry, DenialRecord, DeniedBy, Escalation,

@@ -1,8 +1,9 @@
-//! The guide for embedding, a page for each idea. It has no code: each module is a page.
+//! The guide for embedding. Each module is one page about one idea; there is no code.
 //!
-//! It begins with [a whole service](crate), and its pages stand there in the order in which a service needs them.
+//! The guide begins with [a whole service](crate), which lists the pages in the order in which a service needs
+//! them.
 
-// What the pages name.
+// The types to which the pages link.
 #[cfg(doc)]
 use crate::{
     agent::*, events::*, gates::*, hooks::*, model::*, pending::*, runtime::*, session::*, store::*,

@@ -1,4 +1,4 @@
-//! Hooks: your code at the points of a turn.
+//! Hooks: code of yours that runs at certain points of a turn.
 //!
 //! ```
 //! use holdover::model::{Script, ScriptedModel};
@@ -20,10 +20,10 @@
 //! # }
 //! ```
 //!
-//! A [`Hook`] names the [`HookPoint`]s at which it is asked. It can deny or hold a call, rewrite what the model gets,
-//! answer in its place, correct the model, or stop the turn. [`OnFailure`] says what happens if the hook itself fails.
-//! The types that end in a verb, such as [`TurnBegins`] and [`ToolEnded`], are what a hook is told; [`BeforeModel`],
-//! [`BeforeTool`], [`BeforeSubAgent`], [`AfterTool`] and [`AfterStep`] are its answers.
+//! A [`Hook`] names the [`HookPoint`]s at which it is called. It can deny or hold a call, rewrite what the model
+//! gets, answer in the model's place, correct the model, or stop the turn. [`OnFailure`] says what happens if the
+//! hook itself fails. The types that end in a verb, such as [`TurnBegins`] and [`ToolEnded`], are the inputs of a
+//! hook; [`BeforeModel`], [`BeforeTool`], [`BeforeSubAgent`], [`AfterTool`] and [`AfterStep`] are its answers.
 
 pub use holdover_core::hook::{
     AfterStep, AfterTool, BeforeModel, BeforeSubAgent, BeforeTool, HOOK_TIMEOUT, Hook, HookError, HookPoint,

@@ -24,9 +24,9 @@
 //! # }
 //! ```
 //!
-//! [`table`] lists every transition, [`diagram`] draws them, and [`paths`] walks them. A [`Move`] is one row of the
-//! history of a session, a [`Machine`] its state after one, and a [`Replay`] says whether the history alone leads to
-//! the stored state. The machine is the same for all agents and cannot be changed.
+//! [`table`] lists every transition, [`diagram`] draws them, and [`paths`] walks them. A [`Move`] is one row of a
+//! session's history, and a [`Machine`] is the session's state after that row. A [`Replay`] says whether the
+//! history alone leads to the stored state. The machine is the same for all agents and cannot be changed.
 
 pub use holdover_core::machine::history::Broken;
 pub use holdover_core::machine::replay::Difference;

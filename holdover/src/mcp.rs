@@ -17,7 +17,8 @@
 //! # }
 //! ```
 //!
-//! An [`McpServer`] says where a server is, and a [`McpClient`] makes ordinary tools of what it offers. A server is
-//! believed about its tools only if you trust it: all others are at most once and dangerous.
+//! An [`McpServer`] says where a server is, and an [`McpClient`] turns the server's tools into ordinary tools. If
+//! you do not trust a server, its hints about the effects of its tools are ignored, and all of its tools are at
+//! most once and dangerous.
 
 pub use holdover_mcp::{IDEMPOTENCY_KEY, InvalidServer, McpClient, McpError, McpServer, PREFIX};

@@ -16,8 +16,8 @@
 //! # }
 //! ```
 //!
-//! Each name here lives in one of the modules; its page says more. Whoever writes a tool, a gate, a hook, a model or a
-//! store takes the rest from that module.
+//! Each name is documented in one of the modules. A program that implements a tool, a gate, a hook, a model or a
+//! store imports the other types from that module.
 
 pub use crate::agent::{Agent, Agents};
 pub use crate::events::{EventCursor, Follow, Shown};

@@ -1,4 +1,4 @@
-//! The runtime: it runs sessions on tokio, in one process or in many.
+//! The runtime: runs sessions on tokio, in one process or in many.
 //!
 //! ```
 //! use holdover::model::{Script, ScriptedModel};
@@ -21,10 +21,10 @@
 //! # }
 //! ```
 //!
-//! A [`Runtime`] joins a store with the agents of a program. Everything that you do with sessions is a method of it.
-//! [`Runtime::execute`] runs a turn in this process and returns a [`RunHandle`]; a [`Worker`] runs the sessions that
-//! are due, also those that a dead process left. [`RunObserver`] is told what runs do in this process. All methods
-//! return [`RuntimeError`], which groups itself by [`RuntimeErrorKind`].
+//! A [`Runtime`] joins a store with the agents of a program. Everything that you do with sessions is a method of
+//! it. [`Runtime::execute`] runs a turn in this process and returns a [`RunHandle`]; a [`Worker`] runs the sessions
+//! that are due, including those that a dead process left. A [`RunObserver`] is notified of what runs do in this
+//! process. All methods return [`RuntimeError`]; [`RuntimeErrorKind`] groups the errors.
 //!
 //! Also here: circuit breakers of models ([`Breaker`]), soft stops ([`Drain`]), and time ([`Clock`], [`Timestamp`]).
 

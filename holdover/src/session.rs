@@ -1,4 +1,4 @@
-//! Sessions: how you begin them, talk to them, read them, list them and remove them.
+//! Sessions: the types to begin them, send to them, read them, list them and remove them.
 //!
 //! ```
 //! use holdover::model::{Script, ScriptedModel};
@@ -33,8 +33,8 @@
 //! | find it | [`SessionQuery`], [`Labels`], [`PageRequest`] |
 //! | remove it | [`Deletion`], [`Retention`] |
 //!
-//! A [`SessionKey`] names a session: the tenant and an id. An [`ItemKey`] or [`OperationId`] makes a request happen
-//! once, however often it is sent.
+//! A [`SessionKey`] names a session by its tenant and id. A request with an [`ItemKey`] or [`OperationId`] takes
+//! effect once, however often it is sent.
 
 pub use holdover_core::ending::{CancelReason, DoneReason, Ending, StopCause};
 pub use holdover_core::engine::{RunDetail, RunKind, RunOutcome};

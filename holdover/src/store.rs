@@ -33,7 +33,7 @@
 //! | `MemoryStore` | `memory` | tests: nothing survives the process |
 //!
 //! [`StateStore`] is the contract of all of them. [`Capabilities`] say what a store promises under its present
-//! settings. [`layers`] has what may lie between a runtime and its store: encryption, compression, faults for tests.
+//! settings. [`layers`] has the layers between a runtime and its store: encryption, compression, faults for tests.
 //!
 //! A store or a layer of your own builds on the crate `holdover-store`, which has every type of the contract and nothing
 //! of agents; `examples/custom-store` is the guide. A [`Runtime`](crate::runtime::Runtime) takes any [`StateStore`].

@@ -1,4 +1,4 @@
-//! Tools: what a model may call, and what a crash during a call means.
+//! Tools: functions and programs that a model may call, with the rule for a crash during a call.
 //!
 //! ```
 //! use holdover::model::{Script, ScriptedModel};
@@ -25,8 +25,9 @@
 //! for files, commands, questions and waiting; they need the feature `tools`. [`Tool`] is the trait behind all of them.
 //! Each tool declares an [`EffectClass`]: whether a call that a crash interrupted may run again.
 //!
-//! Also here: [`Skills`], folders of instructions that the model reads when it needs them; [`Sandboxes`], a folder of its
-//! own for each session; [`CustomState`], what tools remember of a session.
+//! Also here: [`Skills`], folders of instructions that the model reads when it needs them; [`Sandboxes`], an
+//! isolated folder for the commands and files of each turn; [`CustomState`], the values that tools remember for a
+//! session.
 
 pub use holdover_core::custom::{CustomState, STATE_BYTES_MAX, StateChange, StateCheck, StateRules};
 pub use holdover_core::ids::{CallId, ToolName};

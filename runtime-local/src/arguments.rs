@@ -1,29 +1,29 @@
-//! The arguments of a call: text that the model wrote, and that must be readable in only one way.
+//! Reads the arguments of a call. The model wrote them as text, and the text must have only one reading.
 //!
-//! The gate checks, and the tool gets, the value that is read here. A person who decides and a client that
-//! runs the call read the text itself. So a text that two readers could understand differently is refused: an
-//! object that names a key twice, or a whole number that needs more than 64 bits, which some readers round. A
-//! number with a fraction or an exponent is a double for every reader.
+//! The gate and the tool get the value that is parsed here. A person who decides and a client that runs the call
+//! read the text itself. So a text that two readers could understand differently is refused: an object with a
+//! duplicate key, or a whole number that needs more than 64 bits, which some parsers round. A number with a
+//! fraction or an exponent is a double for every parser.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The deepest nesting of the arguments of a call.
+/// The maximum nesting depth of the arguments of a call.
 pub const JSON_DEPTH_MAX: usize = 64;
 
-/// The most digits of a number that an error shows.
+/// The maximum number of digits of a number that an error shows.
 const NUMBER_SHOWN_MAX: usize = 40;
 
-/// Checks whether the engine would read this text as the arguments of a call. It must be JSON, nested at most
-/// [`JSON_DEPTH_MAX`] deep. No object may name a key twice, and no whole number may need more than 64 bits.
-/// The schema of a tool is not checked. Errors are one line.
+/// Checks whether the engine accepts this text as the arguments of a call. The text must be JSON, nested at most
+/// [`JSON_DEPTH_MAX`] deep. No object may have a duplicate key, and no whole number may need more than 64 bits. The
+/// schema of a tool is not checked. Errors are one line.
 pub fn check_arguments(text: &str) -> Result<(), String> {
     parse_arguments(text).map(drop)
 }
 
-/// Reads the arguments of a call. Empty text counts as no arguments, because some models write that.
+/// Reads the arguments of a call. Empty text counts as no arguments, because some models send it.
 pub(crate) fn parse_arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
@@ -44,7 +44,8 @@ pub(crate) fn parse_arguments(text: &str) -> Result<Value, String> {
     read.map_err(|error| format!("arguments: not JSON: {error}"))
 }
 
-/// The text with all that stands in strings left out, and the quotes around it. In one pass: a string may be long.
+/// Returns the parts of the text outside of strings, without the quotes. Takes one pass, because a string may be
+/// long.
 fn outside_strings(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -55,7 +56,7 @@ fn outside_strings(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What comes after the string that `inside` begins in. None: it does not end.
+/// Returns the text after the string in which `inside` begins, or `None` if the string does not end.
 fn after_string(inside: &str) -> Option<&str> {
     let mut escaped = false;
     let end = inside.bytes().position(|byte| {
@@ -66,7 +67,7 @@ fn after_string(inside: &str) -> Option<&str> {
     inside.get(end? + 1..)
 }
 
-/// How deeply brackets outside of strings are nested. Looked at before anything is parsed.
+/// Returns how deeply brackets outside of strings are nested. This is checked before anything is parsed.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for byte in outside_strings(text).flat_map(str::bytes) {
@@ -82,20 +83,21 @@ fn depth(text: &str) -> usize {
     deepest
 }
 
-/// What stands where numbers stand.
+/// Returns the parts of the text that may be numbers.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
     let part = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
     let words = outside_strings(text).flat_map(move |outside| outside.split(move |c| !part(c)));
     words.filter(|word| word.contains(|c: char| c.is_ascii_digit()))
 }
 
-/// Whether this is a whole number that our reader would round.
+/// Returns whether this is a whole number that our parser would round.
 fn is_inexact(number: &str) -> bool {
     let whole = number.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
     whole && number.parse::<u64>().is_err() && number.parse::<i64>().is_err()
 }
 
-/// Any JSON in which no object names a key twice: of two values one reader takes the first, another the last.
+/// Reads any JSON in which no object has a duplicate key. Of two values for a key, some parsers take the first and
+/// others the last.
 #[derive(Clone, Copy)]
 struct Unambiguous;
 

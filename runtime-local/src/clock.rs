@@ -1,4 +1,4 @@
-//! The store's clock and a lease, as far as this process knows them.
+//! The store's clock and the lease, as this process knows them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,13 +8,12 @@ use holdover_core::store::Receipt;
 use holdover_core::time::Timestamp;
 use tokio::time::Instant;
 
-/// The possible error of whole milliseconds: one where the store reads its clock, and one where this process
-/// adds to it.
+/// The maximum rounding error of whole milliseconds: one where the store reads its clock, and one where this
+/// process adds to it.
 const RESOLUTION: Duration = Duration::from_millis(2);
 
-/// The store's clock as far as this process knows it, from the store's last answer and the time since. It is
-/// never ahead of the store. It is behind by at most the time that the answer took, plus less than a
-/// millisecond.
+/// The store's clock as this process knows it, from the store's last answer and the time since then. It is never
+/// ahead of the store. It is behind by at most the time that the answer took, plus less than a millisecond.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StoreClock {
     said: Timestamp,
@@ -23,13 +22,13 @@ pub(crate) struct StoreClock {
 }
 
 impl StoreClock {
-    /// The store said just now that it is `now`, asked at `asked`.
+    /// Creates a clock from an answer of the store: asked at `asked`, the store has just returned the time `now`.
     pub(crate) fn heard(asked: Instant, now: Timestamp) -> Self {
         Self { said: now, asked, heard: Instant::now() }
     }
 
-    /// Returns how long to wait by this clock so that at least `wait` passes, because this clock may be
-    /// behind the store's.
+    /// Returns how long to wait by this clock so that at least `wait` passes by the store's clock, which may be
+    /// ahead.
     pub(crate) fn at_least(&self, wait: Duration) -> Duration {
         let behind = self.heard.saturating_duration_since(self.asked) + RESOLUTION;
         wait.saturating_add(behind)
@@ -49,20 +48,20 @@ impl StoreClock {
     }
 }
 
-/// When a lease ends, on our own monotonic clock, counted from before the request that granted it: never
-/// later than the store believes.
+/// The end of a lease on our own monotonic clock. It is counted from before the request that granted the lease, so
+/// it is never later than the store's.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
     ends: Arc<Mutex<Instant>>,
 }
 
 impl Lease {
-    /// A lease asked for at `asked`, which by the store's clock ran from `now` to `ends`.
+    /// Creates a lease that was requested at `asked` and ran from `now` to `ends` by the store's clock.
     pub(crate) fn granted(asked: Instant, now: Timestamp, ends: Timestamp) -> Self {
         Self { ends: Arc::new(Mutex::new(far(asked, now.until(ends)))) }
     }
 
-    /// A receipt says how long it runs now. `asked`: before the request, the first one if it was repeated.
+    /// Extends the lease to the end that a receipt names. `asked` is the time before the first request for it.
     pub(crate) fn extend(&self, asked: Instant, receipt: &Receipt) {
         let until = far(asked, receipt.now.until(receipt.lease_ends));
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +77,7 @@ impl Lease {
     }
 }
 
-/// `by` after `from`, at most thirty years: further than any clock here can count.
+/// Returns `by` after `from`, at most thirty years after it, so that the sum does not overflow.
 pub(crate) fn far(from: Instant, by: Duration) -> Instant {
     const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
     from + by.min(LONGEST)

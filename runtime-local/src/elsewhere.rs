@@ -1,4 +1,5 @@
-//! The wire to agents and callers in other programs. The runtime decides when something is sent, the wire sends it.
+//! The wire to agents and callers in other programs. The runtime decides when something is sent, and the wire sends
+//! it.
 
 use std::fmt;
 
@@ -7,43 +8,44 @@ use holdover_core::children::Parent;
 use holdover_core::ids::SessionId;
 use holdover_core::remote::{Remote, RemoteTask, TaskOutcome, TaskStanding};
 
-/// The wire to agents elsewhere, and to the programs elsewhere that gave tasks to agents here. Every request may be made
-/// again, and changes nothing then. The runtime limits the time of each request, and repeats those whose error allows it.
+/// The wire to agents elsewhere, and to programs elsewhere that gave tasks to agents here. Every request may be
+/// repeated, and a repeat changes nothing. The runtime limits the time of each request, and retries a request if
+/// its error allows that.
 #[async_trait]
 pub trait Elsewhere: Send + Sync + 'static {
-    /// The address to which the outcome of a task is to be sent, for a child of this parent. None: outcomes cannot be
-    /// sent here, so the parent asks for them.
+    /// Returns the address to which the outcome of a task is sent, for a child of this parent. `None` means that
+    /// outcomes cannot be sent here, so the parent asks for them.
     fn address(&self, remote: &Remote, parent: &Parent) -> Option<String>;
 
     /// Gives a task to an agent elsewhere. A task that was given before stays as it is.
     async fn begin(&self, remote: &Remote, task: &RemoteTask) -> Result<TaskStanding, ElsewhereError>;
 
-    /// How a task stands. None: the agent knows no such task.
+    /// Returns the state of a task, or `None` if the agent does not know the task.
     async fn look(&self, remote: &Remote, task: &SessionId) -> Result<Option<TaskStanding>, ElsewhereError>;
 
     /// Stops a task for ever. A task that arrives after its stop must not begin.
     async fn stop(&self, remote: &Remote, task: &SessionId) -> Result<(), ElsewhereError>;
 
-    /// Sends the outcome of a task that an agent here was given to the address that came with it.
+    /// Sends the outcome of a task that an agent here has done. The address came with the task.
     async fn tell(&self, url: &str, task: &SessionId, outcome: &TaskOutcome) -> Result<(), ElsewhereError>;
 }
 
-/// Why a request to another program failed.
+/// The reason why a request to another program failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElsewhereError {
-    /// Whether the same request may succeed later.
+    /// Set if the same request may succeed later.
     pub again: bool,
     /// The reason, in one line.
     pub detail: String,
 }
 
 impl ElsewhereError {
-    /// A request that fails again each time.
+    /// Creates the error of a request that would fail every time.
     pub fn never(detail: impl Into<String>) -> Self {
         Self { again: false, detail: detail.into() }
     }
 
-    /// A request that may succeed later.
+    /// Creates the error of a request that may succeed later.
     pub fn later(detail: impl Into<String>) -> Self {
         Self { again: true, detail: detail.into() }
     }

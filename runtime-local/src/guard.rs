@@ -1,4 +1,5 @@
-//! Runs foreign code in separate tasks. If that code panics, blocks or is dropped, other code is not harmed.
+//! Runs foreign code in tasks of its own, so that a panic, a block or a cancellation there does not harm other
+//! code.
 
 use std::any::Any;
 use std::future::Future;

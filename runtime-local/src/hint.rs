@@ -9,13 +9,13 @@ use futures::poll;
 use holdover_core::store::{StateStore, Watch};
 use tokio::time::{Instant, sleep};
 
-/// A waiter that listens already.
+/// A wait for changes that is already listening.
 pub(crate) struct Hint {
     news: Pin<Box<MaybeDone<BoxFuture<'static, bool>>>>,
 }
 
 impl Hint {
-    /// Begins to listen. Changes from now on are heard, at the latest after `at_most`.
+    /// Starts to listen. From then on, [`heard`](Self::heard) sees every change, or returns after `at_most`.
     pub(crate) async fn listen(store: &Arc<dyn StateStore>, watch: Watch, at_most: Duration) -> Self {
         let store = Arc::clone(store);
         let news = async move {
@@ -32,7 +32,8 @@ impl Hint {
         Self { news }
     }
 
-    /// True once something may have changed, false when the time was over. May be dropped and called again.
+    /// Returns true once something may have changed, and false when the time is over. The future may be dropped and
+    /// created again.
     pub(crate) async fn heard(&mut self) -> bool {
         self.news.as_mut().await;
         self.news.as_mut().take_output().unwrap_or(false)

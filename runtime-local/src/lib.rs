@@ -3,12 +3,12 @@
 //! > The core decides, the runtime performs, the store remembers.
 //!
 //! An embedding service builds [`Agent`]s, passes them with a store to a [`Runtime`], and calls
-//! [`Runtime::execute`]. A process that only works runs a [`Worker`]. Both do the same with a session: claim
-//! it, ask core's `StepIterator` for the next action, perform it, and report the result to core. This crate
-//! is the only one that performs effects.
+//! [`Runtime::execute`]. A process that only runs sessions uses a [`Worker`]. Both handle a session in the same
+//! way: they claim it, ask core's `StepIterator` for the next action, perform the action, and report the result to
+//! core. This crate is the only one that performs effects.
 //!
-//! While a session is suspended, nothing of it is in memory: no task and no timer. A caller of
-//! [`Runtime::wait`] waits in its own task; if that task dies, nothing is lost.
+//! While a session is suspended, no part of it is in memory: no task and no timer. A caller of [`Runtime::wait`]
+//! waits in its own task; if that task dies, nothing is lost.
 
 mod agent;
 mod arguments;

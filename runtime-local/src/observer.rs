@@ -8,8 +8,8 @@ use holdover_core::model::TokenUsage;
 use holdover_core::store::StoreErrorKind;
 use holdover_core::time::Timestamp;
 
-/// The model call that provisional output comes from. The output becomes final only with the commit of the
-/// message. The next attempt may produce different output.
+/// The model call that provisional output comes from. The output becomes final only with the commit of the message.
+/// The next attempt may produce different output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provisional {
@@ -34,43 +34,43 @@ pub struct StoreOutage {
     pub kind: StoreErrorKind,
     /// The newest failure in one line. It names the operation that is tried again.
     pub error: String,
-    /// When the first attempt failed, by the store's clock.
+    /// The time of the first failure, by the store's clock.
     pub since: Timestamp,
     /// The time since the first attempt failed.
     pub lasts: Duration,
 }
 
-/// Observes runs in this process: the model's text before it is durable, so that a person can read along, and
-/// the ends of runs. Methods must return at once, because the run waits for them.
+/// Observes runs in this process: the model's text before it is durable, so that a person can read along, and the
+/// ends of runs. Methods must return quickly, because the run waits for them.
 pub trait RunObserver: Send + Sync + 'static {
-    /// A model call begins.
+    /// Called when a model call begins.
     fn on_model_call(&self, _of: &Provisional) {}
 
-    /// More text came.
+    /// Called when more text has come.
     fn on_text(&self, _of: &Provisional, _text: &str) {}
 
-    /// More reasoning came.
+    /// Called when more reasoning has come.
     fn on_reasoning(&self, _of: &Provisional, _text: &str) {}
 
-    /// The model began to ask for a tool.
+    /// Called when the model begins to ask for a tool.
     fn on_call_started(&self, _of: &Provisional, _tool: &str) {}
 
-    /// A model call was answered.
+    /// Called when a model call was answered.
     fn on_model_answered(&self, _of: &Provisional, _used: TokenUsage) {}
 
-    /// A tool call was sent.
+    /// Called when a tool call was sent.
     fn on_call_sent(&self, _session: &SessionKey, _call: &CallId, _tool: &ToolName) {}
 
-    /// A tool call is no longer out, whatever its result.
+    /// Called when a tool call is no longer in flight, whatever its result.
     fn on_call_over(&self, _session: &SessionKey, _call: &CallId) {}
 
-    /// The store fails, and a run waits for it. Called at the first failure. Later failures are reported at
-    /// most every 30 seconds, until the store answers or the run gives up.
+    /// Called when the store fails and a run waits for it: at the first failure, and then at most every 30 seconds
+    /// until the store answers or the run gives up.
     fn on_store_outage(&self, _outage: &StoreOutage) {}
 
-    /// The store for which a run waited answers again.
+    /// Called when the store for which a run waited answers again.
     fn on_store_outage_over(&self, _outage: &StoreOutage) {}
 
-    /// A run is over. Everything that it left is durable.
+    /// Called when a run is over. Everything that it left is durable.
     fn on_run_over(&self, _session: &SessionKey, _outcome: &RunOutcome) {}
 }

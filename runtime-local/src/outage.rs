@@ -1,4 +1,4 @@
-//! A store that fails while a run waits for it. The outage is reported at once, and again from time to time.
+//! Reports a store that fails while a run waits for it: at once, and again from time to time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Outages {
         Self { shared: Arc::new(Shared { run, clock, observer, now: Mutex::new(None) }) }
     }
 
-    /// Notes that a request failed and will be made again.
+    /// Notes that a request failed and will be repeated.
     pub(crate) fn begin(&self, error: &StoreError) -> Waiting {
         let mut now = self.now();
         let lasting = now.get_or_insert_with(|| Lasting {
@@ -68,14 +68,14 @@ impl Outages {
     }
 }
 
-/// A request that is made again until the store answers it.
+/// A request that is repeated until the store answers it.
 pub(crate) struct Waiting {
     outages: Outages,
     answered: bool,
 }
 
 impl Waiting {
-    /// It failed again.
+    /// Notes that the request failed again.
     pub(crate) fn failed(&self, error: &StoreError) {
         let mut now = self.outages.now();
         let Some(lasting) = now.as_mut() else { return };
@@ -95,7 +95,7 @@ impl Waiting {
         }
     }
 
-    /// The store answered it.
+    /// Notes that the store answered the request.
     pub(crate) fn answered(mut self) {
         self.answered = true;
     }
@@ -123,7 +123,7 @@ impl Drop for Waiting {
     }
 }
 
-/// A run waits for its store as long as its lease runs. The wait is reported.
+/// The patience of a run: it waits for its store as long as its lease runs. The wait is reported.
 #[derive(Clone)]
 pub(crate) struct Patience {
     pub(crate) lease: Lease,

@@ -1,4 +1,4 @@
-//! A worker claims due sessions continuously, and runs each in a task of its own.
+//! A worker that claims due sessions continuously, and runs each in a task of its own.
 
 use std::future::pending;
 use std::num::NonZeroUsize;
@@ -20,18 +20,17 @@ use crate::hint::Hint;
 use crate::host::{Backoff, Claimed, draw_run};
 use crate::runtime::Runtime;
 
-/// The pause after a hint that brought nothing. It grows from `GAP` to `GAP_MAX` if such hints keep coming.
+/// The pause after a hint that brought nothing. It grows from `GAP` to `GAP_MAX` while such hints keep coming.
 const GAP: Duration = Duration::from_millis(5);
 const GAP_MAX: Duration = Duration::from_millis(100);
 
-/// The pauses between looks at the store if all due sessions cannot be run here. After a hint, the pause
-/// grows from `ASIDE` to `ASIDE_MAX`. Without a hint, it grows from the poll interval to
-/// `ASIDE_UNHINTED_MAX`.
+/// The pauses between looks at the store when none of the due sessions can be run here. After a hint, the pause
+/// grows from `ASIDE` to `ASIDE_MAX`. Without a hint, it grows from the poll interval to `ASIDE_UNHINTED_MAX`.
 const ASIDE: Duration = Duration::from_millis(100);
 const ASIDE_MAX: Duration = Duration::from_secs(1);
 const ASIDE_UNHINTED_MAX: Duration = Duration::from_secs(5);
 
-/// How long the worker waits at shutdown for the answer to a claim request that it has sent.
+/// The time that the worker waits at shutdown for the answer to a claim request that it has sent.
 const LAST_ANSWER: Duration = Duration::from_secs(2);
 
 /// Options of a [`Worker`]: which sessions it serves, how many at once, and how it stops.
@@ -48,15 +47,13 @@ pub struct WorkerOptions {
     /// The interval at which the store is asked if it gives no hints. Values below 100 ms count as 100 ms.
     /// With at least a second, an idle worker causes almost no load.
     pub poll: Duration,
-    /// The tenant whose sessions are served. None: all tenants.
+    /// The tenant whose sessions are served. `None` stands for all tenants.
     pub tenant: Option<TenantId>,
-    /// How far runs go on after a shutdown was requested. They then leave their sessions due at once, and
-    /// other workers go on with them. With `Calls`, nothing more starts, and calls that are out are waited
-    /// for.
+    /// The point up to which runs go on after a shutdown was requested. They then leave their sessions due at once,
+    /// and other workers go on with them. With `Calls`, nothing more starts, and calls that are in flight are awaited.
     pub drain: Drain,
-    /// The maximum time that runs get for this. Runs that are still open after it are dropped where they are.
-    /// Other workers take their sessions over once the leases have ended. An at-most-once call that was out
-    /// is then in doubt.
+    /// The maximum time for the runs to leave. Runs that are still open after it are dropped. Other workers take
+    /// their sessions over once the leases have ended. An at-most-once call that was in flight is then in doubt.
     pub shutdown_grace: Duration,
 }
 
@@ -93,7 +90,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker of `runtime`.
+    /// Creates a worker of `runtime`.
     pub fn new(runtime: Runtime, mut options: WorkerOptions) -> Self {
         options.poll = options.poll.max(GAP_MAX);
         if options.queues == Queues::All {
@@ -102,15 +99,15 @@ impl Worker {
         Self { runtime, options }
     }
 
-    /// Does the same as [`run`](Self::run) in a new task. Await the handle after the shutdown was requested.
+    /// Does the same as [`run`](Self::run) in a new task. Await the handle after you have cancelled `shutdown`.
     pub fn spawn(self, shutdown: CancellationToken) -> JoinHandle<usize> {
         tokio::spawn(async move { self.run(shutdown).await })
     }
 
-    /// Works until `shutdown` is cancelled, or until its runtime [drains](Runtime::drain). From then on, it
-    /// claims nothing, and its runs go on as far as [`drain`](WorkerOptions::drain) says. Their sessions are
-    /// then left to other workers, suspended and due at once. After a store error, it logs the error, waits
-    /// and tries again, so a worker survives restarts of its store.
+    /// Works until `shutdown` is cancelled, or until the runtime [drains](Runtime::drain). From then on, the worker
+    /// claims nothing, and its runs go on as far as [`drain`](WorkerOptions::drain) says. Their sessions are then
+    /// left to other workers, suspended and due at once. After a store error, the worker logs the error, waits and
+    /// retries, so it survives restarts of its store.
     ///
     /// Returns the number of runs that were dropped because they did not end within
     /// [`shutdown_grace`](WorkerOptions::shutdown_grace). Others take their sessions over.
@@ -219,8 +216,8 @@ impl Worker {
         Ok(claims.into_iter().map(|claim| Claimed::new(claim, asked)).collect())
     }
 
-    /// Gives back at once the sessions that were given back here a short time ago. A worker that can run them
-    /// gets them, and they are not tried again here.
+    /// Gives back at once the sessions that were given back here a short time ago, so that a worker that can run
+    /// them gets them. They are not tried again here.
     async fn give_back_again(&self, claims: Vec<Claimed>) {
         let why = ErrorInfo::new("runtime.left_alone", "this worker could not run it a moment ago");
         let given =
@@ -244,8 +241,8 @@ impl Worker {
     }
 }
 
-/// The pauses of a worker that found only due sessions that it leaves alone. These are due at every look, so
-/// the pauses grow until there is something else.
+/// The pauses of a worker that found only due sessions that it leaves alone. These sessions are due at every look,
+/// so the pauses grow until there is other work.
 struct Aside {
     hinted: Backoff,
     unhinted: Backoff,
@@ -259,7 +256,7 @@ impl Aside {
         }
     }
 
-    /// Waits after the sessions were given back. Giving them back is not a reason to look again at once.
+    /// Waits after the sessions were given back. Giving them back is no reason to look again at once.
     async fn wait(&mut self, store: &Arc<dyn StateStore>) {
         let mut hint = Hint::listen(store, Watch::Due, self.unhinted.take()).await;
         if hint.heard().await {
@@ -268,9 +265,9 @@ impl Aside {
     }
 }
 
-/// Ends some time after the shutdown. Until then, the worker waits for the answer to its last claim request,
-/// and gives the claims back. If it dropped them, their sessions would stay untouched until the leases have
-/// ended. A store that does not answer in this time is not waited for.
+/// Returns some time after the shutdown. Until then, the worker waits for the answer to its last claim request, and
+/// gives the claims back. If it dropped the claims, their sessions would stay untouched until the leases have
+/// ended. The worker does not wait longer for a store that is silent.
 async fn last_answer_is_late(shutdown: &CancellationToken) {
     shutdown.cancelled().await;
     sleep(LAST_ANSWER).await;

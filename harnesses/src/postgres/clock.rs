@@ -1,4 +1,4 @@
-//! A clock in a row of a table. Every handle on the data uses it, in any process.
+//! A clock kept in a table row. Every handle on the data uses it, in any process.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The Postgres store under the suite.
+//! The harness for the Postgres store.
 
 mod clock;
 mod place;
@@ -18,18 +18,18 @@ use clock::RowClock;
 use place::SchemaPlace;
 use schemas::Admin;
 
-/// Limits that a test reaches quickly, and large enough for every case.
+/// Limits that a test reaches quickly, yet large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
 const COMMIT_BYTES_MAX: usize = 16 << 20;
 
-/// Four connections suffice for everything.
+/// The maximum number of connections of a store. Four are enough for every case.
 const CONNECTIONS_MAX: u32 = 4;
 
-/// So many handles at a time that a server has connections for all of them.
+/// The maximum number of handles open at once. A server has enough connections for all of them.
 const PEERS_MAX: usize = 16;
 
-/// Each store is a schema of its own in one database, which is emptied when it is disposed of and serves again.
-/// All handles of one harness go by one row of a table as their clock.
+/// A harness for the Postgres store. Each store is a schema of its own in one database; a disposed schema is
+/// emptied and reused. All handles of one harness use the same table row as their clock.
 pub struct PostgresHarness {
     url: String,
     admin: Arc<Admin>,
@@ -37,44 +37,45 @@ pub struct PostgresHarness {
     adjust: fn(PostgresOptions) -> PostgresOptions,
 }
 
-/// How a program is started that serves a store as a child.
+/// Builds the command of a child program that serves a store.
 type ChildProgram = Arc<dyn Fn(&str) -> Command + Send + Sync>;
 
 /// A schema in use, and the handles on it that may still be at work.
 struct Schema {
     schema: String,
-    /// Whether a program was started that works on it, to be killed.
+    /// Set when a program that works on the schema was started, to be killed later.
     child: AtomicBool,
     peers: Mutex<Vec<PostgresStore>>,
 }
 
 impl PostgresHarness {
-    /// A harness with a clock of its own, on a database that may be changed at will.
+    /// Creates a harness with a clock of its own, on a database that may be changed at will.
     pub fn on(url: impl Into<String>) -> Self {
         let url = url.into();
         let admin = Arc::new(Admin::new(&url));
         Self { url, admin, child: None, adjust: |options| options }
     }
 
-    /// Changes how its stores are opened.
+    /// Changes the options with which the stores are opened.
     #[must_use]
     pub fn adjust(mut self, adjust: fn(PostgresOptions) -> PostgresOptions) -> Self {
         self.adjust = adjust;
         self
     }
 
-    /// Names a program that calls [`serve_child`](Self::serve_child) with the text that it is given, for the
-    /// cases that kill it.
+    /// Names a program for the cases that kill a process. The program must call [`serve_child`](Self::serve_child)
+    /// with the text that it is given.
     #[must_use]
     pub fn child_program(mut self, program: impl Fn(&str) -> Command + Send + Sync + 'static) -> Self {
         self.child = Some(Arc::new(program));
         self
     }
 
-    /// Opens the store that `place` names, as the stores of this harness, and writes until it is killed.
+    /// Opens the store that `place` names, with the options of this harness, and writes until the process is
+    /// killed.
     ///
     /// # Panics
-    /// When `place` is not the text that the program was given.
+    /// If `place` is not the text that the program was given.
     pub async fn serve_child(place: &str) {
         let (url, schema) = place.split_once(' ').expect("a URL and a schema");
         let harness = Self::on(url);
@@ -82,10 +83,11 @@ impl PostgresHarness {
         holdover_conformance_tests::serve_child(store).await;
     }
 
-    /// Whether stores can be made there: makes one, and removes it with all that this process made.
+    /// Checks that stores can be made at `url`: makes one, then removes it with everything else that this process
+    /// made.
     ///
     /// # Errors
-    /// As [`PostgresStore::open`], and those of [`remove_all`](Self::remove_all).
+    /// The errors of [`PostgresStore::open`] and of [`remove_all`](Self::remove_all).
     pub async fn try_out(url: &str) -> Result<(), StoreError> {
         let schema = Admin::new(url).name();
         let options = PostgresOptions::from_url(url)?.schema(&schema)?.connections_max(CONNECTIONS_MAX);
@@ -97,10 +99,10 @@ impl PostgresHarness {
         Self::remove_all(url).await
     }
 
-    /// Removes all that the harnesses of this process have made in the database. None of them may be at work.
+    /// Removes everything that the harnesses of this process have made in the database. No harness may be at work.
     ///
     /// # Errors
-    /// Of operation `remove_all`: what could not be removed stays.
+    /// An error of operation `remove_all`. Whatever could not be removed stays.
     pub async fn remove_all(url: &str) -> Result<(), StoreError> {
         schemas::remove_all(url).await
     }
@@ -133,13 +135,13 @@ impl PostgresHarness {
     }
 }
 
-/// By what name the server knows the child that works on a schema.
+/// Returns the application name under which the server knows the child that works on a schema.
 fn child_name(schema: &str) -> String {
     format!("child {schema}")
 }
 
 impl Schema {
-    /// Closes the handles that nobody else has any more; all of them if `every`.
+    /// Closes the handles that have no other clone, or all handles if `every` is set.
     async fn close(&self, every: bool) {
         let over: Vec<PostgresStore> = {
             let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,8 +179,8 @@ impl StoreHarness for PostgresHarness {
         Instance::guarded(store, Schema { schema, child: AtomicBool::new(false), peers: Mutex::default() })
     }
 
-    /// Opens the schema once more: connections of its own. What a child asked before it was killed is done by
-    /// the server all the same: the peer comes after it.
+    /// Opens the schema again, with new connections. The server still finishes the requests that a child sent
+    /// before it was killed, so this waits for them first.
     async fn peer(&self, of: &Instance<PostgresStore>) -> PostgresStore {
         let place = of.guard::<Schema>().expect("its place");
         place.close(false).await;
@@ -203,7 +205,7 @@ impl StoreHarness for PostgresHarness {
     async fn dispose(&self, of: Instance<PostgresStore>) {
         let (store, place) = of.into_parts::<Schema>();
         let place = place.expect("its place");
-        // A closed handle has nothing on its way any more.
+        // A closed handle has no requests under way.
         place.close(true).await;
         store.close().await;
         self.admin.empty(place.schema).await;
@@ -230,7 +232,7 @@ impl StoreHarness for PostgresHarness {
         let address = proxy.to((server.get_host(), server.get_port())).await;
         let options = self.options_of(&direct.test_address(address), &place.schema, "holdover");
         let options = options.test_clock(schemas::clock(&place.schema));
-        // One, and one for hints.
+        // One connection for requests, and one for hints.
         let peer = PostgresStore::open(options.connections_max(2)).await.expect("the database opens");
         place.keep(&peer);
         Some(peer)

@@ -1,4 +1,4 @@
-//! A schema that nobody has opened, and SQL that bypasses the store.
+//! A schema that no store has opened yet, and SQL that bypasses the store.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ async fn open(options: PostgresOptions) -> OpenResult {
     Ok(Arc::new(PostgresStore::open(options).await?) as Arc<dyn StateStore>)
 }
 
-/// A session by its names, which the cases choose: they hold nothing that would have to be quoted.
+/// Selects a session by its key. The cases choose keys that need no quoting.
 fn of(key: &SessionKey) -> String {
     format!("tenant = '{}' AND id = '{}'", key.tenant, key.id)
 }

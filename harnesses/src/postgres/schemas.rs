@@ -1,4 +1,4 @@
-//! The schemas of a test database: created, emptied, used again; and the clocks that they use.
+//! The schemas of a test database, which are created, emptied and reused, and the clocks that they use.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,26 +11,27 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-/// Where a clock starts: an instant like any other, in 2027.
+/// The time at which every clock starts: an arbitrary instant in 2027.
 const START_MS: i64 = 1_800_000_000_000;
 
-/// All clocks, one for each harness.
+/// Creates the table of all clocks, one row for each harness.
 const CLOCKS: &str = "CREATE SCHEMA IF NOT EXISTS holdover_clocks; \
      CREATE TABLE IF NOT EXISTS holdover_clocks.clock (harness text PRIMARY KEY, now bigint NOT NULL)";
 const ALONE: &str = "SELECT pg_advisory_xact_lock(727100)";
 
-/// What turns a schema into one for tests: whose clock it goes by, and a function that reads it as it is then.
+/// Prepares a schema for tests: names the harness whose clock it uses, and creates a function that reads that
+/// clock.
 const GO_BY_A_ROW: &str = "CREATE TABLE holdover.goes_by (harness text NOT NULL); \
      INSERT INTO holdover.goes_by VALUES (''); \
      CREATE OR REPLACE FUNCTION holdover.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS \
      $$ SELECT c.now FROM holdover_clocks.clock c JOIN holdover.goes_by g ON g.harness = c.harness $$";
 
-/// The clock of a store in such a schema.
+/// Returns the SQL expression that reads the clock of a test schema.
 pub(super) fn clock(schema: &str) -> String {
     format!("\"{schema}\".now_ms()")
 }
 
-/// Every table of sessions. Faster than a truncation where there is little in them.
+/// Every table of sessions. Deleting their rows is faster than a truncation while there are few rows.
 const TABLES: [&str; 14] = [
     "session",
     "label",
@@ -48,16 +49,16 @@ const TABLES: [&str; 14] = [
     "run",
 ];
 
-/// The emptied schemas of each database.
+/// The emptied schemas of each database, by its URL.
 static FREE: LazyLock<Mutex<HashMap<String, Vec<String>>>> = LazyLock::new(Mutex::default);
 
-/// Tells this process from every other that tests on the same server, on whatever machine.
+/// Identifies this process among all that test on the same server, on any machine.
 static PROCESS: LazyLock<String> = LazyLock::new(|| Uuid::new_v4().simple().to_string());
 
 /// Counts harnesses and schemas of this process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// One harness's own way to the database.
+/// The connection of one harness to the database.
 pub(super) struct Admin {
     url: String,
     harness: String,
@@ -72,8 +73,8 @@ fn own_prefix(what: &str) -> String {
     format!("holdover_{what}_{}_", *PROCESS)
 }
 
-/// Removes every schema and clock that this process made at `url`, one schema a transaction, and what all
-/// processes share once nobody needs it.
+/// Removes every schema and clock that this process made at `url`, with one transaction for each schema. Also
+/// removes the schema of the clocks once no process needs it.
 pub(super) async fn remove_all(url: &str) -> Result<(), StoreError> {
     let options = PostgresOptions::from_url(url)?;
     {
@@ -107,7 +108,7 @@ impl Admin {
         Self { url: url.to_owned(), harness: own_name("harness"), pool: OnceCell::new() }
     }
 
-    /// A name for a schema that there is not yet.
+    /// Returns a name for a new schema.
     pub(super) fn name(&self) -> String {
         own_name("test")
     }
@@ -140,7 +141,7 @@ impl Admin {
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(self.pool().await).await.expect("the database obeys");
     }
 
-    /// Lets a new schema go by this harness's clock.
+    /// Makes a new schema use this harness's clock.
     pub(super) async fn prepare(&self, schema: &str) {
         self.run(GO_BY_A_ROW.replace("holdover.", &format!("\"{schema}\"."))).await;
         self.take(schema).await;
@@ -150,7 +151,7 @@ impl Admin {
         self.run(format!("UPDATE \"{schema}\".goes_by SET harness = '{}'", self.harness)).await;
     }
 
-    /// A schema that was emptied.
+    /// Takes an emptied schema, if there is one, and makes it use this harness's clock.
     pub(super) async fn reuse(&self) -> Option<String> {
         let schema = {
             let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,7 +163,7 @@ impl Admin {
         schema
     }
 
-    /// Empties a schema for the next one.
+    /// Empties a schema, so that it can be reused.
     pub(super) async fn empty(&self, schema: String) {
         let deletes = TABLES.map(|table| format!("DELETE FROM \"{schema}\".{table}"));
         self.run(deletes.join("; ")).await;
@@ -170,7 +171,7 @@ impl Admin {
         free.entry(self.url.clone()).or_default().push(schema);
     }
 
-    /// Waits until the server has no connection under this name any more.
+    /// Waits until the server has no connection with this application name.
     pub(super) async fn outlast(&self, application: &str) {
         const COUNT: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1";
         loop {

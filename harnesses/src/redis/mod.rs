@@ -1,4 +1,4 @@
-//! The Redis store under the suite, on one server or on a cluster.
+//! The harness for the Redis store, on one server or on a cluster.
 
 mod place;
 
@@ -22,20 +22,21 @@ use uuid::Uuid;
 
 use place::NamespacePlace;
 
-/// Limits that a test reaches quickly, and large enough for every case.
+/// Limits that a test reaches quickly, yet large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
 const COMMIT_BYTES_MAX: usize = 16 << 20;
 
-/// Fewer than a store has by itself, so that a store is quickly made; enough that a case meets several.
+/// The number of partitions: fewer than the default, so that a store is made quickly, and enough that a case uses
+/// several.
 const PARTITIONS: u16 = 4;
 
-/// An instant like any other, in 2027.
+/// The time at which every clock starts: an arbitrary instant in 2027.
 const START_MS: i64 = 1_800_000_000_000;
 
-/// The port of a server whose URL names none.
+/// The port of a server whose URL has no port.
 const PORT: u16 = 6379;
 
-/// The operation that an error of the cleaning up names.
+/// The operation that the errors of [`RedisHarness::remove_all`] name.
 const REMOVE_ALL: &str = "remove_all";
 
 /// Moves the clock of a partition.
@@ -51,14 +52,14 @@ repeat
 until cursor == '0'
 return 'clear'";
 
-/// The namespaces of this process that have not been emptied, each with the URL where it lies.
+/// The namespaces of this process that were not emptied, each with the URL of its server.
 static LEFT: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
 fn left() -> MutexGuard<'static, Vec<(String, String)>> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A namespace that there is not yet.
+/// Returns the name of a new namespace, and notes the namespace for removal.
 fn new_namespace(url: &str) -> String {
     let namespace = format!("case:{}", Uuid::new_v4().simple());
     left().push((url.to_owned(), namespace.clone()));
@@ -76,21 +77,22 @@ async fn clear(servers: &Bypass, namespace: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Each store is a namespace of its own on one server or cluster, emptied when it is disposed of. All of them share
-/// one clock, which lies in a key of each partition and stands still until it is advanced.
+/// A harness for the Redis store. Each store is a namespace of its own on one server or cluster, emptied when the
+/// store is disposed of. All stores share one clock, which is a key in each partition and stands still until it is
+/// advanced.
 pub struct RedisHarness {
     url: String,
     clock: Arc<KeyClock>,
     child: Option<ChildProgram>,
 }
 
-/// How a program is started that serves a namespace at a URL as a child.
+/// Builds the command of a child program that serves a namespace at a URL.
 type ChildProgram = Arc<dyn Fn(&str, &str) -> Command + Send + Sync>;
 
 /// The namespace of one instance.
 struct Namespace(String);
 
-/// The clock, and where it must be moved.
+/// The clock, and the namespaces in which it must be moved.
 struct KeyClock {
     url: String,
     servers: OnceCell<Bypass>,
@@ -99,7 +101,8 @@ struct KeyClock {
 }
 
 impl RedisHarness {
-    /// A harness with a clock of its own, whose stores lie in new namespaces of the server or cluster at `url`.
+    /// Creates a harness with a clock of its own, whose stores lie in new namespaces of the server or cluster at
+    /// `url`.
     pub fn at(url: impl Into<String>) -> Self {
         let url = url.into();
         let clock = KeyClock {
@@ -111,30 +114,31 @@ impl RedisHarness {
         Self { url, clock: Arc::new(clock), child: None }
     }
 
-    /// Names a program that calls [`serve_child`](Self::serve_child) with the URL and the namespace that it is
-    /// given, for the cases that kill it.
+    /// Names a program for the cases that kill a process. The program must call [`serve_child`](Self::serve_child)
+    /// with the URL and the namespace that it is given.
     #[must_use]
     pub fn child_program(mut self, program: impl Fn(&str, &str) -> Command + Send + Sync + 'static) -> Self {
         self.child = Some(Arc::new(program));
         self
     }
 
-    /// Whether stores can be made there: makes one, and removes it with all that this process left.
+    /// Checks that stores can be made at `url`: makes one, then removes it with everything else that this process
+    /// left.
     ///
     /// # Errors
-    /// As [`RedisStore::open`], and those of [`remove_all`](Self::remove_all).
+    /// The errors of [`RedisStore::open`] and of [`remove_all`](Self::remove_all).
     pub async fn try_out(url: &str) -> Result<(), StoreError> {
-        // A URL that is wrong is found out before a namespace is noted.
+        // An invalid URL fails here, before a namespace is noted.
         let options = RedisOptions::from_url(url)?.partitions(PARTITIONS);
         drop(RedisStore::open(options.namespace(new_namespace(url))?).await?);
         Self::remove_all(url).await
     }
 
-    /// Removes all that the harnesses of this process have left on the server or cluster. None of them may be at
-    /// work.
+    /// Removes everything that the harnesses of this process have left on the server or cluster. No harness may be
+    /// at work.
     ///
     /// # Errors
-    /// Of operation `remove_all`: what could not be removed stays.
+    /// An error of operation `remove_all`. Whatever could not be removed stays.
     pub async fn remove_all(url: &str) -> Result<(), StoreError> {
         let here: Vec<String> =
             left().iter().filter(|(at, _)| at == url).map(|(_, namespace)| namespace.clone()).collect();
@@ -148,7 +152,7 @@ impl RedisHarness {
         Ok(())
     }
 
-    /// Opens the namespace as the stores of this harness and writes until it is killed.
+    /// Opens the namespace with the options of this harness, and writes until the process is killed.
     pub async fn serve_child(url: &str, namespace: &str) {
         holdover_conformance_tests::serve_child(open(url, namespace).await).await;
     }
@@ -158,7 +162,7 @@ async fn open(url: &str, namespace: &str) -> RedisStore {
     RedisStore::open(options(url, namespace)).await.expect("the store opens")
 }
 
-/// Why no proxy can be put before what a URL names, if that is so.
+/// Returns the reason why no proxy can be put before the server of a URL, if there is one.
 fn no_proxy(url: &str) -> Option<&'static str> {
     match url.split_once("://").map(|(scheme, _)| scheme) {
         Some("redis+cluster" | "rediss+cluster") => {
@@ -169,7 +173,7 @@ fn no_proxy(url: &str) -> Option<&'static str> {
     }
 }
 
-/// The same server by way of a proxy. None: there cannot be one.
+/// Returns the URL of the same server through a proxy, or `None` if no proxy is possible.
 async fn through(url: &str, proxy: &Proxy) -> Option<String> {
     if no_proxy(url).is_some() {
         return None;
@@ -192,7 +196,7 @@ fn options(url: &str, namespace: &str) -> RedisOptions {
 }
 
 impl KeyClock {
-    /// Runs a script on the server that has `key`.
+    /// Runs a script on the server that owns `key`.
     async fn run(&self, script: &str, key: &str, arguments: &[&str]) {
         self.servers().await.run(script, key, arguments, "harness").await.expect("the script runs");
     }
@@ -212,7 +216,7 @@ impl KeyClock {
         join_all(clocks.iter().map(async |clock| self.run(SET_CLOCK, clock, &[&now]).await)).await;
     }
 
-    /// A new namespace in which nothing lies but this clock.
+    /// Creates a namespace that contains nothing but this clock.
     async fn name(&self) -> String {
         let namespace = new_namespace(&self.url);
         self.namespaces().push(namespace.clone());
@@ -220,7 +224,7 @@ impl KeyClock {
         namespace
     }
 
-    /// Removes all that lies in a namespace.
+    /// Removes all keys of a namespace, and stops moving its clock.
     async fn forget(&self, namespace: &str) {
         self.namespaces().retain(|other| other != namespace);
         clear(self.servers().await, namespace).await.expect("the script runs");
@@ -231,7 +235,7 @@ impl KeyClock {
     }
 }
 
-/// The clock of a harness, as cases hold it.
+/// The clock of a harness, as the cases use it.
 struct Hand(Arc<KeyClock>);
 
 #[async_trait]
@@ -260,7 +264,7 @@ impl StoreHarness for RedisHarness {
         Instance::guarded(open(&self.url, &namespace).await, Namespace(namespace))
     }
 
-    /// Opens the namespace once more: connections and a memory of its own.
+    /// Opens the namespace again, with new connections and new caches.
     async fn peer(&self, of: &Instance<RedisStore>) -> RedisStore {
         open(&self.url, &of.guard::<Namespace>().expect("its namespace").0).await
     }

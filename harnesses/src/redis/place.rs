@@ -1,4 +1,4 @@
-//! A namespace that nobody has opened, and scripts that bypass the store.
+//! A namespace that no store has opened yet, and scripts that bypass the store.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ const UNKNOWN_STATUS: &str = "
 assert(redis.call('EXISTS', KEYS[1]) == 1)
 return redis.call('HSET', KEYS[1], 'status', 'asleep')";
 
-/// The first message of the row's life, whose key begins as the row's; its last byte is another.
+/// Changes the last byte of the first message of a session. `KEYS[1]` is the session's row, whose key has the same
+/// prefix as the message's.
 const MESSAGE: &str = "
 local life = redis.call('HGET', KEYS[1], 'life')
 local messages = string.match(KEYS[1], '^%b{}') .. ':' .. life .. ':messages'

@@ -1,4 +1,4 @@
-//! The SQLite store under the suite.
+//! The harness for the SQLite store.
 
 mod place;
 
@@ -17,39 +17,39 @@ use tempfile::TempDir;
 
 use place::FilePlace;
 
-/// Limits that a test reaches quickly, and large enough for every case.
+/// Limits that a test reaches quickly, yet large enough for every case.
 const PAYLOAD_BYTES_MAX: usize = 9 << 20;
 const COMMIT_BYTES_MAX: usize = 16 << 20;
 
 /// The name of each store's file.
 const FILE: &str = "sessions.db";
 
-/// Each store is a new file in a folder of its own, which is removed when the store is dropped. All handles
-/// on all of them share one clock.
+/// A harness for the SQLite store. Each store is a new file in a folder of its own, which is removed when the store
+/// is dropped. All handles on all stores share one clock.
 pub struct SqliteHarness {
     folder: PathBuf,
     clock: VirtualClock,
     child: Option<ChildProgram>,
 }
 
-/// How a program is started that serves the file as a child.
+/// Builds the command of a child program that serves the file.
 type ChildProgram = Arc<dyn Fn(&Path) -> Command + Send + Sync>;
 
 impl SqliteHarness {
-    /// A harness with a clock of its own, whose stores lie in new folders inside `folder`.
+    /// Creates a harness with a clock of its own, whose stores lie in new folders inside `folder`.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), clock: VirtualClock::new(), child: None }
     }
 
-    /// Names a program that calls [`serve_child`](Self::serve_child) with the file that it is given, for the
-    /// cases that kill it.
+    /// Names a program for the cases that kill a process. The program must call [`serve_child`](Self::serve_child)
+    /// with the file that it is given.
     #[must_use]
     pub fn child_program(mut self, program: impl Fn(&Path) -> Command + Send + Sync + 'static) -> Self {
         self.child = Some(Arc::new(program));
         self
     }
 
-    /// Opens the file as the stores of this harness and writes until it is killed.
+    /// Opens the file with the options of this harness, and writes until the process is killed.
     pub async fn serve_child(file: &Path) {
         let harness = Self::in_folder("");
         let folder = file.parent().unwrap_or(Path::new("."));
@@ -81,7 +81,7 @@ impl StoreHarness for SqliteHarness {
         Instance::guarded(self.open(folder.path()).await, folder)
     }
 
-    /// Opens the file once more: a writer, readers and caches of its own.
+    /// Opens the file again, with a new writer, new readers and new caches.
     async fn peer(&self, of: &Instance<SqliteStore>) -> SqliteStore {
         self.open(of.guard::<TempDir>().expect("its folder").path()).await
     }

@@ -1,4 +1,4 @@
-//! A file that nobody has opened, and SQL that bypasses the store.
+//! A file that no store has opened yet, and SQL that bypasses the store.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl FilePlace {
         assert_eq!(changed, 1, "{key} is there to be changed");
     }
 
-    /// Raises or lowers the version of the schema.
+    /// Raises or lowers the schema version in the file.
     fn change_version(&self, by: i64) {
         let file = self.connect();
         let version = file.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));

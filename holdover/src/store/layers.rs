@@ -18,9 +18,9 @@
 //! # }
 //! ```
 //!
-//! [`Encoded`] keeps payloads [`Compressed`], [`Encrypted`], or in a [`PayloadCodec`] of your own. [`Faulty`] fails where
-//! a test tells it to, and [`Recording`] keeps each request with its answer. A layer around a store that passes the
-//! conformance suite passes it, too.
+//! [`Encoded`] keeps payloads [`Compressed`], [`Encrypted`], or in a [`PayloadCodec`] of your own. [`Faulty`]
+//! injects the faults that a test plans, and [`Recording`] keeps each request with its answer. If a store passes
+//! the conformance suite, a layer around that store passes it, too.
 
 pub use holdover_store_layers::{
     CodecError, Compressed, DECODED_BYTES_MAX, Encoded, Encoding, Encrypted, EncryptionKey, Entry, Fault,

@@ -1,5 +1,5 @@
-//! Checks the numbers of an agent. Refuses a number with which nothing would happen, or which could never be
-//! reached.
+//! Checks the numbers of an agent. Refuses a number with which nothing would happen, and a limit that could never
+//! be reached.
 
 use holdover_core::agent::{AgentSpec, COUNTED_MAX, StopCondition};
 
@@ -16,7 +16,7 @@ pub(super) fn check(agent: &str, spec: &AgentSpec) -> Result<(), AgentError> {
     }
 }
 
-/// A field, and the reason why it is refused.
+/// A field, and the reason why its value is refused.
 type Refused = (&'static str, String);
 
 fn zero(spec: &AgentSpec) -> Option<Refused> {

@@ -184,7 +184,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Reserves a tool for people. The model is not told of it, and the model's calls of it are refused.
+    /// Reserves a tool for people. The model does not see the tool, and calls of it by the model are refused.
     pub fn human_only(mut self, tool: ToolName) -> Self {
         self.spec.human_only.insert(tool);
         self
@@ -234,8 +234,7 @@ impl AgentBuilder {
         self.shared_result_summariser(Arc::new(summariser))
     }
 
-    /// Like `result_summariser`, with a summariser that may be shared with other
-    /// agents.
+    /// Like `result_summariser`, with a summariser that may be shared with other agents.
     pub fn shared_result_summariser(mut self, summariser: Arc<dyn ResultSummariser>) -> Self {
         self.summariser = Some(summariser);
         self
@@ -274,7 +273,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Builds the agent. The error says what is wrong with it.
+    /// Builds the agent. Fails if the agent is invalid; the error says why.
     pub fn build(self) -> Result<Agent, AgentError> {
         self.build_at(0)
     }

@@ -1,5 +1,5 @@
-//! The tools by which a model deals with its background children. The run of the session performs them, because they
-//! need to know the session.
+//! The tools with which a model manages its background children. The run of the session performs these calls
+//! itself, because they need to know the session.
 
 use async_trait::async_trait;
 use holdover_core::background::ChildTool;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// The resource that calls about background children touch.
 const CHILDREN: &str = "holdover:children";
 
-/// The spec of one of the tools.
+/// Returns the spec of one of the tools.
 pub(crate) fn spec(tool: ChildTool) -> Result<ToolSpec, InvalidId> {
     let id = json!({ "type": "string", "description": "The id of the child." });
     let (description, properties, required): (_, Value, &[&str]) = match tool {
@@ -72,7 +72,7 @@ pub(crate) fn spec(tool: ChildTool) -> Result<ToolSpec, InvalidId> {
     })
 }
 
-/// The resources that a call of one of the tools touches.
+/// Returns the resources that a call of one of the tools touches.
 pub(crate) fn profile(tool: ChildTool) -> ResourceProfile {
     match tool {
         ChildTool::List | ChildTool::Status => ResourceProfile::key(CHILDREN, Access::Read),
@@ -81,7 +81,7 @@ pub(crate) fn profile(tool: ChildTool) -> ResourceProfile {
     }
 }
 
-/// One of the tools, as the gate and the model see it.
+/// One of the tools, as the gate and the model see it. The run performs its calls.
 pub(super) struct OfChildren {
     tool: ChildTool,
     spec: ToolSpec,

@@ -13,7 +13,7 @@ pub struct ClientTool {
 }
 
 impl ClientTool {
-    /// A tool with this spec. A client runs it, whatever the spec says. By default, its calls conflict with
+    /// Creates a tool with this spec. A client runs it, whatever the spec says. By default, its calls conflict with
     /// nothing.
     pub fn new(spec: ToolSpec) -> Self {
         let spec = ToolSpec { runs_on: RunsOn::Client, ..spec };

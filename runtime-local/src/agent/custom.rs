@@ -14,7 +14,7 @@ impl AgentBuilder {
     }
 }
 
-/// Adds to the rules a check of a state against their schema, which is compiled once.
+/// Compiles the schema of the rules, if they have one, and makes it the check of each state.
 pub(super) fn checked(agent: &str, mut rules: StateRules) -> Result<StateRules, AgentError> {
     let Some(schema) = &rules.schema else { return Ok(rules) };
     let validator = jsonschema::validator_for(schema).map_err(|error| AgentError::State {

@@ -78,7 +78,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Reads what [`Agent::definition`] wrote.
+    /// Reads a definition that [`Agent::definition`] returned.
     pub fn read(payload: &Payload) -> Result<Self, serde_json::Error> {
         payload.parse()
     }
@@ -90,12 +90,12 @@ impl Agent {
         AgentBuilder::new(name.into())
     }
 
-    /// The sub-agent with this name.
+    /// Returns the sub-agent with this name.
     pub fn sub_agent(&self, name: &ToolName) -> Option<&Arc<Self>> {
         self.sub_agents.get(name)
     }
 
-    /// All sub-agents, in the order of their names.
+    /// Returns all sub-agents, in the order of their names.
     pub fn sub_agents(&self) -> impl Iterator<Item = &Arc<Self>> {
         self.sub_agents.values()
     }
@@ -111,34 +111,34 @@ impl Agent {
         })
     }
 
-    /// The spec by which the core decides.
+    /// Returns the spec by which the core decides.
     pub fn spec(&self) -> &Arc<AgentSpec> {
         &self.spec
     }
 
-    /// The label of the agent: its name, and `@version` if it has one.
+    /// Returns the label of the agent: its name, and `@version` if it has one.
     pub fn label(&self) -> &QueueLabel {
         &self.label
     }
 
-    /// The version of the agent, if it has one.
+    /// Returns the version of the agent, if it has one.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The queue under which the agent's sessions wait. It is the agent's label, unless
-    /// [another](AgentBuilder::queue) was set.
+    /// Returns the queue under which the agent's sessions wait. It is the agent's label, unless [another
+    /// queue](AgentBuilder::queue) was set.
     pub fn queue(&self) -> &QueueLabel {
         &self.queue
     }
 
-    /// The definition that is stored with the agent's sessions: a [`Definition`] as JSON.
+    /// Returns the definition that is stored with the agent's sessions: a [`Definition`] as JSON.
     pub fn definition(&self) -> &Payload {
         &self.definition
     }
 
-    /// Returns the model with this number: 0 is the agent's own model, and 1 the first fallback. If this
-    /// agent has no fallback with this number, as a changed agent may, it is the agent's own model, too.
+    /// Returns the model with this number: 0 is the agent's own model, and 1 the first fallback. If there is no
+    /// such fallback, which can happen after a change of the agent, returns the agent's own model.
     pub(crate) fn model(&self, number: u32) -> &Arc<dyn Model> {
         let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         at.and_then(|at| self.fallback.get(at)).unwrap_or(&self.model)
@@ -148,7 +148,8 @@ impl Agent {
         self.tools.get(name)
     }
 
-    /// Returns the validator for the arguments of this tool, if its calls return the value of a turn.
+    /// Returns the validator for the arguments of `tool` if that is the tool whose arguments are the value of a
+    /// turn.
     pub(crate) fn output(&self, tool: &ToolName) -> Option<&Arc<Validator>> {
         self.output.as_ref().filter(|_| self.spec.is_output(tool.as_str()))
     }
@@ -157,7 +158,7 @@ impl Agent {
         &self.gate
     }
 
-    /// Returns the summariser of old results. None: the agent's model does it.
+    /// Returns the summariser of old results. `None` means that the agent's model shortens them.
     pub(crate) fn summariser(&self) -> Option<&Arc<dyn ResultSummariser>> {
         self.summariser.as_ref()
     }

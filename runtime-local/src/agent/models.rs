@@ -10,20 +10,20 @@ use holdover_core::model::Model;
 use super::AgentBuilder;
 
 impl AgentBuilder {
-    /// Sets the model that the agent thinks with.
+    /// Sets the agent's model.
     pub fn model(self, model: impl Model) -> Self {
         self.shared_model(Arc::new(model))
     }
 
-    /// Sets the model that the agent thinks with. The model may be shared with other agents.
+    /// Sets the agent's model. The model may be shared with other agents.
     pub fn shared_model(mut self, model: Arc<dyn Model>) -> Self {
         self.model = Some(model);
         self
     }
 
-    /// Sets the model that the agent thinks with in `mode`, instead of the model for all modes. The model for
-    /// all modes still makes the summaries. The fallbacks are the same in all modes. The tokens of this model
-    /// have the prices of the model for all modes.
+    /// Sets the model that the agent uses in `mode`, instead of the model for all modes. The model for all modes
+    /// still makes the summaries. The fallbacks are the same in all modes. The tokens of this model have the prices
+    /// of the model for all modes.
     pub fn model_in(mut self, mode: Mode, model: Arc<dyn Model>) -> Self {
         self.models.insert(mode, model);
         self.spec.mode_prices.remove(&mode);
@@ -37,9 +37,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a model that is asked in the same step if the models before it refuse for good, or have failed on
-    /// every try. May be called several times. The tokens of this model have the prices of the agent's own
-    /// model.
+    /// Adds a model that is asked in the same step if the models before it refuse for good, or fail on every try.
+    /// May be called several times. The tokens of this model have the prices of the agent's own model.
     pub fn fallback(self, model: impl Model) -> Self {
         self.shared_fallback(Arc::new(model), None)
     }

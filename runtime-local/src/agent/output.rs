@@ -31,7 +31,7 @@ impl AgentBuilder {
     /// and the arguments are the value. If the model answers with an invalid value, or with text only, it is
     /// corrected twice. After that, the turn ends with the error `model.no_output`.
     ///
-    /// No gate is asked about this call, because it has no effect.
+    /// The gate is not asked about this call, because it has no effect.
     pub fn output_schema(mut self, schema: Value) -> Self {
         self.output = Some(schema);
         self
@@ -54,7 +54,7 @@ pub(super) fn prepare(
     Ok((spec, Arc::new(validator)))
 }
 
-/// Returns the tool that the model is told of.
+/// Returns the output tool as the model sees it.
 pub(super) fn told(output: &OutputSpec) -> ModelTool {
     ModelTool {
         name: output.tool.to_string(),

@@ -30,10 +30,10 @@ const OUTPUT_TOKENS_MAX: u32 = 8_000;
 
 /// An agent to which another agent's model may give tasks.
 ///
-/// The parent's model sees a tool with the sub-agent's name. A call of it gives one or several tasks. Each
-/// task is done by a *child*: a session of its own with a transcript of its own. The call waits for all
-/// children, or for the number of them that the model sets. Its result is the last text of each child. While
-/// the children work, the parent is suspended, as while it waits for a person: nothing of it runs.
+/// The parent's model sees a tool with the sub-agent's name. A call of the tool gives one or several tasks. Each
+/// task is done by a *child*: a session of its own with a transcript of its own. The call waits for all children,
+/// or for as many as the model asks for. Its result is the last text of each child. While the children work, the
+/// parent is suspended and nothing of it runs, just as while it waits for a person.
 ///
 /// A child can do no more than its parent. It has only those tools of the parent that are
 /// [named](Self::tools). Its calls pass the parent's gate and its own, and the stricter verdict applies. Its
@@ -50,7 +50,7 @@ pub struct SubAgent {
 }
 
 impl SubAgent {
-    /// A sub-agent called `name`. The description tells the parent's model which tasks to give it.
+    /// Creates a sub-agent called `name`. The description tells the parent's model which tasks to give it.
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -81,7 +81,7 @@ impl SubAgent {
         self
     }
 
-    /// Allows the sub-agent to use these tools of the parent, too.
+    /// Allows the sub-agent to use these tools of the parent. May be called several times.
     pub fn tools(mut self, names: impl IntoIterator<Item = ToolName>) -> Self {
         self.tools.extend(names);
         self
@@ -100,7 +100,7 @@ impl SubAgent {
         self
     }
 
-    /// The default limits of the children's turns, if no others are [set](Self::limits).
+    /// Returns the default limits of the children's turns, which apply unless others are [set](Self::limits).
     pub fn limits_unless_set() -> Limits {
         Limits::default().max_steps(STEPS_MAX).max_output_tokens(OUTPUT_TOKENS_MAX)
     }
@@ -118,31 +118,31 @@ impl SubAgent {
         self
     }
 
-    /// Lets the model begin children that outlive the call (`background`). It gets the tools to list them, to write to
-    /// them, to wait for them and to stop them ([`ChildTool`]). The end of such a child comes as a message to the parent
-    /// and begins a turn, unless the model asks for it to be `quiet`. At most
-    /// [`BACKGROUND_MAX`](holdover_core::background::BACKGROUND_MAX) run at once. They end if the parent is aborted or
-    /// deleted, unless they are `detached`, and with the turn of a parent that is itself a child.
+    /// Lets the model begin children that outlive the call (`background`). The model also gets tools to list these
+    /// children, write to them, wait for them and stop them ([`ChildTool`]). When such a child ends, a message goes
+    /// to the parent and begins a turn, unless the model asked for a `quiet` child. At most
+    /// [`BACKGROUND_MAX`](holdover_core::background::BACKGROUND_MAX) run at once. They end when the parent is
+    /// aborted or deleted, unless they are `detached`. If the parent is itself a child, they end with its turn.
     pub fn background(mut self) -> Self {
         self.rules.background = true;
         self
     }
 
-    /// Makes this an agent that takes over. The model does not give it tasks, but hands its session over, with a goal: the
-    /// turn ends after that step, and this agent goes on in a [fork](crate::Runtime::fork) with an extract of the
-    /// conversation for that goal, as after [`hand_off`](crate::Runtime::hand_off). The
-    /// [ending](holdover_core::ending::Ending::handed_to) of the turn names the new session. If the session is a child, the
-    /// new one answers in its place. An abort of the old session aborts the new one.
+    /// Makes this an agent that takes over. The model does not give it tasks, but hands its session over, with a
+    /// goal. The turn ends after that step. This agent goes on in a [fork](crate::Runtime::fork) with an extract of
+    /// the conversation for that goal, as after [`hand_off`](crate::Runtime::hand_off). The
+    /// [ending](holdover_core::ending::Ending::handed_to) of the turn names the new session. If the session is a
+    /// child, the new session answers in its place. An abort of the old session aborts the new one.
     pub fn takes_over(mut self) -> Self {
         self.rules.takes_over = true;
         self
     }
 
-    /// Makes this an agent of another program, which takes the tasks over the
-    /// [wire](crate::RuntimeOptions::elsewhere). The parent waits for its outcomes as for those of other children, and a
-    /// stop reaches it. The other program defines it, so it has no instructions, model, tools, gate, limits or sub-agents
-    /// here. Its share of the parent's steps, tokens, money and time goes with each task, and the usage that it reports is
-    /// counted.
+    /// Makes this an agent of another program, which receives the tasks over the
+    /// [wire](crate::RuntimeOptions::elsewhere). The parent waits for the outcomes as it does for other children,
+    /// and passes a stop on. The other program defines the agent, so it has no instructions, model, tools, gate,
+    /// limits or sub-agents here. Each task carries a share of the parent's steps, tokens, money and time, and the
+    /// usage that the other program reports is counted.
     pub fn elsewhere(mut self, remote: Remote) -> Self {
         self.rules.remote = Some(Box::new(remote));
         self
@@ -193,7 +193,7 @@ impl SubAgent {
 }
 
 impl SubAgent {
-    /// The first setting that an agent elsewhere cannot have.
+    /// Returns the first setting that an agent elsewhere cannot have.
     fn fault_elsewhere(&self) -> Option<(&'static str, String)> {
         let remote = self.rules.remote.as_ref()?;
         if let Some(fault) = remote.fault() {

@@ -1,4 +1,4 @@
-//! What this process knows of each breaker: what it last read and what it wrote.
+//! The breakers as this process knows them: what it last read and what it wrote.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +13,12 @@ use tokio::time::Instant;
 use super::record::{Change, Missing, Record};
 use crate::host::Host;
 
-/// The maximum age at which a read breaker is still used, because a call of another process may fail
-/// meanwhile.
+/// The maximum age at which a breaker that was read is still used. It is short, because a call of another process
+/// may fail meanwhile.
 const BELIEVED: Duration = Duration::from_secs(1);
 
-/// No longer than half of the time after which whoever is held looks again, so that each look has something to learn.
+/// Returns the maximum age under these rules. It is at most half of the time after which a held caller looks again,
+/// so that the caller sees a newer breaker then.
 fn believed(rules: &BreakerRules) -> Duration {
     BELIEVED.min(rules.open_for() / 2)
 }
@@ -25,7 +26,7 @@ fn believed(rules: &BreakerRules) -> Duration {
 /// The maximum number of models whose breakers are remembered.
 const MODELS_KEPT: usize = 256;
 
-/// A call that probes, by the instant by which its breaker knows it.
+/// A call that probes. It is identified by the `probe_until` that its breaker got when it began.
 #[derive(Clone, Copy)]
 pub(super) struct Probe(Timestamp);
 
@@ -38,14 +39,14 @@ pub(crate) struct Breakers {
     known: Mutex<HashMap<String, Shared>>,
 }
 
-/// What is known of one breaker. Who holds it is the one of this process that reads or writes it.
+/// The last known state of one breaker. The task that holds the lock reads or writes the breaker for this process.
 #[derive(Default)]
 struct Known {
     read: Option<ReadAt>,
     record: Option<Record>,
 }
 
-/// When a breaker was read.
+/// The time at which a breaker was read, by the clocks of this process and of the store.
 #[derive(Clone, Copy)]
 struct ReadAt {
     here: Instant,
@@ -80,7 +81,7 @@ impl Known {
         }
     }
 
-    /// A store that does not answer says nothing of the model.
+    /// Takes the result of a read or a write. If the store failed, nothing is known of the model.
     fn hear(&mut self, asked: ReadAt, heard: Result<Option<Record>, String>, model: &str) {
         let record = heard.unwrap_or_else(|why| {
             tracing::warn!(%why, "the breaker of {model} is not known");
@@ -89,7 +90,7 @@ impl Known {
         *self = Self { read: Some(asked), record };
     }
 
-    /// What whoever is held is told.
+    /// Returns the error for a caller that is held.
     fn refusal(&self, breaker: &Breaker, rules: &BreakerRules, now: Timestamp) -> ModelError {
         breaker.refusal(rules, self.read.map_or(now, |at| at.by_store), now)
     }
@@ -104,7 +105,8 @@ impl Breakers {
         Arc::clone(known.entry(model.to_owned()).or_default())
     }
 
-    /// Lets a call of the model through, and says by what it is known if it is the probe, or says when to look again.
+    /// Lets a call of the model through, or fails with an error that says when to look again. Returns the probe if
+    /// the call is one.
     pub(super) async fn admit(
         &self,
         host: &Host,
@@ -120,7 +122,7 @@ impl Breakers {
             Pass::Held(_) => return Err(known.refusal(breaker, rules, host.now())),
             Pass::Probe => {}
         }
-        // Of all who would probe, one writes it down first.
+        // Of all callers that would probe, the one that writes first is the probe.
         let mut probes = None;
         let take = |before: Option<Breaker>, now| {
             let breaker = before?;
@@ -133,7 +135,7 @@ impl Breakers {
         };
         known.change(host, model, Missing::Left, Box::new(take)).await;
         if known.record.is_none() {
-            // Who could not write it for all the others has still to heed what they wrote.
+            // The write failed. What another caller may have written still counts.
             known.read(host, model).await;
         }
         match known.breaker().map(|breaker| (breaker, breaker.pass(host.now()))) {
@@ -144,7 +146,7 @@ impl Breakers {
         }
     }
 
-    /// The probe is still out: whoever is held waits for it.
+    /// Renews the hold of a probe that is still out, so that the others keep waiting for it.
     pub(super) async fn renew(&self, host: &Host, rules: &BreakerRules, model: &str, probe: Probe) {
         let shared = self.of(model);
         let mut known = shared.lock().await;
@@ -152,7 +154,7 @@ impl Breakers {
         known.change(host, model, Missing::Left, Box::new(renew)).await;
     }
 
-    /// Whether a call of the model would be let through, and not as the probe.
+    /// Returns whether a call of the model would be let through without being the probe.
     pub(super) async fn is_free(&self, host: &Host, rules: &BreakerRules, model: &str) -> bool {
         let shared = self.of(model);
         let mut known = shared.lock().await;
@@ -160,7 +162,7 @@ impl Breakers {
         known.breaker().is_none_or(|breaker| breaker.pass(host.now()) == Pass::Free)
     }
 
-    /// A call failed as one does whose provider fails.
+    /// Counts a call that failed because of its provider.
     pub(super) async fn failed(
         &self,
         host: &Host,
@@ -179,12 +181,12 @@ impl Breakers {
         }
     }
 
-    /// A call was answered.
+    /// Removes the breaker, because a call was answered.
     pub(super) async fn alive(&self, host: &Host, model: &str, probe: bool) {
         let shared = self.of(model);
         let mut known = shared.lock().await;
         if probe && known.record.is_none() {
-            // It was there when the probe began, whatever could not be read since.
+            // The record existed when the probe began, even if a later read failed.
             known.read(host, model).await;
         }
         known.remove(host, model).await;

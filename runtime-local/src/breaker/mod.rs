@@ -1,5 +1,5 @@
 //! Circuit breakers of models, shared by all processes that share a store (requirement U10). Core's
-//! [`breaker`](holdover_core::breaker) decides; this module asks models behind it.
+//! [`breaker`](holdover_core::breaker) decides; this module calls models behind it.
 
 mod known;
 mod record;
@@ -21,9 +21,9 @@ use crate::agent::Agent;
 use crate::host::Host;
 
 impl Breakers {
-    /// Runs `asking`, which asks `model`, behind the breaker that the agent sets, and returns its result.
-    /// While the model is held, `asking` does not begin. The breaker learns the result, even if nobody waits
-    /// for it any more. If `asking` is dropped, that says nothing about the model.
+    /// Runs `asking`, which asks `model`, behind the breaker that the agent sets, and returns its result. While the
+    /// model is held, `asking` does not begin. The breaker learns the result even if no caller waits for it any
+    /// more. If `asking` is dropped, the breaker learns nothing.
     pub(crate) async fn behind(
         &self,
         host: &Host,
@@ -51,8 +51,8 @@ impl Breakers {
         answered
     }
 
-    /// Returns the result of the probe, and renews its hold while it is out. A renewal that has begun is
-    /// finished: if it were broken off, others could not write the breaker for a while.
+    /// Returns the result of the probe, and renews its hold while it is in flight. A renewal that has begun is
+    /// finished: if it were cancelled, other processes could not write the breaker for a while.
     async fn while_probing<T>(
         &self,
         host: &Host,
@@ -77,7 +77,8 @@ impl Breakers {
         }
     }
 
-    /// Whether `model` is neither held nor waits for a probe, as far as the breaker goes that the agent sets.
+    /// Returns whether the agent's breaker would let a call of `model` through without a probe. Without a breaker,
+    /// it would.
     pub(crate) async fn lets_through(&self, host: &Host, agent: &Agent, model: &dyn Model) -> bool {
         match &agent.spec().breaker {
             Some(rules) => self.is_free(host, rules, model.circuit()).await,

@@ -24,50 +24,50 @@ use crate::host::{Host, draw_id};
 /// its session.
 pub const BREAKER_TENANT: &str = "holdover";
 
-/// The queue of these sessions. No worker serves it.
+/// The queue of the sessions that hold circuit breakers. No worker serves it.
 pub const BREAKER_QUEUE: &str = "breaker";
 
-/// Newer than any format that a worker reads. Otherwise, workers that serve all queues would claim the
+/// A format that is newer than any that a worker reads. Otherwise, workers that serve all queues would claim a
 /// session that a dead writer left.
 const FORMAT: StateFormat = StateFormat(u32::MAX);
 
 /// The lease for one write. A writer that takes longer has died.
 const LEASE: Duration = Duration::from_secs(2);
 
-/// The maximum number of tries to write while others write.
+/// The maximum number of attempts to write while other callers write.
 const TRIES_MAX: u32 = 20;
 
-/// The wait between two tries.
+/// The wait between two attempts.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Its model may have so many characters in the label by which the session is listed.
+/// The maximum number of characters of the model's name in the label of the session.
 const LABEL_CHARS: usize = Labels::TEXT_BYTES_MAX / 4;
 
-/// What becomes of a breaker that is not there.
+/// The action of a change if there is no breaker.
 #[derive(Clone, Copy)]
 pub(super) enum Missing {
     Made,
     Left,
 }
 
-/// What a breaker becomes, from what it is when nobody else can change it.
+/// Computes the new breaker from the old one, while no other process can change it.
 pub(super) type Change<'a> = Box<dyn FnOnce(Option<Breaker>, Timestamp) -> Option<Breaker> + Send + 'a>;
 
-/// A breaker as the store has it.
+/// A breaker as it is stored.
 pub(super) struct Record {
     incarnation: Incarnation,
     pub(super) breaker: Breaker,
 }
 
 impl Record {
-    /// As it is now; none: it is closed, and nobody failed.
+    /// Reads the current breaker. `None` means that the breaker is closed and no call has failed.
     pub(super) async fn read(host: &Host, model: &str) -> Result<Option<Self>, String> {
         let session = host.store().load_session(&key(model)?).await.map_err(words)?;
         let Some(session) = session else { return Ok(None) };
         Ok(decoded(session.state.as_ref())?.map(|breaker| Self { incarnation: session.incarnation, breaker }))
     }
 
-    /// Changes it while nobody else can. If it is not there it is made, or left so.
+    /// Changes the breaker while no other process can. If there is none, `missing` says whether it is created.
     pub(super) async fn change(
         host: &Host,
         model: &str,
@@ -91,7 +91,7 @@ impl Record {
         Err(format!("others have written it for {} ms", (WAIT * TRIES_MAX).as_millis()))
     }
 
-    /// Removes it, whoever writes it just now or died when he did.
+    /// Removes the breaker, even if another process is writing it or died while it wrote.
     pub(super) async fn remove(&self, host: &Host) -> Result<(), String> {
         let deletion = Deletion::FORCE.of(self.incarnation);
         host.store().delete_session(&key(&self.breaker.model)?, deletion).await.map_err(words)?;
@@ -103,7 +103,7 @@ fn words(error: StoreError) -> String {
     error.to_string()
 }
 
-/// Names that are too long are known by their digest.
+/// Returns the key of the breaker's session. A name that is too long is replaced by its digest.
 fn key(model: &str) -> Result<SessionKey, String> {
     let name = format!("breaker {model}");
     let name =
@@ -117,7 +117,7 @@ fn decoded(state: Option<&Payload>) -> Result<Option<Breaker>, String> {
     state.parse().map(Some).map_err(|error| format!("cannot be read: {error}"))
 }
 
-/// In whose hands it is.
+/// The result of a claim: who holds the session now.
 enum Held {
     Ours(Box<Claim>),
     Theirs,
@@ -142,7 +142,7 @@ async fn claim(host: &Host, model: &str) -> Result<Held, String> {
     }
 }
 
-/// Makes it, in our hands; none if another was faster.
+/// Creates the session and claims it. Returns `None` if another process was faster.
 async fn make(host: &Host, model: &str) -> Result<Option<Box<Claim>>, String> {
     let label: String = model.chars().take(LABEL_CHARS).collect();
     let new = NewSession {
@@ -164,7 +164,7 @@ async fn make(host: &Host, model: &str) -> Result<Option<Box<Claim>>, String> {
     }
 }
 
-/// Leaves a breaker as it is.
+/// Releases the session and leaves the breaker unchanged.
 async fn give_back(host: &Host, claim: &Claim) -> Result<(), String> {
     let commit = Commit { release: Some(Release::GiveBack { alarm: None }), ..Commit::new(draw_id()) };
     let given = host.store().commit(&claim.fence, commit).await;
@@ -177,7 +177,7 @@ async fn write(host: &Host, claim: Claim, change: Change<'_>) -> Result<Option<R
         give_back(host, &claim).await?;
         return Err(format!("{}: {encoding}", claim.fence.key));
     }
-    // What cannot be read is written anew.
+    // A state that cannot be read is replaced.
     let before = decoded(claim.session.state.as_ref()).unwrap_or_default();
     let after = change(before, claim.now);
     let state = after.as_ref().map(Payload::json).transpose().map_err(|error| error.to_string())?;

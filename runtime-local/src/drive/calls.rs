@@ -1,5 +1,4 @@
-//! The tool calls of a run: those that are out, those that wait for the lease, and those that are told to
-//! stop.
+//! The tool calls of a run: those that are in flight, those that wait for the lease, and those that are being stopped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,40 +25,40 @@ use crate::hooks::Hooks;
 
 pub(super) const STOPPED_UNSENT: &str = "it was stopped before it was sent";
 
-/// The calls that are out, and those that wait for the lease.
+/// The calls that are in flight, and those that wait for the lease.
 #[derive(Default)]
 pub(super) struct Calls {
     out: HashMap<CallId, watch::Sender<Option<Instant>>>,
     held: Vec<CallOut>,
-    /// The stream in which they are shown.
+    /// The stream in which the calls are shown.
     stream: u32,
-    /// The stream of the answer that asked for them.
+    /// The stream of the answer that asked for the calls.
     answer: u32,
-    /// Whether none is sent any more.
+    /// Cancelled once no call is sent any more.
     closed: CancellationToken,
     places: Places,
 }
 
 impl Calls {
-    /// The model is asked, and its answer comes in this stream.
+    /// Notes that the model is asked, and that its answer comes in this stream.
     pub(super) fn answered_in(&mut self, stream: u32) {
         self.answer = stream;
     }
 
-    /// Forgets a call that came back; false if it was not out.
+    /// Forgets a call that came back. Returns false if the call was not out.
     pub(super) fn over(&mut self, call: &CallId) -> bool {
         self.out.remove(call).is_some()
     }
 
-    /// Forgets a call that was not sent after all; true if it was told to stop meanwhile.
+    /// Forgets a call that was not sent after all. Returns true if it was told to stop meanwhile.
     fn unsent(&mut self, call: &CallId) -> bool {
         self.out.remove(call).is_some_and(|stop| stop.borrow().is_some())
     }
 }
 
 impl Driver {
-    /// Sends calls. Each looks at the lease itself, last before its effect; one that comes too late comes
-    /// back, and waits until the lease was renewed.
+    /// Sends calls. Each call checks the lease itself, for the last time just before its effect. A call that comes
+    /// too late comes back and waits for the renewal of the lease.
     pub(super) fn run_calls(&mut self, calls: Vec<CallOut>, stream: u32) {
         self.calls.stream = stream;
         for call in calls {
@@ -67,7 +66,8 @@ impl Driver {
         }
     }
 
-    /// A call whose task found that the lease had ended. One that was told to stop meanwhile is never sent.
+    /// Takes back a call whose task found that the lease had ended. If it was told to stop meanwhile, it is never
+    /// sent.
     pub(super) fn came_back_unsent(&mut self, call: CallOut) {
         self.tell_over(&call.id);
         if self.calls.unsent(&call.id) {
@@ -79,7 +79,7 @@ impl Driver {
         }
     }
 
-    /// The run is told to leave. Where nothing starts any more, no call that waits is sent.
+    /// Tells the run to leave. With [`Drain::Calls`], calls that wait for the lease are not sent either.
     pub(super) fn drain(&mut self, drain: Drain) {
         if drain == Drain::Calls {
             self.calls.closed.cancel();
@@ -92,7 +92,7 @@ impl Driver {
         }
     }
 
-    /// Whoever looks on is told that a call is not out any more.
+    /// Tells the observer that a call is not out any more.
     pub(super) fn tell_over(&self, call: &CallId) {
         if let Some(observer) = self.observer() {
             observer.on_call_over(&self.fence.key, call);
@@ -125,12 +125,12 @@ impl Driver {
                 let put_away = self.early.are_put_away();
                 self.let_out(call, stop, sending.timed_after(put_away));
             }
-            // It would be no better a second time.
+            // A second attempt would fail in the same way.
             Err(detail) => self.failed(call.id, format!("not run: {detail}")),
         }
     }
 
-    /// A call as it goes out, or why it cannot.
+    /// Prepares a call for sending, or returns the reason why it cannot be sent.
     pub(super) fn sending(
         &self,
         call: &CallOut,
@@ -145,7 +145,7 @@ impl Driver {
         Ok(Sending { tool, call: request, lease, closed, sent, stop })
     }
 
-    /// The call is out from now on, and comes back with what it brings, as hooks leave it.
+    /// Counts the call as out, and sends its result back once hooks have seen it.
     fn let_out(
         &mut self,
         call: CallOut,
@@ -172,7 +172,7 @@ impl Driver {
         });
     }
 
-    /// What is shown of a call that stays out; none where nothing is.
+    /// Returns the delta that is shown of a call that stays in flight, or `None` if no deltas are shown.
     fn running(&self, call: &CallOut) -> Option<Running> {
         let after = self.cx.host.options().delta_interval?;
         let message = self.steps.machine().state.batch().map(|batch| batch.message).unwrap_or_default();
@@ -213,7 +213,7 @@ impl Driver {
         self.send(async move { Done::Reply(Reply::CallEnded { call, result, duration_ms: 0 }) });
     }
 
-    /// Stops calls. What comes back before it is stopped wins.
+    /// Stops calls. If a call returns before it is stopped, its result counts.
     pub(super) fn stop_calls(&mut self, calls: &[CallId], until: Timestamp) {
         let until = self.clock.instant(until);
         for call in calls {
@@ -227,7 +227,8 @@ impl Driver {
     }
 }
 
-/// What hooks leave of a result. A turn that is being stopped waits for them no longer than for its calls.
+/// Returns the result as the hooks leave it. A turn that is being stopped does not wait longer for hooks than for
+/// calls.
 async fn looked_at(
     hooks: &Hooks,
     session: SessionKey,

@@ -1,28 +1,28 @@
-//! What has arrived of an answer to a running model call: what is kept and counted of it if it never becomes
-//! complete.
+//! The parts of an answer that have arrived while a model call runs. If the answer is never completed, they are
+//! kept and counted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use holdover_core::model::{ModelError, ModelEvent, PartialUse, TokenUsage};
 
-/// What has come of an answer.
+/// The parts of an answer that have arrived.
 #[derive(Clone, Default)]
 pub(super) struct Came(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
-    /// The text; none where it is not kept when the call is stopped.
+    /// The text, or `None` if it is not kept when the call is stopped.
     said: Option<String>,
-    /// Whether the model was asked.
+    /// Set once the model was asked.
     asked: bool,
-    /// Whether an answer began.
+    /// Set once an answer has begun.
     begun: bool,
     counted: TokenUsage,
-    /// Whether the answer came whole.
+    /// Set once the answer is complete.
     whole: bool,
     /// Bytes of text and reasoning.
     shown: usize,
-    /// Bytes of arguments, piece by piece, and of those that are whole: not every adapter says both.
+    /// Bytes of arguments, counted piece by piece and by finished calls. Not every adapter reports both.
     wrote: usize,
     written: usize,
 }
@@ -39,17 +39,17 @@ fn add(bytes: &mut usize, text: &str) {
 }
 
 impl Came {
-    /// Nothing yet. `keeps`: whether the text is kept when the call is stopped.
+    /// Creates an empty record. `keeps` says whether the text is kept when the call is stopped.
     pub(super) fn new(keeps: bool) -> Self {
         Self(Arc::new(Mutex::new(Inner { said: keeps.then(String::new), ..Inner::default() })))
     }
 
-    /// The model is asked from here on.
+    /// Notes that the model is asked.
     pub(super) fn asked(&self) {
         self.with(|came| came.asked = true);
     }
 
-    /// Takes note of what came.
+    /// Records an event of the stream.
     pub(super) fn hear(&self, event: &ModelEvent) {
         self.with(|came| {
             came.begun = true;
@@ -73,14 +73,14 @@ impl Came {
         });
     }
 
-    /// The error, with what the call had used if an answer had begun.
+    /// Returns the error, with the usage of the call if an answer had begun.
     pub(super) fn broke_off(&self, error: ModelError) -> ModelError {
         let used = self.with(|came| came.begun.then(|| came.used()));
         ModelError { used: error.used.or(used), ..error }
     }
 
-    /// Returns the text that had come, and the usage if the model was asked. A model that is no longer
-    /// listened to has still read the request.
+    /// Returns the text that had come, and the usage if the model was asked. The usage counts because the model has
+    /// read the request, even if its answer is not awaited any more.
     pub(super) fn take(&self) -> (String, Option<PartialUse>) {
         self.with(|came| (came.said.take().unwrap_or_default(), came.asked.then(|| came.used())))
     }

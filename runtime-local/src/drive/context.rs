@@ -1,4 +1,4 @@
-//! What a run needs of its runtime.
+//! The parts of the runtime that a run needs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,19 +10,19 @@ use crate::breaker::Breakers;
 use crate::host::Host;
 use crate::source::KnownAgents;
 
-/// What a run needs of its runtime. Cheap to clone.
+/// The parts of the runtime that a run needs. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct RunContext {
     pub(crate) host: Host,
-    /// Where the agent is found of a session that is ended without it.
+    /// The known agents. A session that is ended without its agent looks for it here.
     pub(crate) agents: Arc<KnownAgents>,
-    /// Behind which models are asked.
+    /// The breakers behind which models are asked.
     pub(crate) breakers: Arc<Breakers>,
-    /// Where it tells of its children.
+    /// The place where the run reports its session's children.
     pub(crate) offspring: Arc<Offspring>,
 }
 
-/// A place where runs tell of the children of their sessions. Whoever waits for the tree reads it.
+/// A place where runs report the children of their sessions. A caller that waits for the tree reads it.
 #[derive(Debug, Default)]
 pub(crate) struct Offspring {
     changed: Notify,
@@ -30,18 +30,18 @@ pub(crate) struct Offspring {
 }
 
 impl Offspring {
-    /// Tells that a session is found with open children, or has got one.
+    /// Reports that a session has open children, or has got a new child.
     pub(crate) fn tell_open(&self) {
         self.changed.notify_one();
     }
 
-    /// Tells that a child was asked to stop, and is no member of the tree any more.
+    /// Reports that a child was asked to stop and no longer belongs to the tree.
     pub(crate) fn tell_stopped(&self, child: SessionKey) {
         self.stopped.lock().unwrap_or_else(PoisonError::into_inner).push(child);
         self.changed.notify_one();
     }
 
-    /// Waits until something is told.
+    /// Waits until something is reported.
     pub(crate) async fn told(&self) {
         self.changed.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Writes the model's text as it comes, in batches. The run does not wait for this.
+//! Writes the model's text to the store in batches, as it comes. The run does not wait for these writes.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -18,30 +18,31 @@ use tokio::time::{Instant, sleep_until};
 use crate::clock::far;
 use crate::host::Backoff;
 
-/// What a model call that goes on brought for the run.
+/// A message from a running model call to its run.
 pub(super) enum Heard {
-    /// A call of its answer is written.
+    /// A tool call of the answer is complete.
     Call(Reply),
-    /// The news that a write of deltas brought, asked for at this instant.
+    /// The receipt of a write of deltas, with the instant before the request.
     News(Instant, Receipt),
     /// Another run owns the session.
     Lost,
 }
 
-/// Tells when the store has the messages that the model was shown. Before that, no delta of its answer is
-/// written, because it would void the deltas of the message before, which is still on its way.
+/// Waits until the store has the messages that the model was shown. Until then, no delta of the new answer is
+/// written, because it would void the deltas of the previous message, which is still on its way.
 pub(super) struct Written {
     message: MessageSeq,
     newest: watch::Receiver<MessageSeq>,
 }
 
 impl Written {
-    /// `message`: the newest that the model was shown. `newest`: the newest that the store has.
+    /// Creates the wait. `message` is the newest message that the model was shown, and `newest` the newest that the
+    /// store has.
     pub(super) fn new(message: MessageSeq, newest: watch::Receiver<MessageSeq>) -> Self {
         Self { message, newest }
     }
 
-    /// Until the store has it.
+    /// Waits until the store has the message.
     pub(super) async fn wait(&mut self) {
         if self.newest.wait_for(|newest| *newest >= self.message).await.is_err() {
             // The run is over.
@@ -50,7 +51,7 @@ impl Written {
     }
 }
 
-/// The deltas of one model call on their way to the store. One batch is out at a time. Deltas that come
+/// The deltas of one model call on their way to the store. One batch is in flight at a time. Deltas that come
 /// meanwhile wait for the next batch.
 pub(super) struct Deltas {
     store: Arc<dyn StateStore>,
@@ -58,10 +59,10 @@ pub(super) struct Deltas {
     heard: UnboundedSender<Heard>,
     shown: Written,
     stream: u32,
-    /// None once nothing more is written.
+    /// The time for which deltas are gathered. `None` once no more deltas are written.
     every: Option<Duration>,
     waiting: Vec<Delta>,
-    /// When what waits is due.
+    /// The instant at which the waiting deltas are written.
     due: Option<Instant>,
     /// The place of the first delta that is not acknowledged.
     next: u64,
@@ -76,7 +77,8 @@ struct Out {
 }
 
 impl Deltas {
-    /// `every`: how long deltas are gathered before they are written; none: they are not.
+    /// Creates an empty list. `every` is the time for which deltas are gathered before they are written; with
+    /// `None`, no deltas are written.
     pub(super) fn new(
         store: Arc<dyn StateStore>,
         fence: Fence,
@@ -109,7 +111,7 @@ impl Deltas {
         Delta::coalesce(&mut self.waiting, delta);
     }
 
-    /// Writes what is due, for as long as it is polled. Never ends; may be dropped and called again.
+    /// Writes what is due, for as long as it is polled. Never returns. The future may be dropped and created again.
     pub(super) async fn write(&mut self) {
         loop {
             if let Some(out) = &mut self.out {
@@ -168,7 +170,7 @@ impl Deltas {
             Ok(refused @ (DeltaOutcome::Ended | DeltaOutcome::Gap { .. })) => {
                 self.give_up(&format!("{refused:?}"));
             }
-            // The same batch again: what is there already stays as it is.
+            // Repeats the same batch. Deltas that are already stored stay as they are.
             Err(error) if error.retry != Retry::Never => {
                 tracing::debug!(run = %self.fence, %error, "writing deltas again");
                 let at = Instant::now() + self.backoff.take();
@@ -178,8 +180,8 @@ impl Deltas {
         }
     }
 
-    /// Writes no more deltas. This is no error, because deltas are provisional: without them, a reader waits
-    /// for the message.
+    /// Stops writing deltas. This is no error, because deltas are provisional: without them, a reader waits for the
+    /// message.
     fn give_up(&mut self, why: &dyn std::fmt::Display) {
         tracing::warn!(run = %self.fence, stream = self.stream, %why, "no more deltas are written");
         self.every = None;

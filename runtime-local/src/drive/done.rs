@@ -1,4 +1,4 @@
-//! The results of actions that were out.
+//! The results of actions that were in flight.
 
 use std::time::Duration;
 
@@ -11,54 +11,54 @@ use tokio::time::Instant;
 
 use super::Driver;
 
-/// The result of an action that was out.
+/// The result of an action that was in flight.
 pub(super) enum Done {
     /// An answer for core.
     Reply(Reply),
     /// The model answered, or failed.
     ModelAnswered {
-        /// Which call of it.
+        /// The id of the model call.
         id: ActionId,
-        /// With what.
+        /// The answer or the error.
         result: Result<ModelAnswer, ModelError>,
     },
-    /// A write was answered.
+    /// A write to the store came back.
     Written {
-        /// Before the first request.
+        /// The instant before the first request.
         asked: Instant,
-        /// Whether the request was repeated, so that the answer may be an old one.
+        /// Set if the request was repeated, so that the answer may be an old one.
         repeated: bool,
-        /// What it brought.
+        /// The receipt, if the write was accepted.
         receipt: Option<Receipt>,
-        /// Whether it was to release the session.
+        /// Set if the write was to release the session.
         releases: bool,
-        /// For core.
+        /// The reply for core.
         reply: Reply,
     },
-    /// The lease was to be renewed.
+    /// A renewal of the lease came back.
     Renewed {
-        /// Before the request.
+        /// The instant before the request.
         asked: Instant,
-        /// What became of it.
+        /// The store's answer.
         outcome: Result<LeaseOutcome, StoreError>,
     },
-    /// A call came back.
+    /// A tool call came back.
     CallEnded {
-        /// Which.
+        /// The id of the call.
         call: CallId,
-        /// With what.
+        /// The result or the error.
         result: Result<ToolReturn, ToolError>,
-        /// How long it was out.
+        /// The time for which the call was in flight.
         took: Duration,
     },
-    /// The store was looked at.
+    /// A look at the store came back.
     Looked {
-        /// Whether something came, or it cannot be told.
+        /// Set if something has come for the session, or if that is not known.
         changed: bool,
     },
-    /// A call was not sent, because the lease had ended or nothing starts any more.
+    /// A call was not sent, because the lease had ended or no call is sent any more.
     CallHeld(CallOut),
-    /// The lease is lost, or it is not known whether it is.
+    /// The lease is lost, or may be lost.
     LeaseLost,
 }
 

@@ -1,5 +1,5 @@
-//! Calls that were begun while the model was still writing. Their results are kept here until the run takes
-//! them with the calls, or drops them.
+//! Calls that were begun while the model was still writing. Their results are kept here until the run takes them or
+//! drops the calls.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -16,22 +16,22 @@ use tokio::time::Instant;
 
 use super::Driver;
 
-/// The result of a call, and how long it was out. None: the call did not act, because the lease had ended or
-/// nothing starts any more.
+/// The result of a call, and how long it was in flight. `None` means that the call did not act, because the lease had
+/// ended or no call is sent any more.
 pub(super) type Brought = Option<(Result<ToolReturn, ToolError>, Duration)>;
 
 /// The calls that were begun early.
 pub(super) struct Early {
     begun: HashMap<CallId, Begun>,
-    /// Those that are out, and those that are being stopped or cleaned up after.
+    /// The calls that are in flight, including those that are being stopped or cleaned up.
     out: FuturesUnordered<BoxFuture<'static, u64>>,
-    /// These by their numbers, and whether each was dropped.
+    /// The numbers of the calls that are in flight, each with whether the call was dropped.
     left: watch::Sender<BTreeMap<u64, bool>>,
-    /// The number of the newest.
+    /// The number of the newest call.
     newest: u64,
 }
 
-/// One that nobody has taken or dropped.
+/// A call that was begun early, and neither taken nor dropped.
 pub(super) struct Begun {
     number: u64,
     call: CallOut,
@@ -40,7 +40,7 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// What it brings, once it is there.
+    /// Waits for the result of the call.
     pub(super) async fn brought(self) -> Brought {
         self.brings.await.unwrap_or_default()
     }
@@ -68,7 +68,7 @@ impl Early {
         self.newest += 1;
         let number = self.newest;
         self.out.push(Box::pin(async move {
-            // Nobody waits for one that was dropped.
+            // The result of a dropped call has no receiver.
             let _ = tells.send(brings.await);
             number
         }));
@@ -78,7 +78,7 @@ impl Early {
         self.begun.insert(call.id.clone(), Begun { number, call, stop, brings: told });
     }
 
-    /// What was begun of this call, if it was begun just so.
+    /// Returns the early call, if it was begun exactly as `call` says. A call that was begun otherwise is stopped.
     pub(super) fn take(&mut self, call: &CallOut) -> Option<Begun> {
         match self.begun.remove(&call.id) {
             Some(begun) if begun.call == *call => Some(begun),
@@ -109,7 +109,7 @@ impl Early {
         !self.out.is_empty()
     }
 
-    /// Lets them go on, until one of them is through.
+    /// Polls the calls that are in flight, until one of them is finished.
     pub(super) async fn go_on(&mut self) {
         if let Some(through) = self.out.next().await {
             self.left.send_modify(|left| {
@@ -118,26 +118,26 @@ impl Early {
         }
     }
 
-    /// When none is out any more. They go on only while they are [polled](Self::go_on).
+    /// Waits until no call is in flight. The calls make progress only while they are [polled](Self::go_on).
     pub(super) fn none_is_out(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut left = self.left.subscribe();
         async move {
-            // An error: the run is over.
+            // An error means that the run is over.
             let _ = left.wait_for(BTreeMap::is_empty).await;
         }
     }
 
-    /// Waits until all calls that were dropped so far are gone, because the next call may have the id of one,
-    /// or touch the same resources. They go on only while they are [polled](Self::go_on).
+    /// Waits until all calls that were dropped so far are finished, because the next call may have the same id or
+    /// touch the same resources. The calls make progress only while they are [polled](Self::go_on).
     pub(super) fn are_put_away(&self) -> impl Future<Output = ()> + Send + 'static {
         let (mut left, newest) = (self.left.subscribe(), self.newest);
         async move {
-            // An error: the run is over.
+            // An error means that the run is over.
             let _ = left.wait_for(|left| !left.range(..=newest).any(|(_, dropped)| *dropped)).await;
         }
     }
 
-    /// Stops those that are left, and waits until they are through.
+    /// Stops the calls that are left, and waits until they are finished.
     pub(super) async fn end(&mut self, until: Instant) {
         for (_, begun) in self.begun.drain() {
             begun.stop.send_replace(Some(until));
@@ -149,7 +149,8 @@ impl Early {
 }
 
 impl Driver {
-    /// Begins a call that may be asked for. One that cannot be sent is not begun: that is said when it is asked for.
+    /// Begins a call early. If the call cannot be sent, it is not begun, and the error comes when the answer asks
+    /// for it.
     pub(super) fn run_early(&mut self, call: CallOut) {
         let (stop, stopping) = watch::channel(None);
         if let Ok(sending) = self.sending(&call, stopping) {
@@ -167,7 +168,7 @@ impl Driver {
         }
     }
 
-    /// Leaves nothing behind of what was begun in vain.
+    /// Ends all calls that were begun early and not taken.
     pub(super) async fn end_early(&mut self) {
         let grace = self.agent.as_ref().map_or(0, |agent| agent.spec().limits.stop_grace_ms);
         self.early.end(Instant::now() + Duration::from_millis(grace)).await;

@@ -8,40 +8,40 @@ use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;
 
-/// What tells a run to leave its session to another, and how far it goes on then.
+/// The sources that tell a run to leave its session to another run, and how far the run still goes.
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
-    /// None: no worker tells it, or one did.
+    /// The token of the worker. `None` if there is no worker, or once the token was read.
     by_worker: Option<(CancellationToken, Drain)>,
-    /// Told again, it may leave at a nearer place.
+    /// The orders of the runtime. A second order may tell the run to leave earlier.
     by_runtime: Option<watch::Receiver<Option<Drain>>>,
 }
 
 impl Leaving {
-    /// The run is told once `told` is cancelled.
+    /// Tells the run to leave once `told` is cancelled.
     pub(crate) fn when(told: CancellationToken, drain: Drain) -> Self {
         Self { by_worker: Some((told, drain)), by_runtime: None }
     }
 
-    /// A run that nobody tells.
+    /// Never tells the run to leave.
     pub(crate) fn never() -> Self {
         Self::default()
     }
 
-    /// It is told by its runtime, too.
+    /// Adds the orders of the runtime.
     pub(super) fn or_with(self, host: &Host) -> Self {
         let mut told = host.told_to_drain();
         told.mark_changed();
         Self { by_runtime: Some(told), ..self }
     }
 
-    /// Whether it is to leave already.
+    /// Returns whether the run was already told to leave.
     pub(crate) fn is_told(&self) -> bool {
         self.by_worker.as_ref().is_some_and(|(told, _)| told.is_cancelled())
             || self.by_runtime.as_ref().is_some_and(|told| told.borrow().is_some())
     }
 
-    /// How far it goes on, each time that it is told.
+    /// Waits for the next order, and returns how far the run still goes.
     pub(super) async fn heard(&mut self) -> Drain {
         tokio::select! {
             biased;

@@ -1,5 +1,5 @@
-//! The driver of one run. It asks core's step iterator for the next action, performs it, and reports the
-//! result. Everything that is out lives in this future: dropping it drops all of it.
+//! The driver of one run. It asks core's step iterator for the next action, performs it, and reports the result.
+//! All actions that are in flight live in this future: dropping it drops them.
 
 mod calls;
 mod came;
@@ -60,16 +60,16 @@ use crate::outage::{Outages, Patience};
 pub(crate) enum Plan {
     /// To run the session with its agent.
     Run(Arc<Agent>),
-    /// To run the session with its agent, because somebody asked it to go on.
+    /// To run the session with its agent, because a caller asked for the session to go on.
     Resume(Arc<Agent>),
     /// To end the turn of a session whose run panicked.
     Fail(Arc<Agent>, ErrorInfo),
-    /// To end a session that an interrupt waits for, without its agent.
+    /// To end a session that has an interrupt waiting, without its agent.
     End,
 }
 
 impl Plan {
-    /// Whether something is to begin or to go on: that can be left to another.
+    /// Returns whether the plan begins or continues a turn. Another run can do that instead.
     fn can_be_left(&self) -> bool {
         match self {
             Self::Run(_) | Self::Resume(_) => true,
@@ -78,7 +78,8 @@ impl Plan {
     }
 }
 
-/// Drives a claimed session until its run exits, or until its runtime drops it. The run is open from now on.
+/// Drives a claimed session until its run exits, or until its runtime drops it. The run counts as open from this
+/// call on.
 pub(crate) fn run(
     cx: RunContext,
     claimed: Claimed,
@@ -101,7 +102,7 @@ pub(crate) fn run(
     }
 }
 
-/// If a run panics, a second run under the same claim ends the turn with the error.
+/// Runs the session. If the run panics, a second run under the same claim ends the turn with the error.
 async fn run_or_fail(
     cx: RunContext,
     claimed: Claimed,
@@ -175,8 +176,7 @@ async fn one_run(
     Ok(outcome)
 }
 
-/// Begins a run. A session that nothing here can decode is not begun, because its data would be written
-/// unencoded.
+/// Begins a run. Fails if this process cannot decode the session, because its data would be written unencoded.
 fn start(
     claim: Claim,
     plan: Plan,
@@ -217,20 +217,20 @@ struct Driver {
     outages: Outages,
     renewal: Renewal,
     transcript: Transcript,
-    /// Everything that is out.
+    /// All actions that are in flight.
     out: FuturesUnordered<Abortable<BoxFuture<'static, Done>>>,
-    /// The model call that is out.
+    /// The model call that is in flight.
     model: Option<ModelOut>,
     calls: Calls,
     /// Calls that were begun while the model was writing.
     early: Early,
-    /// Tells hooks of transitions.
+    /// Reports transitions to hooks.
     watcher: Option<Watcher>,
-    /// Commits and stagings on their way.
+    /// The number of commits and stagings that are in flight.
     writes_out: usize,
-    /// Commits on their way that release the session: its lease ends with them.
+    /// The number of commits that are in flight and release the session. The lease ends with them.
     releasing: usize,
-    /// What model calls that go on brought, and where they tell it.
+    /// The messages of running model calls, and the sender for them.
     heard: UnboundedReceiver<Heard>,
     hears: UnboundedSender<Heard>,
     /// The newest message that the store is known to have.
@@ -243,7 +243,7 @@ impl Driver {
         self.cx.host.options().observer.as_deref()
     }
 
-    /// How long the run waits for the store.
+    /// Returns how long the run waits for the store.
     fn patience(&self) -> Patience {
         Patience { lease: self.lease.clone(), outages: self.outages.clone() }
     }
@@ -253,7 +253,7 @@ impl Driver {
             self.tell_moves();
             let action = self.steps.next_action();
             if let Action::Exit(outcome) = action {
-                // If another run owns the session now, this run leaves it at once.
+                // If another run owns the session now, this run leaves immediately.
                 if outcome != RunOutcome::Lost {
                     self.end_early().await;
                 }
@@ -270,17 +270,17 @@ impl Driver {
         }
     }
 
-    /// Waits for the first of these: an answer, the instant, the next renewal, a hint.
+    /// Waits for the first of these: a finished action, the instant, the next renewal, a hint.
     async fn wait(&mut self, until: Option<Timestamp>) {
         let instant = until.map(|until| self.clock.instant(until));
         let (renew_at, look_at) = (self.renewal.due(), self.renewal.look_due());
         self.renewal.listen(&self.store, &self.fence.key).await;
         tokio::select! {
             biased;
-            // Before an answer that something would follow from.
+            // First, because a finished action could begin the next one.
             drain = self.leaving.heard() => self.drain(drain),
             Some(done) = self.out.next(), if !self.out.is_empty() => {
-                // An error: it was called off.
+                // An error means that the action was aborted.
                 if let Ok(done) = done {
                     self.take(done);
                 }
@@ -304,14 +304,14 @@ impl Driver {
         }
     }
 
-    /// Lets a future run until it is done or the run is over.
+    /// Runs a future until it is done or the run is over.
     fn send(&mut self, future: impl Future<Output = Done> + Send + 'static) -> AbortHandle {
         let (handle, registration) = AbortHandle::new_pair();
         self.out.push(Abortable::new(Box::pin(future), registration));
         handle
     }
 
-    /// Tells what a renewal or a write brought beside its answer.
+    /// Takes over the lease, the clock and the newest message from the receipt of a renewal or a write.
     fn hear(&mut self, asked: Instant, repeated: bool, receipt: &holdover_core::store::Receipt) {
         self.lease.extend(asked, receipt);
         self.written.send_if_modified(|last| {
@@ -319,7 +319,7 @@ impl Driver {
             *last = receipt.last_message.max(*last);
             later
         });
-        // The answer to a repeat is the first answer, which may be old.
+        // The answer to a repeated request is the first answer, which may be old.
         if !repeated {
             self.clock = StoreClock::heard(asked, receipt.now);
             self.cx.host.hear(receipt.now);

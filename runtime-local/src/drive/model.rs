@@ -27,7 +27,7 @@ use crate::clock::far;
 use crate::guard::{Panicked, guarded};
 use crate::observer::{Provisional, RunObserver};
 
-/// An adapter that watches its own silence knows better what was missing: its word comes first.
+/// The extra time for an adapter that detects silence itself. Its own error is more precise and must come first.
 const STALL_GRACE: Duration = Duration::from_secs(5);
 
 impl Driver {
@@ -54,7 +54,7 @@ impl Driver {
         let (fence, hears, every) = (self.fence.clone(), self.hears.clone(), options.delta_interval);
         let deltas = Deltas::new(Arc::clone(&self.store), fence, hears, shown, call.stream, every);
         let calls = agent.spec().early_reads.then(|| Calls { of: id, run: self.hears.clone() });
-        // A hook that could refuse the answer has not seen it: then nothing of it is kept that it might withhold.
+        // A hook that could refuse the answer has not seen it, so no text is kept.
         let came = Came::new(!agent.hooks().withholds_answers());
         let told = came.clone();
         let handle = self.send(async move {
@@ -93,7 +93,7 @@ impl Driver {
         self.model = Some(ModelOut { id, handle, came });
     }
 
-    /// Drops the stream, and says what had come of it.
+    /// Drops the stream, and reports the part of the answer that had come.
     pub(super) fn stop_model(&mut self, of: ActionId) {
         let (said, used) = match self.model.take_if(|out| out.id == of) {
             Some(out) => {
@@ -106,15 +106,16 @@ impl Driver {
     }
 }
 
-/// A model call that is out.
+/// A model call that is in flight.
 pub(super) struct ModelOut {
     pub(super) id: ActionId,
     pub(super) handle: AbortHandle,
-    /// What has come of its answer.
+    /// The part of the answer that has come.
     pub(super) came: Came,
 }
 
-/// The caller's system prompt, if there is one, replaces the whole of the agent's; the tools stay.
+/// Builds the request. The caller's system prompt, if there is one, replaces the agent's completely; the tools
+/// stay.
 fn request(
     agent: &Agent,
     session: &SessionKey,
@@ -140,17 +141,17 @@ fn request(
     }
 }
 
-/// Whom an answer is shown to while it comes.
+/// Shows an answer to the observer and in deltas while it comes.
 struct Teller {
     observer: Option<Arc<dyn RunObserver>>,
     of: Provisional,
     deltas: Deltas,
     came: Came,
-    /// None where no call begins early.
+    /// `None` if no call begins early.
     calls: Option<Calls>,
 }
 
-/// Tells the run of calls that are written.
+/// Tells the run which calls of the answer are complete.
 struct Calls {
     of: ActionId,
     run: UnboundedSender<Heard>,
@@ -182,9 +183,9 @@ impl Teller {
                 Delta::Text { text } => observer.on_text(&self.of, text),
                 Delta::Reasoning { text } => observer.on_reasoning(&self.of, text),
                 Delta::CallStarted { tool } => observer.on_call_started(&self.of, tool),
-                // No model says so.
+                // A model does not send this delta.
                 Delta::CallRunning { .. } => {}
-                // Every delta of this version is named above; the lint finds one that is not.
+                // All deltas of this version are named above. The lint finds missing ones.
                 _ => {}
             }
         }
@@ -192,7 +193,7 @@ impl Teller {
     }
 }
 
-/// What `asking` a model brings, in a task of its own: to panic is to fail.
+/// Runs `asking` in a task of its own, and returns its result. A panic counts as a failure.
 pub(super) async fn apart(
     asking: impl Future<Output = Result<ModelAnswer, ModelError>> + Send + 'static,
 ) -> Result<ModelAnswer, ModelError> {
@@ -202,16 +203,16 @@ pub(super) async fn apart(
     guarded(asking).await.unwrap_or_else(panicked)
 }
 
-/// How long one model call may take.
+/// The time limits of one model call.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Between two events, before the first and before the head.
+    /// Between two events, and before the first of them.
     silence: Duration,
-    /// From the beginning to the end.
+    /// For the whole call.
     whole: Duration,
 }
 
-/// Asks the model and reads its stream until it has finished. What takes longer than its bounds is an error.
+/// Asks the model and reads its stream to the end. Fails if a time limit is exceeded.
 async fn ask(
     model: &dyn Model,
     request: ModelRequest,

@@ -1,5 +1,5 @@
-//! Handles a run that panics: in the program's observer, or in the engine itself. Tools, models, gates and
-//! provisioners run in tasks of their own, and their panics are answers.
+//! Handles a run that panics, in the program's observer or in the engine itself. Tools, models, gates and
+//! provisioners run in tasks of their own, and their panics count as failed answers.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,12 +17,13 @@ use crate::error::RuntimeError;
 use crate::guard::panic_words;
 use crate::host::Claimed;
 
-/// What a future answers, or the words with which it panicked. It is dropped then, with all that it had out.
+/// Returns the result of a future, or the message of its panic. After a panic, the future and all its work are
+/// dropped.
 pub(super) async fn unless_panicked<T>(future: impl Future<Output = T>) -> Result<T, String> {
     AssertUnwindSafe(future).catch_unwind().await.map_err(|panic| panic_words(&*panic))
 }
 
-/// Who ends the turn of a run that panicked, and how its claim is known again.
+/// The data that is needed to end the turn of a run that panicked, and to find its claim again.
 pub(super) struct AfterPanic {
     cx: RunContext,
     key: SessionKey,
@@ -31,19 +32,20 @@ pub(super) struct AfterPanic {
 }
 
 impl AfterPanic {
-    /// Of a run that begins with this claim.
+    /// Creates the data for a run that begins with this claim.
     pub(super) fn of(cx: &RunContext, claimed: &Claimed, plan: &Plan) -> Self {
         let agent = match plan {
             Plan::Run(agent) | Plan::Resume(agent) => Some(Arc::clone(agent)),
-            // To end it is what panicked: the lease ends instead.
+            // The ending itself panicked, so the session waits for the lease to end.
             Plan::End | Plan::Fail(..) => None,
         };
         let (key, run) = (claimed.claim.fence.key.clone(), claimed.claim.run.clone());
         Self { cx: cx.clone(), key, run, agent }
     }
 
-    /// Ends the turn with `engine.panicked`, where that can still be done: the lease must run, and to end it must not
-    /// panic, too. Else the session is taken over once the lease has ended, and given up after the fifth time.
+    /// Ends the turn with `engine.panicked`. This fails if the lease has ended, or if the ending panics, too.
+    /// Another run then takes the session over once the lease has ended; after the fifth time, the session is given
+    /// up.
     pub(super) async fn end(self, words: String) -> Result<RunOutcome, RuntimeError> {
         tracing::error!(session = %self.key, panic = words, "a run panicked");
         let panicked = || RuntimeError::Panicked { key: self.key.clone(), detail: words.clone() };
@@ -54,13 +56,13 @@ impl AfterPanic {
         unless_panicked(ending).await.unwrap_or_else(|_| Err(panicked()))
     }
 
-    /// The claim of the run that panicked, as it stands now. None: it is over.
+    /// Returns the current claim of the run that panicked, or `None` if it is over.
     async fn claim_again(&self) -> Result<Option<Claimed>, RuntimeError> {
         let repeat = ClaimOne { run: self.run.clone(), ..self.cx.host.claim_one(Vec::new(), None) };
         let asked = Instant::now();
         match self.cx.host.store().claim_session(&self.key, repeat).await? {
             ClaimOutcome::Claimed(mut claim) => {
-                // What was out is lost: as of a run that died.
+                // The calls that were in flight are lost, as after the death of a run.
                 claim.found = SessionStatus::Active;
                 Ok(Some(Claimed::new(*claim, asked)))
             }

@@ -1,4 +1,4 @@
-//! Starts each action. Nothing here waits: anything that takes time runs in the background.
+//! Starts each action. Nothing waits here: anything that takes time runs in the background.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Driver {
                 self.tell_others(id, children, replies, successor.map(|successor| *successor), *outcome);
             }
             Action::TearDown { id } => self.tear_down(id),
-            // Taken in `drive`.
+            // Handled in `drive`.
             Action::Await { .. } | Action::Exit(_) => {}
         }
     }
@@ -121,7 +121,7 @@ impl Driver {
         let hooks = self.agent.as_ref().map(|agent| agent.hooks().clone()).unwrap_or_default();
         let (key, host, lease) = (self.fence.key.clone(), self.cx.host.clone(), self.lease.clone());
         self.send(async move {
-            // Making something ready is an effect: another run may have the session, and its surroundings.
+            // Provisioning is an effect: another run may own the session and its environment.
             if !lease.runs() {
                 return Done::LeaseLost;
             }
@@ -141,9 +141,9 @@ impl Driver {
         let lease = self.lease.clone();
         let reads_over = self.early.none_is_out();
         self.send(async move {
-            // What was begun in vain may still use what is freed.
+            // A call that was begun early may still use what is freed.
             reads_over.await;
-            // A session that is ended without its agent still frees what it holds, if the agent is found.
+            // A session that is ended without its agent still frees its resources, if the agent is found.
             let agent = match agent {
                 Some(agent) => Ok(agent),
                 None => cx.agents.find(&key, &definition.0, &definition.1).await,
@@ -166,7 +166,7 @@ impl Driver {
         });
     }
 
-    /// What hooks are told of the turn that ends.
+    /// Returns the facts about the ending turn that hooks get.
     fn turn_ends(&self) -> Option<TurnEnds> {
         let machine = self.steps.machine();
         let AgentState::TearingDown { ending, .. } = &machine.state else { return None };
@@ -181,7 +181,7 @@ impl Driver {
     }
 }
 
-/// Asks one after another, up to the first that fails. What each says of itself is told.
+/// Runs the provisioners one after another, up to the first that fails. Returns their descriptions.
 async fn make_ready(
     host: &Host,
     provisioners: Vec<Arc<dyn Provisioner>>,
@@ -200,7 +200,7 @@ async fn make_ready(
     Ok(told)
 }
 
-/// Lets each free what it holds, also when others cannot: of several errors the first is told.
+/// Lets each provisioner free its resources, even if others fail. Returns the first error.
 async fn free(
     host: &Host,
     provisioners: Vec<Arc<dyn Provisioner>>,
@@ -216,7 +216,7 @@ async fn free(
     result
 }
 
-/// What a provisioner answers, unless it panics or takes too long.
+/// Returns the answer of a provisioner, or an error if it panics or takes too long.
 async fn in_time<T: Send + 'static>(
     host: &Host,
     what: &str,
@@ -233,7 +233,7 @@ async fn in_time<T: Send + 'static>(
 }
 
 impl Reading {
-    /// What a run reads of its session.
+    /// Reads the messages, the inbox and, if asked for, the interrupt of the session.
     async fn all(
         &self,
         ranges: Vec<MessageRange>,

@@ -1,5 +1,5 @@
-//! One call, from its send to its end: it is prepared, performed, and cleaned up after. Each phase runs in a
-//! task of its own, if the lease still runs. A call is stopped by dropping its future.
+//! One call in three phases: it is prepared, performed, and cleaned up. The first two phases run in one task, and
+//! each begins only while the lease runs. The third runs in another task. A call is stopped by dropping its future.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,22 +15,22 @@ use super::early::Brought;
 use crate::clock::{Lease, far};
 use crate::guard::guarded;
 
-/// How long a tool may take to say whether a call that took too long has acted.
+/// The time that a tool has to say whether a call that took too long has acted.
 const ASK_STOPPED: Duration = Duration::from_secs(2);
 
-/// A call that is sent.
+/// A call that is being sent.
 pub(super) struct Sending {
     pub(super) tool: Arc<dyn Tool>,
     pub(super) call: ToolCall,
     pub(super) lease: Lease,
-    /// Cancelled once nothing starts any more.
+    /// Cancelled once no call is sent any more.
     pub(super) closed: CancellationToken,
     pub(super) sent: Instant,
-    /// Until when to wait for it, once it is told to stop.
+    /// Set when the call is told to stop: the instant until which the run waits for it.
     pub(super) stop: watch::Receiver<Option<Instant>>,
 }
 
-/// How far a call has come. Kept outside of its task, which may panic or hang.
+/// The progress of a call. It is kept outside of the call's task, which may panic or hang.
 #[derive(Debug, Clone, Default)]
 struct Phase(Arc<AtomicU8>);
 
@@ -46,7 +46,7 @@ impl Phase {
         self.0.load(Ordering::Acquire) >= Self::PREPARING
     }
 
-    /// What it means that a call came to nothing here.
+    /// Returns the error for a call that ended without an answer in this phase.
     fn lost(&self, why: String) -> ToolError {
         if self.0.load(Ordering::Acquire) >= Self::ACTING {
             ToolError::Lost(why)
@@ -57,8 +57,8 @@ impl Phase {
 }
 
 impl Sending {
-    /// Waits until `way_is_free`, performs [all three phases](Self::through), and returns how long they took.
-    /// A call that is told to stop before that is not sent.
+    /// Waits until `way_is_free`, performs [all three phases](Self::through), and returns the result and the time
+    /// that they took. If the call is told to stop before that, it is not sent.
     pub(super) async fn timed_after(mut self, way_is_free: impl Future<Output = ()>) -> Brought {
         tokio::select! {
             biased;
@@ -72,7 +72,8 @@ impl Sending {
         self.through().await.map(|result| (result, sent.elapsed()))
     }
 
-    /// All three phases. None: the lease had ended, or nothing starts any more, and the call did not act.
+    /// Performs all three phases. Returns `None` if the call did not act, because the lease had ended or no call is
+    /// sent any more.
     async fn through(self) -> Option<Result<ToolReturn, ToolError>> {
         let phase = Phase::default();
         let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
@@ -106,7 +107,7 @@ impl Sending {
         }
     }
 
-    /// The first two phases, and what a tool knows of a call that was stopped in the second.
+    /// Performs the first two phases. If the call is stopped in the second, asks the tool whether it has acted.
     async fn out(mut self, until: Instant, phase: Phase) -> Option<Result<ToolReturn, ToolError>> {
         if !may_act(&self.lease, &self.closed) {
             return None;
@@ -125,7 +126,7 @@ impl Sending {
                     return Some(Err(why));
                 }
             }
-            // The last look at our own clock before the effect.
+            // The last check of our own clock before the effect.
             if !may_act(&lease, &closed) {
                 return None;
             }
@@ -143,7 +144,7 @@ impl Sending {
                 (format!("no answer within {within} ms"), Instant::now() + ASK_STOPPED)
             }
         };
-        // Its future is dropped by now.
+        // The future of the call was dropped before this line.
         Some(Err(match phase.lost(why) {
             ToolError::Lost(why) => self.ask_stopped(ask_until, why).await,
             known @ (ToolError::Failed(_) | ToolError::NotRun(_) | ToolError::Transient { .. }) => known,
@@ -167,7 +168,7 @@ fn may_act(lease: &Lease, closed: &CancellationToken) -> bool {
     lease.runs() && !closed.is_cancelled()
 }
 
-/// The third phase. What goes wrong in it hides nothing of what the call brought.
+/// Performs the third phase. An error in it is logged and does not change the result of the call.
 async fn clean_up(tool: Arc<dyn Tool>, call: ToolCall) {
     let (session, id) = (call.session.clone(), call.id.clone());
     let why = match timeout(CLEANUP_MAX, guarded(async move { tool.cleanup(&call).await })).await {

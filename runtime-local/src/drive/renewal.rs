@@ -17,11 +17,10 @@ use crate::hint::Hint;
 use crate::host::Backoff;
 use crate::outage::Waiting;
 
-/// The maximum time between two renewals while anything is out.
+/// The maximum time between two renewals while anything is in flight.
 const RENEW_MAX: Duration = Duration::from_secs(5);
 
-/// A hint that comes this soon after a write of this run most likely reports that write, whose answer brought
-/// the news.
+/// A hint that comes this soon after a write of this run most likely reports that write, so it brings nothing new.
 const OWN_ECHO: Duration = Duration::from_millis(100);
 
 /// The delay before such a hint is followed.
@@ -38,7 +37,7 @@ pub(super) struct Renewal {
     every: Duration,
     next: Instant,
     out: bool,
-    /// The instant of the next look at the store because of a hint, and the instant of the hint.
+    /// The next look at the store because of a hint.
     look: Option<Look>,
     last_write: Option<Instant>,
     news: Option<(holdover_core::ids::InboxSeq, bool)>,
@@ -65,7 +64,7 @@ impl Renewal {
         }
     }
 
-    /// Returns when to renew. None while a renewal is out.
+    /// Returns the instant of the next renewal, or `None` while a renewal is in flight.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.out).then_some(self.next)
     }
@@ -75,7 +74,7 @@ impl Renewal {
         self.next = Instant::now();
     }
 
-    /// Begins to listen for changes of the session, if it does not yet.
+    /// Starts to listen for changes of the session, unless it listens already.
     pub(super) async fn listen(&mut self, store: &Arc<dyn StateStore>, key: &SessionKey) {
         if self.hint.is_none() {
             self.hint = Some(Hint::listen(store, Watch::News(key.clone()), self.every).await);
@@ -90,13 +89,13 @@ impl Renewal {
         }
     }
 
-    /// When to look at the store.
+    /// Returns the instant of the next look at the store.
     pub(super) fn look_due(&self) -> Option<Instant> {
         self.look.map(|look| look.at)
     }
 
-    /// Notes that something may have changed, and looks soon. Most hints come from this run's own writes. A
-    /// look, unlike a renewal, writes nothing.
+    /// Notes that something may have changed, and plans a look. Most hints come from this run's own writes. A look,
+    /// unlike a renewal, writes nothing.
     pub(super) fn hinted(&mut self, changed: bool, writing: bool) {
         self.hint = None;
         if !changed {
@@ -109,13 +108,14 @@ impl Renewal {
         self.look = Some(Look { hinted, at });
     }
 
-    /// A write of our own was answered. Its receipt tells of all that changed before it was asked for.
+    /// Notes that a write of this run was answered. Its receipt covers all changes before the request, so an older
+    /// hint needs no look.
     pub(super) fn wrote(&mut self, asked: Instant) {
         self.last_write = Some(Instant::now());
         self.look = self.look.filter(|look| look.hinted >= asked);
     }
 
-    /// Something brought the news.
+    /// Takes the news of a receipt.
     pub(super) fn heard(&mut self, receipt: &Receipt) {
         let news = Some((receipt.last_item, receipt.interrupt));
         if news != self.news {
@@ -125,7 +125,8 @@ impl Renewal {
     }
 }
 
-/// The first hint is followed at once, further ones that bring nothing ever more slowly.
+/// Returns the delays before looks. The first hint is followed at once, and later hints that bring nothing ever
+/// more slowly.
 fn quiet() -> Backoff {
     Backoff::new(Duration::from_millis(1), Duration::from_secs(1))
 }
@@ -150,7 +151,7 @@ impl Driver {
         });
     }
 
-    /// Looks for what a hint may have told of. What is found is brought by a renewal.
+    /// Looks for the change that a hint may have reported. If there is one, a renewal brings it.
     pub(super) fn look(&mut self) {
         self.renewal.look = None;
         let (store, fence) = (Arc::clone(&self.store), self.fence.clone());
@@ -168,7 +169,7 @@ impl Driver {
         });
     }
 
-    /// A write of deltas was answered.
+    /// Handles a message from a running model call.
     pub(super) fn on_heard(&mut self, heard: Heard) {
         match heard {
             Heard::Call(reply) => self.apply(reply),
@@ -197,7 +198,7 @@ impl Driver {
                 self.send_held();
                 self.apply(Reply::News(receipt));
             }
-            // Released by a commit of our own whose answer is still on its way.
+            // A commit of this run released the session, and its answer is still on its way.
             Ok(LeaseOutcome::StaleFence) if self.releasing > 0 => {}
             Ok(LeaseOutcome::StaleFence) => self.apply(Reply::LeaseLost),
             Err(error) if self.lease.runs() => {

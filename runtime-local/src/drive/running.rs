@@ -14,28 +14,29 @@ use tokio::time::{Instant, sleep_until};
 use super::deltas::Written;
 use crate::clock::far;
 
-/// A place that no stream has come to: the store answers which comes next.
+/// A place that no stream reaches. A write there is refused, and the store's answer names the next place.
 const UNKNOWN: u64 = 1 << 40;
 
-/// The place that comes next in the stream that calls are shown in. One writes at a time.
+/// The next place in the stream in which calls are shown. One call writes at a time.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Places(Arc<Mutex<(u32, u64)>>);
 
-/// What is shown of a call once it is out for so long. Provisional: a failure costs the word alone.
+/// Shows readers that a call is running, once it has been out for some time. If the write fails, only this delta is
+/// lost.
 pub(super) struct Running {
     pub(super) store: Arc<dyn StateStore>,
     pub(super) fence: Fence,
     pub(super) stream: u32,
     pub(super) places: Places,
-    /// Calls in a stream of their own are shown only once the store has the message that asks for them,
-    /// because that message ends the stream before.
+    /// Calls in a stream of their own are shown only once the store has the message that asks for them, because
+    /// that message ends the previous stream.
     pub(super) asked: Option<Written>,
     pub(super) delta: Delta,
     pub(super) after: Duration,
 }
 
 impl Running {
-    /// Shows it, unless `brings` is done before.
+    /// Shows the call as running, unless `brings` is done first.
     pub(super) async fn while_out<T>(self, brings: impl Future<Output = T>) -> T {
         let mut brings = pin!(brings);
         tokio::select! {
@@ -55,9 +56,9 @@ impl Running {
         if places.0 != self.stream {
             *places = (self.stream, UNKNOWN);
         }
-        // The first answer says where to write, if it is not known.
+        // If the place is not known, the first answer names it.
         for _ in 0..2 {
-            // Not known either if this is dropped while it is on its way.
+            // The place stays unknown if this future is dropped while the write is in flight.
             let first = std::mem::replace(&mut places.1, UNKNOWN);
             let batch = DeltaBatch { stream: self.stream, first, deltas: vec![payload.clone()] };
             match self.store.append_deltas(&self.fence, batch).await {

@@ -1,4 +1,4 @@
-//! Summarises old results beside the run, with the program's own summariser or the agent's model.
+//! Summarises old results in the background, with the program's own summariser or the agent's model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::transcript::Unread;
 use crate::agent::Agent;
 use crate::guard::guarded;
 
-/// How long one result may take.
+/// The time limit for the summary of one result.
 const BOUND: Duration = Duration::from_millis(compaction::IN_SHORT_MS_MAX);
 
 impl Driver {
@@ -42,7 +42,8 @@ impl Driver {
         let model = Arc::clone(agent.model(model));
         let (transcript, reading) = (self.transcript.clone(), self.reading());
         self.send(async move {
-            // It is given up soon, whoever it was asked of: that says nothing of a model, and is no trial of one.
+            // A summary is given up soon, which says nothing about the model. So the call must not be the probe of
+            // a breaker.
             if agent.summariser().is_none() && !cx.breakers.lets_through(&cx.host, &agent, &*model).await {
                 return reply(Vec::new(), Vec::new());
             }
@@ -78,7 +79,7 @@ impl Driver {
     }
 }
 
-/// Why there is no summary, and what the model used all the same.
+/// The reason why there is no summary, and the usage that the model still had.
 struct InVain {
     why: String,
     used: Option<PartialUse>,
@@ -89,7 +90,7 @@ impl InVain {
         Self { why: why.to_string(), used: None }
     }
 
-    /// Who is no longer listened to has read the request all the same.
+    /// A model whose answer is no longer awaited has still read the request.
     fn too_slow(came: &Came) -> Self {
         Self { why: format!("none within {} ms", BOUND.as_millis()), used: came.take().1 }
     }
@@ -112,7 +113,7 @@ async fn in_short(
     }
     let asked = ModelAsked { session: key, step, attempt: 0, summary: true };
     let request = compaction::request_for(&asked.session, &result, &agent.spec().compaction, step.0);
-    // What a hook keeps from the model must not reach it here either.
+    // Content that a hook keeps from the model must not reach it here either.
     let request = agent.hooks().before_model(&asked, request).await.map_err(InVain::unasked)?;
     let listens = came.clone();
     let made = apart(async move { answer(&*model, request, &listens).await }).await.map_err(|error| {

@@ -21,18 +21,18 @@ use super::model::{ModelOut, apart};
 use super::transcript::Unread;
 use crate::agent::Agent;
 
-/// What a summary is asked for with.
+/// The parameters of a summary.
 pub(super) struct Asking {
     pub(super) step: StepNumber,
-    /// Which of the agent's models makes it.
+    /// The number of the agent's model that makes the summary.
     pub(super) model: u32,
-    /// Whether somebody asked for it.
+    /// Set if a caller asked for the summary.
     pub(super) asked: bool,
-    /// How often a provider has refused the step as too long.
+    /// The number of times that a provider has refused the step as too long.
     pub(super) refused: u32,
-    /// Of a handoff, where the old conversation ends.
+    /// For a handoff, the place where the old conversation ends.
     pub(super) handoff: Option<MessageSeq>,
-    /// Which try of the model it is, from 0.
+    /// The number of the attempt, from 0.
     pub(super) attempt: u32,
 }
 
@@ -76,7 +76,7 @@ impl Driver {
                 }
             };
             let bound = Duration::from_millis(rules.timeout_ms);
-            // That it takes too long for a summary says nothing of a model that is writing one.
+            // A timeout drops the call, so a model that needs too long for a summary does not count as failing.
             let made = timeout(bound, async {
                 let mut refused = 0;
                 loop {
@@ -122,7 +122,7 @@ fn is_too_long(error: &ModelError) -> bool {
     error.kind == ModelErrorKind::ContextLimit
 }
 
-/// The whole answer, shown to nobody while it comes.
+/// Returns the whole answer. No part of it is shown while it comes.
 pub(super) async fn answer(
     model: &dyn Model,
     request: ModelRequest,

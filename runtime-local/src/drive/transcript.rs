@@ -15,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::host::{GivenUp, until_answered};
 use crate::outage::Patience;
 
-/// The messages of the view that was read last, and what the model saw last.
+/// The messages that were read last, and the messages that the model saw last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Transcript {
     read: Arc<Mutex<Option<View>>>,
@@ -35,22 +35,22 @@ type Placed = (MessageSeq, Arc<Message>);
 /// A caller's system prompt and the place of its message.
 type PlacedPrompt = (MessageSeq, Arc<str>);
 
-/// Why the transcript could not be read.
+/// The reason why the transcript could not be read.
 pub(super) enum Unread {
     /// The lease ended while the store did not answer.
     LeaseEnded,
-    /// It is not what was written, or the store refuses it.
+    /// The stored data cannot be read, or the store refuses the request.
     Broken(Box<RuntimeError>),
 }
 
 impl Transcript {
-    /// All that is shown, in order, as it is stored.
+    /// Returns all shown messages in order, as they are stored.
     pub(super) async fn of(&self, shown: &Shown, reading: &Reading) -> Result<Vec<Placed>, Unread> {
         let read = self.read(shown, reading).await?;
         Ok(shown.messages(&read).cloned().collect())
     }
 
-    /// All that is shown, in order, as a model sees it: of a result no more than `most` characters.
+    /// Returns all shown messages in order, as a model sees them, with at most `most` characters of each result.
     pub(super) async fn seen(
         &self,
         shown: &Shown,
@@ -61,7 +61,7 @@ impl Transcript {
         Ok(self.seen.lock().unwrap_or_else(PoisonError::into_inner).update(shown, &read, most))
     }
 
-    /// The system prompt that stands at `at`. None: there is none.
+    /// Returns the system prompt in the message at `at`. Returns `None` if there is none.
     pub(super) async fn prompt(
         &self,
         at: MessageSeq,
@@ -106,7 +106,7 @@ impl Transcript {
         Ok(Some(prompt))
     }
 
-    /// What of it stood there before the run.
+    /// Returns the shown messages that were stored before the run.
     async fn read(&self, shown: &Shown, reading: &Reading) -> Result<Arc<[Placed]>, Unread> {
         let ranges = shown.to_read();
         if let Some(messages) = self.known(&ranges) {
@@ -138,7 +138,7 @@ impl Driver {
 }
 
 impl Reading {
-    /// What the store answers, however often it must be asked.
+    /// Returns the store's answer, and repeats the request as often as necessary.
     pub(super) async fn answered<'a, T>(
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,

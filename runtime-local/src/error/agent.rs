@@ -11,7 +11,7 @@ pub enum AgentError {
     Name {
         /// The agent.
         agent: String,
-        /// Why it is not valid.
+        /// The reason why the name is not valid.
         source: InvalidId,
     },
     /// The agent has no model.
@@ -57,8 +57,8 @@ pub enum AgentError {
         /// The name.
         hook: String,
     },
-    /// A hook could withhold results of a client tool. This is not possible, because a client's answer passes
-    /// no hook.
+    /// A hook could withhold results of a client tool. This is not possible, because a client's answer passes no
+    /// hook.
     #[error(
         "agent {agent:?}: hook {hook}: it may withhold results of {tool}, which a client runs; it must not concern it"
     )]
@@ -77,16 +77,16 @@ pub enum AgentError {
         agent: String,
         /// The tool.
         tool: ToolName,
-        /// Why the schema is refused.
+        /// The reason why the schema is refused.
         detail: String,
     },
-    /// The schema of the value that the agent's turns must return is not valid: it is no JSON Schema, is not
-    /// one of an object, or cannot be offered beside the agent's tools.
+    /// The schema of the value that the agent's turns must return is refused. It is not a valid JSON Schema, does
+    /// not describe an object, or cannot be offered beside the agent's tools.
     #[error("agent {agent:?}: output: {detail}")]
     Output {
         /// The agent.
         agent: String,
-        /// Why the schema is refused.
+        /// The reason why the schema is refused.
         detail: String,
     },
     /// The schema of the custom state is not a valid JSON Schema.
@@ -94,7 +94,7 @@ pub enum AgentError {
     State {
         /// The agent.
         agent: String,
-        /// Why the schema is refused.
+        /// The reason why the schema is refused.
         detail: String,
     },
     /// A setting is out of its bounds: with it, nothing would happen, or it could never take effect.
@@ -104,7 +104,7 @@ pub enum AgentError {
         agent: String,
         /// The field of the setting.
         field: String,
-        /// Why it is refused.
+        /// The reason why the setting is refused.
         why: String,
     },
     /// The rules for retries would retry too often or too late.
@@ -112,7 +112,7 @@ pub enum AgentError {
     Retries {
         /// The agent.
         agent: String,
-        /// The list of waits, and why it is refused.
+        /// The list of waits, and the reason why it is refused.
         detail: String,
     },
     /// The definition cannot be written as JSON.
@@ -120,7 +120,7 @@ pub enum AgentError {
     Definition {
         /// The agent.
         agent: String,
-        /// Why it cannot be written.
+        /// The reason why it cannot be written.
         source: serde_json::Error,
     },
 }

@@ -13,7 +13,7 @@ pub enum RuntimeErrorKind {
     NotFound,
     /// The named thing belongs to a deleted session, or to another session.
     Gone,
-    /// The named thing exists, but its state does not allow the request, or somebody else was faster.
+    /// The named thing exists, but its state does not allow the request, or another request was faster.
     Conflict,
     /// The given value is not valid.
     Invalid,
@@ -26,7 +26,7 @@ pub enum RuntimeErrorKind {
 }
 
 impl RuntimeErrorKind {
-    /// The HTTP status for this kind.
+    /// Returns the HTTP status for this kind.
     pub fn http_status(self) -> u16 {
         match self {
             Self::NotFound => 404,
@@ -41,7 +41,7 @@ impl RuntimeErrorKind {
 }
 
 impl RuntimeError {
-    /// The kind of the error.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> RuntimeErrorKind {
         match self {
             Self::NotFound { .. }

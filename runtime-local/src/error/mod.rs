@@ -43,7 +43,7 @@ pub enum RuntimeError {
         worker: WorkerId,
         /// The run that holds it.
         epoch: Epoch,
-        /// When the lease of that run ends.
+        /// The end of that run's lease.
         lease_ends: Timestamp,
     },
     /// The message is only for a session at rest, but a turn of the session runs, is parked, or is about to
@@ -88,7 +88,7 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The message.
         message: MessageSeq,
-        /// Why it cannot be edited.
+        /// The reason why it cannot be edited.
         why: &'static str,
     },
     /// The idempotency key was used before for something else (INV-27).
@@ -136,11 +136,11 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The queue label of the agent.
         queue: QueueLabel,
-        /// Why the agent was not found.
+        /// The reason why the agent was not found.
         why: ErrorInfo,
     },
-    /// Nobody in this program serves the agent of the new session. The session would wait for another
-    /// program, perhaps for ever.
+    /// This program does not serve the agent of the new session. The session would wait for another program,
+    /// perhaps for ever.
     #[error(
         "session {key}: agent {queue} is served by nobody here: {why} (add it to the runtime's agents, or say \
          Execute::served_elsewhere if another program has it)"
@@ -150,7 +150,7 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The queue label of the agent.
         queue: QueueLabel,
-        /// Why the agent is not served.
+        /// The reason why the agent is not served.
         why: ErrorInfo,
     },
     /// The agent has a tool with effects that this store cannot protect.
@@ -191,7 +191,7 @@ pub enum RuntimeError {
     NoCheckpoint {
         /// The session.
         key: SessionKey,
-        /// The requested checkpoint. None: the newest.
+        /// The requested checkpoint. `None` stands for the newest.
         at: Option<CheckpointId>,
     },
     /// The session cannot be handed over for this goal. No session was created.
@@ -199,7 +199,7 @@ pub enum RuntimeError {
     Goal {
         /// The session.
         key: SessionKey,
-        /// Why the goal is refused.
+        /// The reason why the goal is refused.
         why: InvalidGoal,
     },
     /// No fork can begin from the checkpoint.
@@ -248,7 +248,7 @@ pub enum RuntimeError {
         pending: PendingId,
         /// The person who wanted to decide.
         by: Option<String>,
-        /// The people who may decide now. Empty: anyone who gives a name.
+        /// The people who may decide now. If empty, any person who gives a name may decide.
         may: Vec<String>,
     },
     /// The decision cannot be carried out as given: the edited arguments do not fit the tool's schema, the
@@ -294,7 +294,7 @@ pub enum RuntimeError {
     Unanswered {
         /// The session.
         key: SessionKey,
-        /// How the turn ended, or what it waits for.
+        /// The kind of outcome: how the turn ended, or what it waits for.
         outcome: OutcomeKind,
         /// The step that failed, if the turn failed.
         step: Option<StepNumber>,
@@ -312,7 +312,7 @@ pub enum RuntimeError {
     Contended {
         /// The session.
         key: SessionKey,
-        /// The number of tries.
+        /// The number of attempts.
         tries: u32,
     },
     /// The cursor does not belong to the session's present incarnation. It belongs to another session, or to
@@ -331,7 +331,7 @@ pub enum RuntimeError {
         key: SessionKey,
         /// The part that cannot be read.
         what: String,
-        /// Why it cannot be read.
+        /// The reason why it cannot be read.
         detail: String,
     },
     /// The core cannot start a run of the session.

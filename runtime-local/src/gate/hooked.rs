@@ -1,4 +1,4 @@
-//! Hooks see a call before the gate does.
+//! Asks the hooks about a call before the gate decides.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::hooks::{Failed, Hooked};
 pub(crate) struct Passed {
     /// The call as it would run.
     pub(crate) question: GateQuestion,
-    /// The last hook that rewrote it.
+    /// The name of the last hook that rewrote the call.
     rewritten_by: Option<String>,
     /// The text for the person whose approval a hook requires.
     held: Option<Option<String>>,
@@ -28,7 +28,7 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// Shows a call whose arguments fit to the hooks. After an error, the call goes no further.
+    /// Shows a call to the hooks. Its arguments fit the tool's schema. After an error, the call goes no further.
     pub(super) async fn of(agent: &Arc<Agent>, question: GateQuestion) -> Result<Self, Ruling> {
         let tool = question.tool.clone();
         let mut passed = Self { question, rewritten_by: None, held: None, answer: None };
@@ -61,8 +61,8 @@ impl Passed {
         denied.map_or(Ok(passed), Err)
     }
 
-    /// Shows the children that a call begins to the hooks, or the goal with which it hands over as the one task. Returns the
-    /// denial if a hook denies one.
+    /// Shows the tasks of a call of a sub-agent to the hooks. For a call that hands over, the goal is the one task.
+    /// Returns the denial if a hook denies the call.
     async fn of_sub_agent(
         &mut self,
         agent: &Arc<Agent>,
@@ -103,7 +103,7 @@ impl Passed {
         Ok(denied)
     }
 
-    /// Checks rewritten arguments at once, so that later hooks are asked about arguments that fit.
+    /// Checks rewritten arguments immediately, so that later hooks are asked about arguments that fit.
     async fn rewrite(
         &mut self,
         agent: &Arc<Agent>,
@@ -146,7 +146,7 @@ impl Passed {
             (Ruling::Allow { profile }, Some(prompt)) => {
                 Ruling::NeedsApproval { prompt, terms: Box::default(), profile }
             }
-            // A person must decide: that nobody did is no decision.
+            // A hook requires a person's decision, so the deadline must not approve the call.
             (Ruling::NeedsApproval { prompt, mut terms, profile }, Some(told)) => {
                 if terms.at_expiry == AtExpiry::Approve {
                     terms.at_expiry = AtExpiry::Deny;
@@ -156,7 +156,7 @@ impl Passed {
             (other, _) => other,
         };
         let ruling = match (ruling, self.answer) {
-            // Whether the approval that it takes stands already is not known here.
+            // It is not known here whether the required approval already exists.
             (ruling @ (Ruling::Allow { .. } | Ruling::NeedsApproval { .. }), Some(output)) => {
                 Ruling::Answered { output, ruling: Box::new(ruling) }
             }
@@ -176,7 +176,7 @@ fn deny(hooked: &Hooked, reason: String) -> Ruling {
     Ruling::Deny { reason, rule: Some(format!("hook {}", hooked.name)) }
 }
 
-/// The tasks of a call of a sub-agent; of a call that hands over, its goal.
+/// Returns the tasks of a call of a sub-agent. For a call that hands over, the goal is the one task.
 fn tasks_in(arguments: &str, rules: &ChildRules) -> Result<Tasks, String> {
     if !rules.takes_over {
         return Tasks::read(arguments, rules);
@@ -185,8 +185,8 @@ fn tasks_in(arguments: &str, rules: &ChildRules) -> Result<Tasks, String> {
     Ok(Tasks { tasks: vec![goal], ..Tasks::default() })
 }
 
-/// The arguments of a call with these tasks. Of several goals that hooks gave, no call can have more than one: such
-/// arguments do not fit.
+/// Returns the arguments of a call with these tasks. A call that hands over has one goal; if hooks gave several,
+/// the returned arguments do not fit the tool.
 fn arguments_of(tasks: Tasks, rules: &ChildRules) -> String {
     let written = match tasks.tasks.as_slice() {
         [goal] if rules.takes_over => serde_json::to_string(&HandOffTo { goal: goal.clone() }),

@@ -1,4 +1,5 @@
-//! The only place that decides whether a call may run. Every call from every path passes it before it runs.
+//! The only place that decides whether a call may run. Every call passes this check before it runs, whatever its
+//! origin.
 //!
 //! The arguments must be JSON of bounded depth, fit the tool's schema, and pass the hooks and the policy. If
 //! the tool itself asks for an approval, the stricter of the tool and the policy counts. If one of them is
@@ -69,9 +70,9 @@ pub(crate) async fn fits(agent: &Arc<Agent>, question: &GateQuestion) -> Result<
     if matches!(ruling, Ruling::Allow { .. }) { Ok(()) } else { Err(ruling) }
 }
 
-/// Returns the resources of a call that is certain to be allowed as it is: it fits, no hook would see it
-/// first, its tool asks for no approval, and the gate can decide without asking anybody. None if this is not
-/// certain.
+/// Returns the resources of a call that is certain to be allowed unchanged: its arguments fit, no hook would see it
+/// first, its tool requires no approval, and the gate can decide without asking a person or a server. Returns
+/// `None` if this is not certain.
 pub(crate) async fn foresee(agent: Arc<Agent>, question: GateQuestion) -> Option<ResourceProfile> {
     if agent.hooks().concern_calls_of(&question.tool) {
         return None;
@@ -89,8 +90,8 @@ pub(crate) async fn foresee(agent: Arc<Agent>, question: GateQuestion) -> Option
     if let Ruling::Allow { profile } = ruling { Some(profile) } else { None }
 }
 
-/// Returns the reason why a call is certain to be denied as it is: no hook would see it first, and the gate
-/// can decide without asking anybody. None if this is not certain.
+/// Returns the reason why a call is certain to be denied: no hook would see it first, and the gate can decide
+/// without asking a person or a server. Returns `None` if this is not certain.
 pub(crate) async fn foreseen_denial(agent: Arc<Agent>, question: GateQuestion) -> Option<String> {
     if agent.hooks().concern_calls_of(&question.tool) {
         return None;
@@ -108,7 +109,7 @@ pub(crate) async fn foreseen_denial(agent: Arc<Agent>, question: GateQuestion) -
     Some(format!("the policy denies it: {reason}{rule}"))
 }
 
-/// Returns the ruling of code that may hang or panic. If it is silent, the call is denied.
+/// Returns the ruling of code that may hang or panic. If the code does not answer in time, the call is denied.
 async fn bounded(asked: impl Future<Output = Ruling> + Send + 'static) -> Ruling {
     let began = Instant::now();
     match timeout(GATE_TIMEOUT, guarded(asked)).await {

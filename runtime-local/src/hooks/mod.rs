@@ -1,5 +1,4 @@
-//! The hooks of an agent. They are asked in order. Each has its own time limit, and its own rule for a
-//! failure.
+//! The hooks of an agent. They are called in order. Each has its own time limit, and its own rule for a failure.
 //!
 //! The settings of a hook are read once, when the agent is built. From then on, its code runs only in tasks
 //! of its own.
@@ -41,7 +40,7 @@ pub(crate) struct Hooked {
 /// The failure of a hook at a point where a failure stops what follows.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
-    /// Which hook failed and how, in the engine's words.
+    /// The name of the hook and the kind of failure, in the engine's words.
     pub(crate) what: String,
     /// The hook's own error text.
     pub(crate) detail: Option<String>,
@@ -92,7 +91,7 @@ impl Hooks {
             .map(|hook| hook.name.as_str())
     }
 
-    /// Whether the failure of a hook could refuse a whole answer of the model.
+    /// Returns whether the failure of a hook could refuse a whole answer of the model.
     pub(crate) fn withholds_answers(&self) -> bool {
         self.at(HookPoint::AfterModel).any(|hook| hook.is_closed(HookPoint::AfterModel))
     }
@@ -129,8 +128,8 @@ impl Hooked {
         self.closed.contains(&point)
     }
 
-    /// Asks the hook in a task of its own, within its time limit. None: it failed, and the failure is ignored
-    /// at this point.
+    /// Calls the hook in a task of its own, within its time limit. Returns `None` if the hook failed and the
+    /// failure is ignored at this point.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         point: HookPoint,

@@ -10,20 +10,20 @@ use tokio::time::timeout;
 use super::Hooks;
 use crate::guard::{Guarded, guarded};
 
-/// The maximum number of transitions that wait for slow hooks. Hooks are not told of transitions beyond it.
+/// The maximum number of transitions that wait for slow hooks. Further transitions are not reported.
 const WAITING_MAX: usize = 1024;
 
-/// How long a run that is over waits for hooks that have not been told of all transitions.
+/// The time that a finished run waits for hooks that have not been told of all transitions.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Tells the hooks of a run's transitions.
+/// Tells the hooks of a run's transitions, in order.
 pub(crate) struct Watcher {
     moves: Sender<Moved>,
     telling: Guarded<()>,
 }
 
 impl Watcher {
-    /// None if no hook is asked at transitions.
+    /// Starts to tell the hooks. Returns `None` if no hook is called at transitions.
     pub(crate) fn of(hooks: &Hooks) -> Option<Self> {
         hooks.at(HookPoint::Transition).next()?;
         let (moves, mut told) = mpsc::channel::<Moved>(WAITING_MAX);
@@ -47,8 +47,7 @@ impl Watcher {
         }
     }
 
-    /// Ends the telling after the run is over. Waits for a limited time until the hooks have been told of
-    /// everything.
+    /// Stops after the run is over. Waits for a limited time until the hooks have been told of all transitions.
     pub(crate) async fn finish(self) {
         let Self { moves, telling } = self;
         drop(moves);

@@ -1,4 +1,4 @@
-//! Claiming a named session, and giving a claim back.
+//! Claims a named session, and gives a claim back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::{Host, draw_id, draw_run};
 use crate::clock::Lease;
 use crate::error::RuntimeError;
 
-/// The maximum time for which a claim is given back if nobody here can run the session.
+/// The maximum time for which a claim is given back if this process cannot run the session.
 pub const GIVE_BACK_FOR: Duration = Duration::from_secs(30);
 
 /// A claim with its lease on our own clock.
@@ -25,12 +25,12 @@ pub const GIVE_BACK_FOR: Duration = Duration::from_secs(30);
 pub(crate) struct Claimed {
     pub(crate) claim: Claim,
     pub(crate) lease: Lease,
-    /// Before the first request.
+    /// The instant before the first request.
     pub(crate) asked: Instant,
 }
 
 impl Claimed {
-    /// `asked`: before the first request.
+    /// Creates a claim with its lease. `asked` is the instant before the first request.
     pub(crate) fn new(claim: Claim, asked: Instant) -> Self {
         let lease = Lease::granted(asked, claim.now, claim.lease_ends);
         Self { claim, lease, asked }
@@ -95,21 +95,21 @@ impl Host {
         }
     }
 
-    /// Returns how long a session that cannot be run here is given back. The time grows with each failed try
-    /// in a row.
+    /// Returns the time for which a session that cannot be run here is given back. The time grows with each failed
+    /// attempt in a row.
     pub(crate) fn give_back_for(&self, session: &Session) -> Duration {
         self.inner.unbuilt.again(&session.key, session.last_event)
     }
 
-    /// Returns how long an idle worker with the interval `poll` waits so that others can look first. Without
-    /// this, a worker that cannot run a session, and that always looks a moment before one that can, would
-    /// keep it for ever.
+    /// Returns the time that an idle worker with the interval `poll` waits so that others can look first. Without
+    /// this wait, a worker that cannot run a session, but always looks just before a worker that can, would keep
+    /// the session for ever.
     pub(crate) fn others_first(&self, poll: Duration) -> Duration {
         self.inner.unbuilt.others_first(poll)
     }
 
-    /// Whether a claim must be given back at once: its session was given back here a short time ago, and is
-    /// only due because an interrupt waits.
+    /// Returns whether a claim must be given back at once. This is so if the session was given back here a short
+    /// time ago and is due only because an interrupt waits.
     pub(crate) fn leaves_alone(&self, claim: &Claim) -> bool {
         claim.interrupt().is_some()
             && self.inner.unbuilt.is_left_alone(&claim.session.key, claim.session.last_event)
@@ -120,9 +120,9 @@ impl Host {
         self.inner.unbuilt.forget(&claim.session.key);
     }
 
-    /// Gives a claim back until `alarm`. Items in its inbox do not wake the session before that; they are all
-    /// read again then. A session with a waiting interrupt is due at once. A claim that cannot be given back
-    /// ends with its lease.
+    /// Gives a claim back until `alarm`. Items in the inbox do not wake the session before that; all of them are
+    /// read again then. A session with a waiting interrupt is due at once. A claim that cannot be given back ends
+    /// with its lease.
     pub(crate) async fn give_back(&self, claimed: &Claimed, alarm: Timestamp, why: &ErrorInfo) {
         let Claimed { claim, .. } = claimed;
         let mut commit = Commit::new(draw_id());
@@ -139,8 +139,9 @@ impl Host {
     }
 }
 
-/// Returns the end for the record of a run that did nothing. None if the session is encoded and nothing here
-/// encodes: a process that has the key could not read a plain record, and the next claim closes the record.
+/// Returns the end for the record of a run that did nothing. Returns `None` if the session is encoded and this
+/// process cannot encode: a process that has the key could not read a plain record. The next claim then closes the
+/// record.
 fn run_end(session: &Session, why: &ErrorInfo) -> Option<RunEnd> {
     if session.definition.encoding().is_some() {
         return None;
@@ -148,7 +149,7 @@ fn run_end(session: &Session, why: &ErrorInfo) -> Option<RunEnd> {
     Payload::json(why).ok().map(|detail| RunEnd { outcome: OutcomeKind::Released, detail })
 }
 
-/// Whether somebody has asked for the session to be ended, and nothing prevents that.
+/// Returns whether an interrupt waits for the session and the session is not aborted.
 pub(crate) fn is_stopped(claim: &Claim) -> bool {
     claim.interrupt().is_some() && claim.found != SessionStatus::Aborted
 }

@@ -37,7 +37,7 @@ struct Inner {
     store: Arc<dyn StateStore>,
     options: RuntimeOptions,
     worker: WorkerId,
-    /// None before the store's first answer.
+    /// The store's clock. `None` before the store's first answer.
     clock: Mutex<Option<StoreClock>>,
     unbuilt: Unbuilt,
     runs: OpenRuns,
@@ -66,12 +66,12 @@ impl Host {
         &self.inner.options
     }
 
-    /// The name of this worker in leases and run records.
+    /// Returns the name of this worker in leases and run records.
     pub(crate) fn worker(&self) -> &WorkerId {
         &self.inner.worker
     }
 
-    /// The time by the store's clock, as this process knows it. Before the store's first answer, it is this
+    /// Returns the time by the store's clock, as this process knows it. Before the store's first answer, it is this
     /// machine's time.
     pub(crate) fn now(&self) -> Timestamp {
         match *self.inner.clock.lock().unwrap_or_else(PoisonError::into_inner) {

@@ -8,7 +8,7 @@ use holdover_core::ids::WorkerId;
 use crate::elsewhere::Elsewhere;
 use crate::observer::RunObserver;
 
-/// The minimum lease. A shorter one could end before it is granted.
+/// The minimum lease. A shorter lease could end before it is granted.
 const LEASE_MIN: Duration = Duration::from_secs(1);
 /// The maximum lease. The session of a process that died stays untouched for at most this time.
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -17,39 +17,39 @@ const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RuntimeOptions {
-    /// The name of this worker in leases and run records. None: a random name.
+    /// The name of this worker in leases and run records. `None` stands for a random name.
     pub worker: Option<WorkerId>,
-    /// The lease: the time for which a claim holds before others may claim the session. It is at least 1
-    /// second and at most 1 day; a value outside is moved to the nearer limit. The lease is renewed while a
-    /// run lives.
+    /// The lease: the time for which a claim holds before others may claim the session. It is at least 1 second and
+    /// at most 1 day; a value outside these limits is moved to the nearer one. The lease is renewed while a run
+    /// lives.
     pub lease: Duration,
-    /// The maximum silence of a model. After it, the model call ends with
+    /// The maximum silence of a model. After this time, the model call ends with
     /// [`Stalled`](holdover_core::model::ModelErrorKind::Stalled). A model may have its own limit
     /// ([`stall_timeout`](holdover_core::model::Model::stall_timeout)).
     pub model_stall: Duration,
     /// The maximum time of a model call, even if text keeps coming. After it, the call ends with `Stalled`.
     pub model_timeout: Duration,
-    /// How long the model's text is collected before it is written for readers that follow the session. An
-    /// answer that is complete sooner is written only once, as a message. None: text is only written as a
+    /// The time for which the model's text is collected before it is written for readers that follow the session.
+    /// An answer that is complete sooner is written only once, as a message. With `None`, text is only written as a
     /// message.
     pub delta_interval: Option<Duration>,
     /// The maximum time for preparing a turn's environment, and for freeing it.
     pub provision_timeout: Duration,
-    /// The maximum time for a request from outside, such as a new session or a message, with all its repeats
-    /// while a store does not answer. The first try has the store's own limit, `operation_timeout` in the
-    /// store's options.
+    /// The maximum time for a request from outside, such as a new session or a message, with all its repeats while
+    /// a store does not answer. Only the store's own limit, `operation_timeout` in the store's options, applies to
+    /// the first attempt.
     pub operation_timeout: Duration,
     /// The name of a store, as in its capabilities (for example `memory`). On this store, tools with effects
     /// are accepted although its commits do not survive a killed process. Effects may then happen twice, or
     /// be forgotten.
     pub effects_override: Option<String>,
-    /// The name of this program. The sessions that it creates get it as a label
-    /// ([`PROGRAM`](holdover_core::store::Labels::PROGRAM)), so that others can see which program has their
-    /// agent. None: the name of the executable. Longer names are cut to
+    /// The name of this program. The sessions that it creates get the name as a label
+    /// ([`PROGRAM`](holdover_core::store::Labels::PROGRAM)), which shows other processes which program has the
+    /// agent. `None` stands for the name of the executable. Longer names are cut to
     /// [`TEXT_BYTES_MAX`](holdover_core::store::Labels::TEXT_BYTES_MAX) bytes.
     pub program: Option<String>,
-    /// The wire to agents and callers in other programs. None: tasks for agents elsewhere are answered with that, and
-    /// outcomes are not sent.
+    /// The wire to agents and callers in other programs. With `None`, tasks for agents elsewhere fail, and outcomes
+    /// are not sent.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
     /// An observer of runs in this process.
     pub observer: Option<Arc<dyn RunObserver>>,

@@ -1,4 +1,4 @@
-//! Repeats a request to the store. Each request carries an id of its own, so a repeat changes nothing.
+//! Repeats requests to the store. Each request carries an id of its own, so a repeat changes nothing.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Host;
 use crate::outage::{Patience, Waiting};
 
-/// The maximum number of tries of a request from outside before its error is returned.
+/// The maximum number of attempts of a request from outside before its error is returned.
 const TRIES_MAX: u32 = 6;
 
-/// If the only try may have changed something, it is repeated once to learn its result. The repeat gets at
-/// least this time, even beyond the time for all tries.
+/// The minimum time for a repeat that finds out whether the first attempt changed something. It applies even beyond
+/// the time for all attempts.
 const FIND_OUT: Duration = Duration::from_secs(1);
 
-/// Growing waits between tries.
+/// Growing waits between attempts.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     next: Duration,
@@ -24,17 +24,17 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// Waits from `first`, doubling up to `longest`.
+    /// Creates waits that begin with `first` and double up to `longest`.
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
         Self { next: first, longest }
     }
 
-    /// The waits after a store error.
+    /// Returns the waits after a store error.
     pub(crate) fn store() -> Self {
         Self::new(Duration::from_millis(20), Duration::from_secs(1))
     }
 
-    /// Returns how long to wait now, and lengthens the next wait.
+    /// Returns the wait before the next attempt, and lengthens the one after it.
     pub(crate) fn take(&mut self) -> Duration {
         let now = self.next;
         self.next = (self.next * 2).min(self.longest);
@@ -43,9 +43,9 @@ impl Backoff {
 }
 
 impl Host {
-    /// Repeats `request` a few times while its error allows it, all within
-    /// [`operation_timeout`](crate::RuntimeOptions::operation_timeout). The store's own limit applies to the
-    /// first try alone. A first try that may have changed something is repeated once in any case.
+    /// Repeats `request` a few times while its error allows it, within
+    /// [`operation_timeout`](crate::RuntimeOptions::operation_timeout) in total. Only the store's own limit applies
+    /// to the first attempt. A first attempt that may have changed something is repeated once in any case.
     pub(crate) async fn repeated<'a, T>(
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
@@ -69,7 +69,7 @@ async fn repeated_within<'a, T>(
         unknown |= error.retry == Retry::OutcomeUnknown;
         let (pause, left) = (backoff.take(), within.saturating_sub(began.elapsed()));
         let in_time = tries < TRIES_MAX && pause < left;
-        // The request carries an id, so the answer to a repeat tells the result of the first try.
+        // The request carries an id, so the answer to a repeat shows the result of the first attempt.
         let finds_out = tries == 1 && unknown && left < FIND_OUT;
         if in_time || finds_out {
             tracing::debug!(%error, "asking the store again");
@@ -81,7 +81,7 @@ async fn repeated_within<'a, T>(
                     answer = next;
                     continue;
                 }
-                // It may have been applied meanwhile.
+                // The repeat may have been applied meanwhile.
                 Err(_) => unknown = true,
             }
         }
@@ -93,17 +93,17 @@ async fn repeated_within<'a, T>(
     }
 }
 
-/// Why a request under a fence was given up.
+/// The reason why a request under a fence was given up.
 #[derive(Debug)]
 pub(crate) enum GivenUp {
-    /// The lease has ended, and it cannot be told what became of the request.
+    /// The lease has ended, and it is not known whether the request was applied.
     LeaseEnded,
-    /// The same request fails again; nothing was changed.
+    /// The same request would fail again. Nothing was changed.
     Final(StoreError),
 }
 
-/// Repeats `request` until it is answered or the lease has ended, and reports that it waits. The result says
-/// whether the request was repeated.
+/// Repeats `request` until it is answered or the lease has ended, and reports the wait. The result says whether the
+/// request was repeated.
 pub(crate) async fn until_answered<'a, T>(
     patience: &Patience,
     mut request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
@@ -149,7 +149,7 @@ mod tests {
     use crate::clock::{Lease, StoreClock};
     use crate::outage::Outages;
 
-    /// What a request comes to whose errors say this, one after the other.
+    /// Returns the error of a request whose attempts fail with these errors, one after another.
     async fn ends_with(said: &[Retry]) -> GivenUp {
         let now = Timestamp::from_ms(0);
         let lease = Lease::granted(Instant::now(), now, now.after(Duration::from_secs(30)));
@@ -174,7 +174,7 @@ mod tests {
         assert!(matches!(unknown, GivenUp::LeaseEnded), "{unknown:?}");
     }
 
-    /// What becomes of a request whose every try takes so long and fails so, and how long that took.
+    /// Returns the error of a request whose every attempt takes this long and fails, and the total time.
     async fn fails_after(took: Duration, retry: Retry) -> (StoreError, Duration) {
         let began = Instant::now();
         let ended = repeated_within::<()>(Duration::from_secs(5), || {
@@ -188,8 +188,8 @@ mod tests {
         (ended.await.expect_err("nothing was answered"), began.elapsed())
     }
 
-    /// What becomes of a request whose first try takes so long, and brings it about or not, and whose second is answered after
-    /// `then`; and how long that took.
+    /// Returns the result of a request whose first attempt takes this long and fails, and whose second is answered
+    /// after `then`, with the total time.
     async fn found_out(took: Duration, retry: Retry, then: Duration) -> (Result<u8, StoreError>, Duration) {
         let (began, mut tries) = (Instant::now(), 0);
         let found = repeated_within(Duration::from_secs(5), || {
@@ -217,7 +217,7 @@ mod tests {
         let error = found.expect_err("nobody said what became of it");
         assert_eq!(error.retry, Retry::OutcomeUnknown);
         assert_eq!((error.detail.as_str(), took), ("no answer; asked 2 times in 6.0 s", ms(5_970)));
-        // What changed nothing is not asked again beyond its time.
+        // A request that changed nothing is not repeated after its time is over.
         let (_, took) = found_out(Duration::from_secs(5), Retry::Later, ms(900)).await;
         assert_eq!(took, Duration::from_secs(5));
     }

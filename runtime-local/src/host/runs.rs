@@ -1,4 +1,4 @@
-//! The runs that are open here, and what they are told when the program stops.
+//! The runs that are open in this process, and the order to them when the program stops.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use tokio::time::timeout;
 
 use super::Host;
 
-/// The runs that a runtime has open, and what they are told.
+/// The open runs of a runtime, and the order to them.
 #[derive(Debug, Default)]
 pub(super) struct OpenRuns {
     told: watch::Sender<Option<Drain>>,
     open: watch::Sender<usize>,
-    /// How often those that were open were dropped.
+    /// The number of times that the open runs were dropped.
     cuts: watch::Sender<u64>,
 }
 
-/// A run is open for as long as this is there.
+/// A guard that counts a run as open until it is dropped.
 pub(crate) struct OpenRun {
     host: Host,
     cuts: watch::Receiver<u64>,
 }
 
 impl OpenRun {
-    /// Returns when the run is to be dropped where it is.
+    /// Waits until the run must be dropped.
     pub(crate) async fn cut(&mut self) {
         if self.cuts.changed().await.is_err() {
             std::future::pending().await
@@ -39,7 +39,8 @@ impl Drop for OpenRun {
 }
 
 impl Host {
-    /// Tells all runs to leave their sessions to others, and drops those that are open after `grace`: how many.
+    /// Tells all runs to leave their sessions to others. Drops the runs that are still open after `grace`, and
+    /// returns their number.
     pub(crate) async fn drain(&self, drain: Drain, grace: Duration) -> usize {
         let OpenRuns { told, open, cuts } = &self.inner.runs;
         told.send_modify(|told| *told = Some(told.map_or(drain, |before| before.min(drain))));
@@ -50,24 +51,24 @@ impl Host {
         let left = *open.borrow();
         tracing::warn!(runs = left, "dropped, to be taken over");
         cuts.send_modify(|cuts| *cuts += 1);
-        // It cannot fail: the sender is ours.
+        // This cannot fail, because `self` owns the sender.
         let _ = open.wait_for(|open| *open == 0).await;
         left
     }
 
-    /// Whether the runtime drains: it starts nothing more.
+    /// Returns whether the runtime drains and starts nothing more.
     pub(crate) fn is_draining(&self) -> bool {
         self.inner.runs.told.borrow().is_some()
     }
 
-    /// What its runs are told.
+    /// Returns a receiver of the order to the runs.
     pub(crate) fn told_to_drain(&self) -> watch::Receiver<Option<Drain>> {
         self.inner.runs.told.subscribe()
     }
 
-    /// Returns once the runtime begins to drain.
+    /// Waits until the runtime begins to drain.
     pub(crate) async fn drains(&self) {
-        // It cannot fail: the sender is ours.
+        // This cannot fail, because `self` owns the sender.
         let _ = self.told_to_drain().wait_for(Option::is_some).await;
     }
 

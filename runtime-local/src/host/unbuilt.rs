@@ -1,5 +1,5 @@
-//! Sessions that a worker claimed and could not run. Each is given back for some time, and not run here
-//! before it is over.
+//! Sessions that a worker claimed and could not run. Each is given back for some time, and is not run here before
+//! that time is over.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,18 +10,18 @@ use tokio::time::Instant;
 
 use super::claim::GIVE_BACK_FOR;
 
-/// The time for which a session is given back at first. It is short, so that a worker that can run it gets it
-/// soon.
+/// The time for which a session is given back at first. It is short, so that a worker that can run the session gets
+/// it soon.
 const FIRST: Duration = Duration::from_millis(250);
 
-/// The maximum number of remembered sessions. Then all are forgotten, and each is given back for a short time
-/// again.
+/// The maximum number of remembered sessions. If there are more, all are forgotten, and their times start again at
+/// the minimum.
 const SESSIONS_MAX: usize = 1024;
 
-/// The time for which each session was given back here last. It doubles with each failed claim in a row, up
-/// to [`GIVE_BACK_FOR`]. So a worker that cannot run a session does not keep it from the others, and a
-/// session that nobody can run costs a try only now and then. If a run anywhere makes progress in between,
-/// the time starts at the minimum again.
+/// The time for which each session was last given back here. It doubles with each failed claim in a row, up to
+/// [`GIVE_BACK_FOR`]. So a worker that cannot run a session does not keep it from the others, and a session that no
+/// worker can run causes a claim only now and then. If a run anywhere makes progress in between, the time starts at
+/// the minimum again.
 #[derive(Debug, Default)]
 pub(super) struct Unbuilt {
     sessions: Mutex<HashMap<SessionKey, Given>>,
@@ -36,7 +36,7 @@ struct Given {
 }
 
 impl Unbuilt {
-    /// Notes that the session could not be run; `last_event` is its newest event. Returns how long it is
+    /// Notes that the session could not be run; `last_event` is its newest event. Returns the time for which it is
     /// given back.
     pub(super) fn again(&self, key: &SessionKey, last_event: EventSeq) -> Duration {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,15 +51,15 @@ impl Unbuilt {
         back_for
     }
 
-    /// Whether the session is still given back: the time is not over, and nobody has run it since.
+    /// Returns whether the session is still given back: the time is not over, and no run has appended an event
+    /// since.
     pub(super) fn is_left_alone(&self, key: &SessionKey, last_event: EventSeq) -> bool {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         sessions.get(key).is_some_and(|given| given.last_event == last_event && Instant::now() < given.until)
     }
 
-    /// Returns how long a worker with the interval `poll` waits before it looks again. So all other workers
-    /// have looked at the sessions that became due again within the last `poll` before this runtime claims
-    /// them once more.
+    /// Returns the time that a worker with the interval `poll` waits before it looks again. After this wait, all
+    /// other workers have looked at the sessions that became due again within the last `poll`.
     pub(super) fn others_first(&self, poll: Duration) -> Duration {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

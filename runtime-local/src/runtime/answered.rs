@@ -1,4 +1,4 @@
-//! Tells who has answered a pending call, until a run takes the answer.
+//! Shows who has answered a pending call, until a run takes the answer.
 
 use holdover_core::ids::InboxSeq;
 use holdover_core::message::Decision;
@@ -9,20 +9,20 @@ use serde::Serialize;
 use super::Runtime;
 use crate::error::RuntimeError;
 
-/// The newest answer to a pending call that has all the answers it needs. The next run takes the answers, and
-/// nobody has to act on the call any more.
+/// The newest answer to a pending call that has all the answers it needs. The next run takes the answers, and no
+/// person has to act on the call any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Answered {
-    /// The person who answered, if the answer says so.
+    /// The person who answered, if the answer names one.
     pub by: Option<String>,
-    /// When the answer came. None if a run has just taken it, or if it is encrypted under a key that is
+    /// The time of the answer. `None` if a run has just taken the answer, or if it is encrypted under a key that is
     /// missing here.
     pub at: Option<Timestamp>,
 }
 
 impl Runtime {
-    /// Returns the newest answer to this open pending call. None while answers are missing.
+    /// Returns the newest answer to this open pending call, or `None` while answers are missing.
     pub async fn answered(&self, call: &PendingCall) -> Result<Option<Answered>, RuntimeError> {
         if call.answered < call.needed {
             return Ok(None);

@@ -16,20 +16,21 @@ use crate::error::RuntimeError;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Approval {
-    /// The person who approves; not empty. If a call needs several approvals, each name counts once.
+    /// The name of the person who approves, which is not empty. If a call needs several approvals, each name counts
+    /// once.
     pub by: Option<String>,
     /// The reason.
     pub reason: Option<String>,
     /// Edited arguments for the call, as JSON text. They are checked again against the schema and the policy.
     pub arguments: Option<String>,
-    /// Whether later calls of this tool in this session are approved, too.
+    /// Set if later calls of this tool in this session are approved, too.
     pub always: bool,
-    /// With `always`: approves only later calls whose arguments match these patterns.
+    /// With `always`: the patterns that the arguments of later calls must match.
     pub only: ArgumentPatterns,
 }
 
 impl Approval {
-    /// An approval by this person, of the call as it was shown.
+    /// Creates an approval by this person, of the call as it was shown.
     ///
     /// ```
     /// use holdover_runtime_local::Approval;
@@ -80,7 +81,7 @@ impl Approval {
         Self { always: true, only, ..self }
     }
 
-    /// Returns the decision of somebody who saw arguments with the digest `saw`.
+    /// Returns the decision of a person who saw arguments with the digest `saw`.
     pub(super) fn decision(self, saw: Digest) -> Decision {
         let Self { by, reason, arguments, always, only } = self;
         Decision { approve: true, saw, arguments, always, only, reason, by }
@@ -91,14 +92,14 @@ impl Approval {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Denial {
-    /// The person who denies; not empty.
+    /// The name of the person who denies, which is not empty.
     pub by: Option<String>,
-    /// The reason; the model is told.
+    /// The reason. The model gets it.
     pub reason: Option<String>,
 }
 
 impl Denial {
-    /// A denial by this person.
+    /// Creates a denial by this person.
     ///
     /// ```
     /// use holdover_runtime_local::Denial;
@@ -110,13 +111,13 @@ impl Denial {
         Self { by: Some(name.into()), ..Self::default() }
     }
 
-    /// Adds a reason; the model is told.
+    /// Adds a reason. The model gets it.
     #[must_use]
     pub fn because(self, reason: impl Into<String>) -> Self {
         Self { reason: Some(reason.into()), ..self }
     }
 
-    /// Sets the reason, if there is one; the model is told.
+    /// Sets the reason, if there is one. The model gets it.
     #[must_use]
     pub fn reason(self, reason: Option<String>) -> Self {
         Self { reason, ..self }
@@ -150,12 +151,11 @@ named!(Approval);
 named!(Denial);
 
 impl Runtime {
-    /// Approves a call that waits for a person. If the call needs several approvals, this adds one of them,
-    /// and each name counts once. A plain name is a valid [`Approval`]: `runtime.approve(&session, id,
-    /// "ann")`.
+    /// Approves a call that waits for a person. If the call needs several approvals, this adds one of them, and
+    /// each name counts once. A plain name is a valid [`Approval`]: `runtime.approve(&session, id, "ann")`.
     ///
-    /// Errors, besides those of [`deliver`](Self::deliver): [others](RuntimeError::NotApprover) must decide,
-    /// or the approval cannot be carried out as [given](RuntimeError::Unfit).
+    /// Errors, besides those of [`deliver`](Self::deliver): [other people](RuntimeError::NotApprover) must decide,
+    /// or the approval is [unfit](RuntimeError::Unfit) and cannot be carried out.
     ///
     /// `pending` identifies the call as it was shown, with these exact arguments in the session's present
     /// incarnation. A later pending call has another id and is not approved. The call may belong to a child
@@ -253,8 +253,8 @@ impl Runtime {
         life: Incarnation,
         decision: Decision,
     ) -> Result<Delivered, RuntimeError> {
-        // The key is made without the digest of what was seen, because that digest is not known once the call
-        // is closed.
+        // The key does not include the digest of the arguments that were shown, because that digest is not known
+        // once the call is closed.
         let words = Decision { saw: Digest::of(b""), ..decision.clone() };
         let said =
             serde_json::to_vec(&words).map_err(|error| RuntimeError::unreadable(key, "decision", error))?;
@@ -275,9 +275,9 @@ impl Runtime {
         for once in same.answer(&**self.host.store(), &key.tenant, pending)? {
             let deliver = Deliver { once, incarnation: Some(life), what: what.clone() };
             match self.deliver(key, deliver).await {
-                // The same answer to the same call: it differs only in a part that is not known any more.
+                // The same answer to the same call. It differs only in a part that is not known any more.
                 Err(RuntimeError::KeyConflict { .. }) => return Ok(Delivered::Duplicate),
-                // Goes on: the same answer may have been given before under an older form of the key.
+                // The same answer may have been given before under an older form of the key.
                 Err(over @ (RuntimeError::NotPending { .. } | RuntimeError::AlreadyAnswered { .. })) => {
                     refused.get_or_insert(over);
                 }

@@ -19,7 +19,7 @@ use crate::drive::{ChildStanding, successors};
 use crate::error::RuntimeError;
 use crate::host::draw_id;
 
-/// A background child to begin.
+/// A request to begin a background child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BeginChild {
     agent: ToolName,
@@ -30,24 +30,25 @@ pub struct BeginChild {
 }
 
 impl BeginChild {
-    /// A child of the sub-agent with this name, for this task. Its end begins a turn of the parent.
+    /// Creates a request for a child of the sub-agent with this name, for this task. The end of the child begins a
+    /// turn of the parent.
     pub fn new(agent: ToolName, task: impl Into<String>) -> Self {
         Self { agent, task: task.into(), quiet: false, detached: false, key: None }
     }
 
-    /// The end of the child begins no turn of the parent. The parent reads of it in its next turn.
+    /// Keeps the end of the child from beginning a turn of the parent. The parent reads about it in its next turn.
     #[must_use]
     pub fn quiet(self) -> Self {
         Self { quiet: true, ..self }
     }
 
-    /// The child goes on if its parent is aborted or deleted.
+    /// Lets the child go on if its parent is aborted or deleted.
     #[must_use]
     pub fn detached(self) -> Self {
         Self { detached: true, ..self }
     }
 
-    /// Begins the child once, however often it is asked for under this key.
+    /// Begins the child at most once under this key, however often the request is repeated.
     #[must_use]
     pub fn key(self, key: ItemKey) -> Self {
         Self { key: Some(key), ..self }
@@ -58,28 +59,28 @@ impl BeginChild {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChildEntry {
-    /// Its session.
+    /// The session of the child.
     pub session: SessionId,
-    /// The sub-agent, by the name under which the parent's model calls it.
+    /// The name of the sub-agent, which is also the name of its tool.
     pub agent: ToolName,
-    /// Whether its end begins no turn of the parent.
+    /// Set if the end of the child begins no turn of the parent.
     pub quiet: bool,
-    /// Whether it goes on if its parent is aborted or deleted.
+    /// Set if the child goes on when its parent is aborted or deleted.
     pub detached: bool,
-    /// Its present work.
+    /// The present state of the child's work.
     pub standing: ChildStanding,
-    /// Its usage up to its newest commit.
+    /// The usage of the child up to its newest commit.
     pub usage: Usage,
 }
 
 impl Runtime {
-    /// Begins a child of a session in the background, and returns the child's key. The request is durable. A run of the
-    /// parent carries it out at once, also while the parent rests or waits, and then a worker runs the child. An
-    /// event ([`NotBegun`](holdover_core::event::Event::NotBegun)) says so if that is not possible any more.
+    /// Begins a child of a session in the background, and returns the child's key. The request is durable. A run of
+    /// the parent carries it out at once, even if the parent rests or waits, and then a worker runs the child. If
+    /// that is not possible any more, the event [`NotBegun`](holdover_core::event::Event::NotBegun) reports it.
     ///
-    /// What is done with a child afterwards is done with its session: [`deliver`](Self::deliver) writes to it,
-    /// [`wait`](Self::wait) waits for it, [`abort`](Self::abort) stops it. Its parent is told of the end of the
-    /// turn for this task. It is not told of turns that messages from elsewhere begin.
+    /// To work with the child, use its session: [`deliver`](Self::deliver) writes to it, [`wait`](Self::wait) waits
+    /// for it, [`abort`](Self::abort) stops it. The parent gets a message when the turn for this task ends, but not
+    /// for turns that messages from elsewhere begin.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), it is [aborted](RuntimeError::Aborted), or it
     /// cannot have such a [child](RuntimeError::NoChild).
@@ -116,7 +117,7 @@ impl Runtime {
         Ok(SessionKey::new(parent.tenant.clone(), names.id))
     }
 
-    /// Lists the background children of a session, in the order in which they began: those that run, and the newest
+    /// Lists the background children of a session in the order in which they began: those that run, and the newest
     /// of those that have ended, 64 at most.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
@@ -144,7 +145,7 @@ impl Runtime {
         let Some(names) = child.names() else { return Ok(None) };
         let id = names.id.clone();
         let mut session = self.named(parent, names).await?;
-        // Whoever took over from it stands for it.
+        // A session that took over from the child stands for it.
         while let Some(to) = session.as_ref().and_then(|session| successors(session).pop())
             && let Ok(next) = ChildNames::of(&to, 0)
         {
@@ -163,7 +164,7 @@ impl Runtime {
 }
 
 impl Deliver {
-    /// A request for a background child of the session, in this life of it.
+    /// Creates the delivery of a request for a background child, for this life of the session.
     fn begin_child(signal: ChildSignal, key: ItemKey, incarnation: Incarnation) -> Self {
         Self { once: Once::Key(key), incarnation: Some(incarnation), what: What::BeginChild(signal) }
     }

@@ -22,9 +22,9 @@ pub struct Deciders {
     pub needed: u32,
     /// The people who have approved the arguments as they are shown.
     pub approved: Vec<String>,
-    /// The people who may answer now. Empty: anyone who gives a name.
+    /// The people who may answer now. If empty, any person who gives a name may answer.
     pub may: Vec<String>,
-    /// The additional people who may answer from a later instant on.
+    /// The additional people who may answer later.
     pub later: Vec<Later>,
     /// The outcome if there is no decision at the deadline.
     pub at_expiry: AtExpiry,
@@ -58,7 +58,7 @@ impl Deciders {
 }
 
 impl Runtime {
-    /// Returns the people who decide on an open pending call. None if any one person may.
+    /// Returns the people who decide on an open pending call, or `None` if any one person may decide.
     pub(super) async fn deciders(
         &self,
         asked: &PendingCall,

@@ -15,15 +15,15 @@ use super::keys::{self, Once};
 use crate::agent::Definition;
 use crate::error::RuntimeError;
 
-/// The maximum length, in bytes, of the arguments that a person may give a call by editing. It is far more
-/// than a built-in tool takes.
+/// The maximum length, in bytes, of the edited arguments that a person may give a call. It is far more than a
+/// built-in tool takes.
 pub const EDIT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The result of a delivery that was not refused. The delivery is in the inbox and is consumed exactly once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivered {
-    /// Accepted by this delivery.
+    /// The delivery was accepted.
     Accepted,
     /// An earlier delivery with the same content and key was accepted; nothing was changed.
     Duplicate,
@@ -53,7 +53,7 @@ impl Deliver {
         Self { once: Once::Never, incarnation: None, what }
     }
 
-    /// Changes what a message says.
+    /// Changes the content of a message.
     fn saying(mut self, change: impl FnOnce(&mut Said)) -> Self {
         if let What::Message { said, .. } = &mut self.what {
             change(said);
@@ -61,32 +61,33 @@ impl Deliver {
         self
     }
 
-    /// A message to the agent. It wakes the session.
+    /// Creates a message to the agent. It wakes the session.
     pub fn message(text: impl Into<String>) -> Self {
         Self::message_that(text, Wake::Now)
     }
 
-    /// A message to the agent. `wake` says whether it wakes the session.
+    /// Creates a message to the agent. `wake` says whether it wakes the session.
     pub fn message_that(text: impl Into<String>, wake: Wake) -> Self {
         Self::of(What::Message { said: Said::new(text), wake })
     }
 
-    /// A message that replaces an earlier one. Everything from the earlier message on is hidden from the
-    /// model, and a turn that runs is stopped. The modes and system prompts that came with the hidden
-    /// messages no longer apply. Nothing is deleted.
+    /// Creates a message that replaces an earlier one. Everything from the earlier message on is hidden from the
+    /// model, and a turn that runs is stopped. The modes and system prompts that came with the hidden messages no
+    /// longer apply. Nothing is deleted.
     pub fn instead_of(message: MessageSeq, text: impl Into<String>) -> Self {
         let said = Said { edits: Some(message), ..Said::new(text) };
         Self::of(What::Message { said, wake: Wake::Now })
     }
 
-    /// Sets the policy for the message while a turn runs or is parked. If none is set, the agent's policy
-    /// applies. It has no effect on other deliveries, nor on a message that replaces an earlier one.
+    /// Sets the policy for the message while a turn runs or is parked. If none is set, the agent's policy applies.
+    /// Has no effect on other deliveries, nor on a message that replaces an earlier one.
     #[must_use]
     pub fn under(self, policy: impl Into<Option<MessagePolicy>>) -> Self {
         self.saying(|said| said.policy = policy.into())
     }
 
-    /// Sets how the agent works from this message on. Has no effect on other deliveries.
+    /// Sets how the agent works from this message on: its mode and system prompt. Has no effect on other
+    /// deliveries.
     #[must_use]
     pub fn briefed(self, briefing: Briefing) -> Self {
         self.saying(|said| said.briefing = briefing)
@@ -99,38 +100,38 @@ impl Deliver {
         self.saying(|said| said.images = images)
     }
 
-    /// A command to the engine. A [mode](SignalBody::Mode) does not wake the session: it applies from the
+    /// Creates a command to the engine. A [mode](SignalBody::Mode) does not wake the session: it applies from the
     /// next step on.
     pub fn signal(signal: SignalBody) -> Self {
         Self::of(What::Signal(signal))
     }
 
-    /// A change of a message that waits.
+    /// Creates a change of a message that waits in the inbox.
     pub(super) fn queue_change(change: QueueChange) -> Self {
         Self::of(What::QueueChange(change))
     }
 
-    /// A request to stop one call.
+    /// Creates a request to stop one call.
     pub(super) fn stop_call(call: CallId, life: Incarnation) -> Self {
         Self { incarnation: Some(life), ..Self::of(What::StopCall(call)) }
     }
 
-    /// A decision on a call that waits for one.
+    /// Creates a decision on a call that waits for one.
     pub fn decision(on: &PendingCall, decision: Decision) -> Self {
         let what = What::Decision { pending: on.id.clone(), decision };
         Self { incarnation: Some(on.incarnation), ..Self::of(what) }
     }
 
-    /// The result of a call that a client runs.
+    /// Creates the result of a call that a client runs.
     pub fn client_answer(to: &PendingCall, answer: ClientAnswer) -> Self {
         let what = What::ClientAnswer { pending: to.id.clone(), answer };
         Self { incarnation: Some(to.incarnation), ..Self::of(what) }
     }
 
-    /// Delivers at most once under this key. Without one, each call is a separate delivery.
+    /// Delivers at most once under this key. Without a key, each call is a separate delivery.
     ///
-    /// Messages, signals and answers have separate keys in each session. So the sender of a message may
-    /// choose its key: it cannot use up the key of an answer.
+    /// Messages, signals and answers have separate keys in each session. So the sender of a message may choose any
+    /// key: it cannot use up the key of an answer.
     #[must_use]
     pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
         Self { once: key.into().map_or(Once::Never, Once::Key), ..self }
@@ -216,8 +217,8 @@ impl Runtime {
         if let Some(message) = edits {
             let session = self.existing(key).await?;
             match self.refuse_uneditable(&session, message).await {
-                // An earlier delivery of this same message may be the reason that the replaced message is no
-                // longer shown.
+                // An earlier delivery of this message may be the reason why the replaced message is no longer
+                // shown.
                 Err(refused @ RuntimeError::NotEditable { .. }) if may_be_known => {
                     return self.duplicate_or(refused, &session, &item, named).await;
                 }
@@ -283,9 +284,9 @@ impl Runtime {
         })
     }
 
-    /// The maximum length, in bytes, of a client's answer, from the agent's definition that is stored with
-    /// the session. If the definition cannot be read here, nothing is refused here, and core checks the
-    /// length later.
+    /// Returns the maximum length, in bytes, of a client's answer. It comes from the agent's definition that is
+    /// stored with the session. If the definition cannot be read here, no answer is refused here, and core checks
+    /// the length later.
     async fn answer_bytes_max(&self, key: &SessionKey, is_error: bool) -> Result<usize, RuntimeError> {
         let session = self.session(key).await?;
         let definition = session.and_then(|session| Definition::read(&session.definition).ok());

@@ -1,4 +1,4 @@
-//! Follows a session: streams its events, and the model's text while it is written.
+//! Follows a session: streams its events, and the model's text while it is being written.
 
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
@@ -22,20 +22,20 @@ pub struct EventEntry {
     pub cursor: EventCursor,
     /// The number of the event.
     pub seq: EventSeq,
-    /// When it was appended.
+    /// The time at which the event was appended.
     pub at: Timestamp,
     /// The event.
     pub event: Event,
 }
 
-/// A part of an answer that is not complete yet.
+/// A provisional item: a part of an answer that is not complete yet, or a call that is in flight.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct DeltaEntry {
     /// The cursor after the delta.
     #[serde(skip)]
     pub cursor: EventCursor,
-    /// The model call that it comes from.
+    /// The stream that the delta belongs to: a model call, or the calls of a step.
     pub stream: StreamId,
     /// The position of the delta in that stream, counted from 1.
     pub place: u64,
@@ -43,8 +43,8 @@ pub struct DeltaEntry {
     pub delta: Delta,
 }
 
-/// An item that a follower of a session is shown. As JSON, it is the content alone. Kind and cursor are left
-/// out, because Server-Sent Events carry them separately.
+/// An item for a follower of a session. Its JSON form is the content alone. Kind and cursor are left out, because
+/// Server-Sent Events carry them separately.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -52,13 +52,13 @@ pub enum Shown {
     /// A committed, final event. If it announces the message of a stream ([`Event::Message`] with `stream`),
     /// it replaces that stream's deltas.
     Event(EventEntry),
-    /// A provisional item: a part of an answer, or a call that is out.
+    /// A provisional item: a part of an answer, or a call that is in flight.
     Delta(DeltaEntry),
-    /// The stream whose deltas were shown last, to this reader or to an earlier one with the same cursor, is
-    /// over. Its deltas are void. If the stream was a model's answer, the attempt failed, and no message
-    /// follows. If the stream was calls, events report their results.
+    /// The end of the stream whose deltas were shown last, to this reader or to an earlier reader with the same
+    /// cursor. The deltas are void. If the stream was a model's answer, the attempt failed, and no message follows.
+    /// If the stream was calls, events report their results.
     Dropped {
-        /// The cursor to go on from.
+        /// The cursor from which to go on.
         #[serde(skip)]
         cursor: EventCursor,
         /// The stream.
@@ -67,7 +67,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// The cursor to go on from after this item.
+    /// Returns the cursor after this item.
     pub fn cursor(&self) -> EventCursor {
         match self {
             Self::Event(EventEntry { cursor, .. })
@@ -76,7 +76,7 @@ impl Shown {
         }
     }
 
-    /// The wire name of the kind: `event`, `delta`, `dropped`.
+    /// Returns the wire name of the kind: `event`, `delta`, `dropped`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Event(_) => "event",
@@ -85,14 +85,14 @@ impl Shown {
         }
     }
 
-    /// Whether this is a row of the engine's history ([`Event::History`]). Such rows are for people who study
-    /// the engine, not for users of the agent.
+    /// Returns whether this is a row of the engine's history ([`Event::History`]). Such rows are for people who
+    /// study the engine, not for users of the agent.
     pub fn is_history(&self) -> bool {
         matches!(self, Self::Event(EventEntry { event: Event::History { .. }, .. }))
     }
 }
 
-/// How long a session is followed.
+/// The point at which a stream of a session ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Follow {
     /// Never ends.
@@ -126,10 +126,9 @@ impl Runtime {
         events.boxed()
     }
 
-    /// Streams the items of a session after the cursor `after`: its events and, between them, the model's
-    /// text as it is written, and the calls that are out. A reader that is cut off may continue with the
-    /// cursor of the last item that it was shown. It then misses nothing and is shown nothing twice. Ends
-    /// after the first error.
+    /// Streams the items of a session after the cursor `after`: its events and, between them, the model's text as
+    /// it is written, and the calls that are in flight. A disconnected reader may continue with the cursor of its
+    /// last item. It then misses nothing and gets nothing twice. Ends after the first error.
     ///
     /// The runtime that runs the session writes deltas every
     /// [`delta_interval`](super::RuntimeOptions::delta_interval). An answer that is complete within one

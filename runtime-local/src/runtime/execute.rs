@@ -24,8 +24,8 @@ use crate::host::draw_id;
 pub struct Execute {
     /// The tenant of the session.
     pub tenant: TenantId,
-    /// The session. If none is given, a new one is created. With an idempotency key, it is the session that
-    /// belongs to the key.
+    /// The session. If none is given, the session of the idempotency key is used; without a key, a new session is
+    /// created.
     pub session: Option<SessionId>,
     /// The agent that answers. An existing session keeps the version of the agent that it was created with.
     pub agent: Arc<Agent>,
@@ -34,7 +34,7 @@ pub struct Execute {
     /// The idempotency key: at most one turn is started under it, however often the message is sent (INV-27).
     /// It is a key of messages, as in [`Deliver::once`](super::Deliver::once).
     pub idempotency_key: Option<ItemKey>,
-    /// Whether this is the first message of its session. Such a message needs no idempotency key.
+    /// Set if this is the first message of its session. Such a message needs no idempotency key.
     pub first: bool,
     /// The policy for the message while a turn of the session runs or is parked. If none is set, the agent's
     /// policy applies. If the agent has none either, the message is [refused](RuntimeError::Held) while a run
@@ -42,18 +42,18 @@ pub struct Execute {
     pub policy: Option<MessagePolicy>,
     /// The labels of a new session, by which it can be listed.
     pub labels: Labels,
-    /// How the agent works from this message on.
+    /// The mode and system prompt of the agent from this message on.
     pub briefing: Briefing,
-    /// The pictures that the agent is shown with the message.
+    /// The pictures of the message.
     pub images: Images,
-    /// Whether another program serves the agent if it is not found here.
+    /// Set if another program may serve the agent when it is not found here.
     pub served_elsewhere: bool,
-    /// Who else is told the outcome of the turn.
+    /// The address in another program that gets the outcome of the turn, too.
     reply: Option<Box<ReplyTo>>,
 }
 
 impl Execute {
-    /// A message to `agent`, in a new session of `tenant`.
+    /// Creates a message to `agent`, in a new session of `tenant`.
     pub fn new(tenant: TenantId, agent: Arc<Agent>, message: impl Into<String>) -> Self {
         Self {
             tenant,
@@ -90,8 +90,8 @@ impl Execute {
         Self { idempotency_key: idempotency_key.into(), ..self }
     }
 
-    /// Sends the message as the first of its session. A repeat starts nothing, and a different first message
-    /// is [refused](RuntimeError::NotFirst). Use it for sessions whose id the caller chooses.
+    /// Sends the message as the first of its session. A repeat starts nothing, and a different first message is
+    /// [refused](RuntimeError::NotFirst). Use this for sessions whose id the caller chooses.
     #[must_use]
     pub fn first(self) -> Self {
         Self { first: true, ..self }
@@ -133,7 +133,7 @@ impl Execute {
         self
     }
 
-    /// Returns the session of the message. None if it is a new session whose id is not drawn yet.
+    /// Returns the session of the message, or `None` if it is a new session whose id is not drawn yet.
     pub fn session_key(&self) -> Result<Option<SessionKey>, RuntimeError> {
         let id = match (&self.session, &self.idempotency_key) {
             (Some(id), _) => id.clone(),
@@ -143,7 +143,7 @@ impl Execute {
         Ok(Some(SessionKey::new(self.tenant.clone(), id)))
     }
 
-    /// Tells an address the outcome of the turn.
+    /// Sets an address that gets the outcome of the turn, too.
     pub(super) fn replying(self, reply: ReplyTo) -> Self {
         Self { reply: Some(Box::new(reply)), ..self }
     }
@@ -155,7 +155,7 @@ impl Execute {
             None => SessionKey::new(self.tenant.clone(), SessionId::new(Uuid::now_v7().to_string())?),
         };
         let Self { policy, briefing, images, reply, .. } = self;
-        // A worker of an older format would not know whom to tell.
+        // A worker of an older format would not send the outcome to the address.
         let format = if reply.is_some() { STATE_FORMAT } else { STATE_FORMAT_ALONE };
         let said = Said { policy, briefing, images, reply, ..Said::new(self.message) };
         let payload = Payload::json(&said);
@@ -185,7 +185,7 @@ fn derived_id(tenant: &TenantId, key: &ItemKey) -> Result<SessionId, InvalidId> 
 
 pub(super) struct Prepared {
     pub(super) key: SessionKey,
-    /// Whether the id of the session was derived from the idempotency key.
+    /// Set if the id of the session was derived from the idempotency key.
     pub(super) derived: bool,
     pub(super) agent: Arc<Agent>,
     pub(super) once: Once,

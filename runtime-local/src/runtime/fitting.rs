@@ -1,5 +1,5 @@
-//! Checks whether a decision can be carried out. A decision that cannot is refused before it is delivered.
-//! Checks that only a run can make (a gate elsewhere, a hook) are made when the call is about to run.
+//! Checks whether a decision can be carried out, and refuses it before the delivery if it cannot. The checks that
+//! only a run can make (a gate elsewhere, a hook) are made when the call is about to run.
 
 use holdover_core::gate::{ArgumentPatterns, GateQuestion};
 use holdover_core::ids::{InvalidId, PendingId, SessionKey};
@@ -18,11 +18,11 @@ use crate::error::RuntimeError;
 use crate::gate;
 
 impl Runtime {
-    /// Checks whether [`approve`](Self::approve) would accept this approval, as far as this is known here.
-    /// Nothing is stored, so somebody else may decide in between.
+    /// Checks whether [`approve`](Self::approve) would accept this approval, as far as this is known here. Nothing
+    /// is stored, so another person may decide in between.
     ///
-    /// Errors: those of [`approve`](Self::approve). If the call is closed, errors that depend on its content
-    /// are left out.
+    /// Errors: those of [`approve`](Self::approve). If the call is closed, errors that depend on its content are
+    /// left out.
     pub async fn would_approve(
         &self,
         key: &SessionKey,
@@ -33,7 +33,7 @@ impl Runtime {
         self.refuse_unfit(asked.as_deref(), &approval.clone().decision(saw)).await
     }
 
-    /// Refuses a decision with an empty name, by somebody who may not decide, or that cannot be carried out.
+    /// Refuses a decision if its name is empty, if the person may not decide, or if it cannot be carried out.
     pub(super) async fn refuse_unfit(
         &self,
         asked: Option<&PendingEntry>,
@@ -80,8 +80,8 @@ impl Runtime {
         Ok(unfit.or_else(|| not_for_good(asked, decision, is_for_more)))
     }
 
-    /// Returns the reason why the call cannot run with these arguments, as far as this is known here. The
-    /// present agent is used, or, if it is not found here, the agent's definition in the session.
+    /// Returns the reason why the call cannot run with these arguments, as far as this is known here. Uses the
+    /// present agent or, if it is not found here, the agent's definition in the session.
     async fn unfit_edit(
         &self,
         asked: &PendingEntry,
@@ -92,7 +92,7 @@ impl Runtime {
         let agent = self.shared.agents.find(&session.key, &session.queue, &session.definition).await.ok();
         let stored = match agent {
             Some(_) => None,
-            // What nobody can read here a run judges.
+            // If this process cannot read the definition, a run judges the arguments.
             None => Some(Definition::read(&session.definition).ok()?.spec),
         };
         let spec = agent.as_deref().map(|agent| &**agent.spec()).or(stored.as_ref())?;
@@ -118,13 +118,13 @@ impl Runtime {
     }
 }
 
-/// Whether more steps are asked for: a tool of the agent's own may have that name, too.
+/// Returns whether the call asks for more steps. A tool of the agent may have the same name.
 fn is_for_more(asked: &PendingEntry, session: &Session) -> bool {
     let asks = |machine: Machine| machine.state.batch().is_some_and(|batch| batch.for_more);
     asked.body.tool.as_str() == MORE_STEPS && machine_of(session).ok().flatten().is_none_or(asks)
 }
 
-/// Why what is to stand for the rest of the session would be approved this once alone.
+/// Returns the reason why a decision that also approves later calls cannot be carried out, if there is one.
 fn not_for_good(asked: &PendingEntry, decision: &Decision, is_for_more: bool) -> Option<String> {
     if !decision.always {
         return None;

@@ -29,12 +29,12 @@ pub struct Fork {
 }
 
 impl Fork {
-    /// A fork from the newest checkpoint, under a random id.
+    /// Creates a fork from the newest checkpoint, under a random id.
     pub fn newest() -> Self {
         Self::default()
     }
 
-    /// A fork from this checkpoint.
+    /// Creates a fork from this checkpoint.
     pub fn at(checkpoint: CheckpointId) -> Self {
         Self { at: Some(checkpoint), ..Self::default() }
     }
@@ -45,7 +45,7 @@ impl Fork {
         Self { to: Some(id), ..self }
     }
 
-    /// Adds a label to those of the source. It replaces a label with the same name.
+    /// Adds a label to those of the source. It replaces a label of the source with the same name.
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.0.insert(name.into(), value.into());
@@ -60,7 +60,7 @@ impl Fork {
     }
 }
 
-/// A fork and, for a handoff, what it is to do, and the agent if it is another.
+/// A fork and, for a handoff, its new work and its agent, if that is another one.
 pub(super) struct Branch<'a> {
     pub(super) fork: Fork,
     pub(super) handoff: Option<&'a NewWork>,
@@ -81,7 +81,7 @@ pub struct Forked {
     pub status: SessionStatus,
 }
 
-/// A checkpoint, decoded.
+/// A checkpoint with its decoded state.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CheckpointEntry {
@@ -92,8 +92,8 @@ pub struct CheckpointEntry {
 }
 
 impl Runtime {
-    /// Lists the checkpoints of a session, newest first. There is one after each step, and one at each place
-    /// where a run parked or a turn ended.
+    /// Lists the checkpoints of a session, newest first. There is one after each step, and one wherever a run
+    /// parked or a turn ended.
     pub async fn checkpoints(
         &self,
         key: &SessionKey,
@@ -114,7 +114,7 @@ impl Runtime {
 
     /// Begins a new session, at rest, from a checkpoint of another session. The fork has the transcript up to
     /// the checkpoint, the agent, and the labels of the source, except the labels of its place in a tree. In
-    /// the fork, a call that had ended keeps its result, a call that was out is in doubt, and every other
+    /// the fork, a call that had ended keeps its result, a call that was in flight is in doubt, and every other
     /// call is cancelled (`system:forked`). The source is not changed.
     ///
     /// The label [`FORKED_FROM`](Labels::FORKED_FROM) of the fork names its source. Use it to
@@ -166,7 +166,7 @@ impl Runtime {
         match self.host.repeated(|| self.host.store().fork_session(from, at, new.clone())).await? {
             ForkOutcome::Forked { .. } => Ok(Forked { key, at, status }),
             ForkOutcome::AlreadyExists { status, .. } => Err(RuntimeError::Exists { key, status }),
-            // An earlier try made the fork, the answer was lost, and the fork was deleted since.
+            // An earlier attempt made the fork, its answer was lost, and the fork has been deleted since.
             ForkOutcome::Deleted => Err(RuntimeError::NotFound { key }),
             ForkOutcome::NoSource => Err(RuntimeError::NotFound { key: from.clone() }),
             ForkOutcome::NoCheckpoint => Err(RuntimeError::NoCheckpoint { key: from.clone(), at: Some(at) }),

@@ -1,4 +1,4 @@
-//! A session in a few words, and a stream of its changes.
+//! A short description of a session, and a stream of its changes.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::host::Backoff;
 /// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The pause after a hint grows from `GAP` to `GAP_MAX` if hints keep coming.
+/// The pause after a hint grows from `GAP` to `GAP_MAX` while hints keep coming.
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
@@ -33,9 +33,8 @@ impl Runtime {
         glance_of(&self.existing(key).await?)
     }
 
-    /// Streams the glance of the session: now, and after each change. No two glances in a row are the same. A
-    /// change that is over before the next look is left out. Ends when the session rests, or after the first
-    /// error.
+    /// Streams the glance of the session: now, and after each change. Two glances in a row always differ. A change
+    /// that is over before the next look is left out. Ends when the session rests, or after the first error.
     pub fn glances(&self, key: &SessionKey) -> BoxStream<'static, Result<Glance, RuntimeError>> {
         let watched = Watched { runtime: self.clone(), key: key.clone(), shown: None, over: false };
         stream::unfold(watched, |mut watched| async move {
@@ -49,7 +48,7 @@ impl Runtime {
 
 /// Returns the glance of `session`.
 ///
-/// Errors: as [`machine_of`].
+/// Errors: those of [`machine_of`].
 pub fn glance_of(session: &Session) -> Result<Glance, RuntimeError> {
     let machine: Machine = machine_of(session)?.unwrap_or_default();
     let limits = Definition::read(&session.definition).ok().map(|definition| definition.spec.limits);
@@ -69,7 +68,7 @@ impl Watched {
         let mut gap = Backoff::new(GAP, GAP_MAX);
         while !self.over {
             let store = self.runtime.store().clone();
-            // Listen first, then look: what changes in between is not missed.
+            // Listens before it looks, so that no change in between is missed.
             let mut hint = Hint::listen(&store, Watch::Session(self.key.clone()), POLL).await;
             let session = self.runtime.existing(&self.key).await?;
             let glance = glance_of(&session)?;

@@ -16,9 +16,8 @@ use crate::error::RuntimeError;
 use crate::guard::{Guarded, Panicked, guarded};
 use crate::host::Claimed;
 
-/// A run that was started here, and its session. Dropping the handle stops the run where it is; another run
-/// takes the session over when the lease has ended. [`RunHandle::detach`] lets the run continue without the
-/// handle.
+/// A run that was started here, and its session. Dropping the handle stops the run immediately; another run takes
+/// the session over when the lease has ended. [`RunHandle::detach`] lets the run continue without the handle.
 #[must_use = "dropping it stops the run"]
 pub struct RunHandle {
     runtime: Runtime,
@@ -26,7 +25,7 @@ pub struct RunHandle {
     epoch: Option<Epoch>,
     duplicate: bool,
     run: Option<Guarded<Result<RunOutcome, RuntimeError>>>,
-    /// Where the run tells of its children.
+    /// The place where the run reports its children.
     offspring: Arc<Offspring>,
 }
 
@@ -41,30 +40,30 @@ impl RunHandle {
         Self { runtime: runtime.clone(), key, epoch, duplicate: false, run, offspring }
     }
 
-    /// A handle for a session that somebody else runs or will run.
+    /// Creates a handle for a session that another run works on, now or later.
     pub(super) fn of_another(runtime: &Runtime, key: SessionKey, duplicate: bool) -> Self {
         Self { runtime: runtime.clone(), key, epoch: None, duplicate, run: None, offspring: Arc::default() }
     }
 
-    /// The session.
+    /// Returns the key of the session.
     pub fn key(&self) -> &SessionKey {
         &self.key
     }
 
-    /// The number of the run; none if no run was started here.
+    /// Returns the number of the run, or `None` if no run was started here.
     pub fn epoch(&self) -> Option<Epoch> {
         self.epoch
     }
 
-    /// Whether the message had been accepted before under this idempotency key. If so, nothing was started
+    /// Returns whether the message had been accepted before under this idempotency key. If so, nothing was started
     /// now.
     pub fn is_duplicate(&self) -> bool {
         self.duplicate
     }
 
-    /// Waits for the outcome of the turn: how it ended, or what it waits for. Like [`Runtime::wait`], it
-    /// follows the session through durable timers, back-offs and runs of others, and through the turns of the
-    /// children that it waits for.
+    /// Waits for the outcome of the turn: its ending, or the reason why it waits. Like [`Runtime::wait`], this
+    /// follows the session through durable timers, back-offs and other runs, and through the turns of the children
+    /// that it waits for.
     pub async fn outcome(mut self) -> Result<RunOutcome, RuntimeError> {
         let key = self.key.clone();
         let run =
@@ -72,11 +71,10 @@ impl RunHandle {
         self.runtime.wait_with(&self.key, run, self.offspring).await
     }
 
-    /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns none if the session is still
-    /// at work then. The run goes on as long as this handle exists, and can be waited for again. After the
-    /// run started here has ended, this starts nothing: runs after a timer or a back-off, and runs of
-    /// children, are left to workers. While a child that the session waits for is due or runs, this returns
-    /// none.
+    /// Waits like [`outcome`](Self::outcome), but for at most `at_most`. Returns `None` if the session is still at
+    /// work then. The run goes on as long as this handle exists, and can be waited for again. After the run started
+    /// here has ended, this method starts nothing: runs after a timer or a back-off, and runs of children, are left
+    /// to workers. While a child that the session waits for is due or runs, it returns `None`.
     pub async fn outcome_within(&mut self, at_most: Duration) -> Result<Option<RunOutcome>, RuntimeError> {
         let began = Instant::now();
         if let Some(run) = self.run.as_mut() {
@@ -93,7 +91,8 @@ impl RunHandle {
     /// Waits until the turn has ended, and returns the response. A turn that failed or was stopped has a
     /// response, too.
     ///
-    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn waits for somebody.
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn waits for a person, a client or another
+    /// session.
     pub async fn response(self) -> Result<Response, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
         let outcome = self.outcome().await?;
@@ -103,8 +102,8 @@ impl RunHandle {
 
     /// Waits until the turn has completed, and returns the agent's answer.
     ///
-    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn ended otherwise, or waits for somebody.
-    /// Use [`outcome`](Self::outcome) to get the details.
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn ended otherwise, or waits for a person, a
+    /// client or another session. Use [`outcome`](Self::outcome) to get the details.
     pub async fn text(self) -> Result<String, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
         let outcome = self.outcome().await?;
@@ -114,11 +113,12 @@ impl RunHandle {
         Ok(runtime.last_text(&key).await?.unwrap_or_default())
     }
 
-    /// Waits until the turn has ended with a value, and returns the value. Use it for an agent whose turns
-    /// must return one ([`AgentBuilder::output`](crate::AgentBuilder::output)).
+    /// Waits until the turn has ended with a value, and returns the value. Use it for an agent whose turns must
+    /// return a value ([`AgentBuilder::output`](crate::AgentBuilder::output)).
     ///
-    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn ended otherwise, or waits for somebody;
-    /// [`Unreadable`](RuntimeError::Unreadable) if the value fits its schema but is not a valid `T`.
+    /// Errors: [`Unanswered`](RuntimeError::Unanswered) if the turn ended otherwise, or waits for a person, a
+    /// client or another session; [`Unreadable`](RuntimeError::Unreadable) if the value fits its schema but is not
+    /// a valid `T`.
     pub async fn output<T: DeserializeOwned>(self) -> Result<T, RuntimeError> {
         let (runtime, key) = (self.runtime.clone(), self.key.clone());
         let outcome = self.outcome().await?;
@@ -127,8 +127,8 @@ impl RunHandle {
         serde_json::from_value(value).map_err(|error| RuntimeError::unreadable(&key, "output", error))
     }
 
-    /// Waits for the end of this run alone, and not for later runs. Returns none if no run was started here,
-    /// or if its end was returned before.
+    /// Waits for the end of this run alone, and not for later runs. Returns `None` if no run was started here, or
+    /// if its end was returned before.
     pub async fn first_outcome(&mut self) -> Result<Option<RunOutcome>, RuntimeError> {
         let Some(run) = self.run.as_mut() else { return Ok(None) };
         let ended = run.await;
@@ -154,8 +154,8 @@ impl std::fmt::Debug for RunHandle {
 }
 
 impl Runtime {
-    /// Drives a claim to the exit of its run, which tells `offspring` of its children. Dropping the future
-    /// stops the run.
+    /// Drives a claim to the exit of its run, which reports its children to `offspring`. Dropping the future stops
+    /// the run.
     pub(super) async fn drive(
         &self,
         claimed: Claimed,
@@ -176,7 +176,8 @@ pub(super) fn unless_panicked<T>(
     ended.unwrap_or_else(|panicked| Err(RuntimeError::Panicked { key: key.clone(), detail: panicked.0 }))
 }
 
-/// Whether nothing more happens unless somebody outside acts: no timer, no other run and no child is left.
+/// Returns whether the session only goes on if a person or a client acts: no timer, no other run and no child is
+/// left.
 pub(super) fn is_last_word(outcome: &RunOutcome) -> bool {
     match outcome {
         RunOutcome::Released | RunOutcome::Lost => false,

@@ -1,5 +1,4 @@
-//! Handoffs: a new session begins with a goal and an extract of the old session that is relevant for the
-//! goal.
+//! Handoffs: a new session begins with a goal and an extract of the old session for that goal.
 
 use std::sync::Arc;
 
@@ -29,7 +28,7 @@ pub struct HandOff {
 }
 
 impl HandOff {
-    /// A handoff for this goal, from the newest checkpoint, under a random id. A goal must not be empty and
+    /// Creates a handoff for this goal, from the newest checkpoint, under a random id. A goal must not be empty and
     /// has at most [`GOAL_BYTES_MAX`](holdover_core::handoff::GOAL_BYTES_MAX) bytes.
     pub fn for_goal(goal: impl Into<String>) -> Self {
         Self {
@@ -56,8 +55,8 @@ impl HandOff {
         Self { agent: Some(agent), ..self }
     }
 
-    /// Allows an agent that is not found in this program, because another program serves it with a source that
-    /// has the agent. Otherwise such an agent is [refused](RuntimeError::NotServed).
+    /// Allows an agent that is not found in this program, because another program serves the agent. Otherwise such
+    /// an agent is [refused](RuntimeError::NotServed).
     #[must_use]
     pub fn served_elsewhere(self) -> Self {
         Self { served_elsewhere: true, ..self }
@@ -75,21 +74,21 @@ impl HandOff {
         Self { fork: self.fork.to(id), ..self }
     }
 
-    /// Adds a label to those of the source. It replaces a label with the same name.
+    /// Adds a label to those of the source. It replaces a label of the source with the same name.
     #[must_use]
     pub fn label(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { fork: self.fork.label(name, value), ..self }
     }
 
-    /// Hands over at most once under this key. A repeat with the same goal and the same agent finds the session that was made,
-    /// even if the source has gone on meanwhile. If no session id is given, it is derived from the key.
+    /// Hands over at most once under this key. A repeat with the same goal and the same agent finds the existing
+    /// session, even if the source has gone on meanwhile. If no session id is given, it is derived from the key.
     #[must_use]
     pub fn once(self, key: impl Into<Option<ItemKey>>) -> Self {
         Self { once: key.into(), ..self }
     }
 }
 
-/// A session that was handed a goal.
+/// The result of a handoff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HandedOff {
@@ -98,11 +97,11 @@ pub struct HandedOff {
 }
 
 impl Runtime {
-    /// Begins a new session that works on a goal, with an extract of another session. It is a
-    /// [fork](Self::fork) from the newest checkpoint by default; the source may be running or waiting. It has
-    /// the labels and the custom state of the source, and its agent and mode, unless
-    /// [another agent](HandOff::by) is named. Approvals that held for the rest of the source session do not
-    /// carry over. The source is not changed.
+    /// Begins a new session that works on a goal, with an extract of another session. The new session is a
+    /// [fork](Self::fork), from the newest checkpoint by default; the source may be running or waiting. It has the
+    /// labels and the custom state of the source. It also has the source's agent and mode, unless [another
+    /// agent](HandOff::by) is named. Approvals that held for the rest of the source session do not carry over. The
+    /// source is not changed.
     ///
     /// Before the first step, the model makes an extract of the old conversation for the goal. From then on,
     /// the model is shown the extract, the goal and later messages. The old messages stay in the transcript.
@@ -111,15 +110,14 @@ impl Runtime {
     /// turn fails, and [`retry`](Self::retry) tries again.
     ///
     /// When this returns, the new session is durable with its goal, and awake: a worker, or a caller that
-    /// [waits](Self::wait) for it, takes it up. If the process dies before, the session may be left
+    /// [waits](Self::wait) for it, takes it up. If the process dies before that, the session may be left
     /// interrupted. A repeat with the same [key](HandOff::once), or [`resume`](Self::resume), then starts it.
     ///
-    /// The usage of the source counts on in the new session, also for the limits of another agent, and its custom
-    /// state stays as it is.
+    /// The new session goes on counting from the source's usage, which also counts towards the limits of another agent.
     ///
-    /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal); the other agent
-    /// is [not found](RuntimeError::NotServed) here, or its tools may not be used on
-    /// [this store](RuntimeError::EffectsRefused).
+    /// Errors, besides those of [`fork`](Self::fork): the goal is [invalid](RuntimeError::Goal), the other agent is
+    /// [not served](RuntimeError::NotServed) here, or its tools may not be used on [this
+    /// store](RuntimeError::EffectsRefused).
     pub async fn hand_off(&self, from: &SessionKey, handoff: HandOff) -> Result<HandedOff, RuntimeError> {
         let HandOff { goal, agent, served_elsewhere, draft, mut fork, once } = handoff;
         let goal = Goal::new(goal).map_err(|why| RuntimeError::Goal { key: from.clone(), why })?;
@@ -136,7 +134,7 @@ impl Runtime {
         }
         let key =
             self.branch(from, Branch { fork, handoff: Some(&work), agent: agent.as_deref() }).await?.key;
-        // A repeat starts the session only if nobody has done so.
+        // A repeat starts the session only if it has not been started yet.
         let machine = machine_of(&self.existing(&key).await?)?;
         let untouched = machine.is_some_and(|machine| {
             let waits = machine.state.ended().is_some_and(|ending| ending.cause == StopCause::HandedOff);
@@ -156,8 +154,8 @@ fn derived_id(from: &SessionKey, once: &ItemKey) -> Result<SessionId, InvalidId>
     SessionId::new(format!("h-{}", &digest[..40]))
 }
 
-/// The same key with another goal or another agent is another operation, which finds that the session exists
-/// already.
+/// Returns the id of the fork operation. The same key with another goal or another agent gives another id, so a
+/// repeat finds that the session exists already.
 fn operation_of(once: &ItemKey, work: &NewWork, agent: Option<&Agent>) -> Result<OperationId, InvalidId> {
     let NewWork { goal, draft, another: _, replies: _ } = work;
     let agent = agent.map(|agent| format!("{}\0{}\0", agent.queue(), Digest::of(agent.definition().bytes())));

@@ -20,17 +20,17 @@ use crate::error::RuntimeError;
 pub struct Move {
     /// The number of the move, from 1.
     pub number: usize,
-    /// The event that holds it.
+    /// The number of the event that contains the move.
     pub seq: EventSeq,
     /// The cursor after that event.
     pub cursor: EventCursor,
-    /// The state before.
+    /// The state before the move.
     pub from: StateKind,
     /// The input that caused the move.
     pub on: Input,
-    /// The state after.
+    /// The state after the move.
     pub to: StateKind,
-    /// When it happened.
+    /// The time of the move.
     pub at: Timestamp,
 }
 
@@ -50,10 +50,10 @@ impl Runtime {
         Ok(moves)
     }
 
-    /// Returns a session's machine as it was after the move `number`. Number 0 stands for the machine before
-    /// the first move. None if `number` is greater than the number of moves.
+    /// Returns a session's machine as it was after the move `number`. Number 0 stands for the machine before the
+    /// first move. Returns `None` if `number` is greater than the number of moves.
     ///
-    /// Errors: as [`moves`](Self::moves).
+    /// Errors: those of [`moves`](Self::moves).
     pub async fn machine_after(
         &self,
         key: &SessionKey,

@@ -1,7 +1,7 @@
-//! Item keys: each kind of delivery has keys of its own.
+//! Item keys: each kind of delivery has its own keys.
 //!
-//! A session has one inbox, so a store has one key space for each session. A caller's key is prefixed with a
-//! word for its kind, so the key of a message cannot use up the key of an answer.
+//! A session has one inbox, so a store has one key space for each session. A caller's key is prefixed with a word
+//! for its kind, so the key of a message cannot use up the key of an answer.
 
 use holdover_core::ids::{ID_BYTES_MAX, InvalidId, ItemKey, PendingId, SessionKey, TenantId};
 use holdover_core::payload::Digest;
@@ -10,36 +10,36 @@ use holdover_core::store::{StateStore, StoreError};
 use crate::error::RuntimeError;
 use crate::host::draw_id;
 
-/// Ends the key of the first delivery of its kind to a session.
+/// The ending of the key of the first message of a session.
 const FIRST: &str = "!first";
 
 /// The identity by which a delivery is accepted at most once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Once {
-    /// None: each delivery is separate.
+    /// No identity: each delivery is separate.
     Never,
-    /// The key that its caller gave.
+    /// The key that the caller gave.
     Key(ItemKey),
     /// The first message of its session.
     First,
-    /// The digest of its content: the same answer to the same pending call.
+    /// The digest of the content: the same answer to the same pending call.
     Words(Digest),
-    /// The digest of its sender: one approval of each person, if several must approve.
+    /// The digest of the sender: one approval of each person, if several must approve.
     Voter(Digest),
 }
 
 /// The reason why an answer counts as a repeat of an earlier one to the same pending call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Same {
-    /// What it says.
+    /// The digest of the answer's content.
     Words(Digest),
-    /// Who says it.
+    /// The name of the person who answers.
     Voter(String),
 }
 
 impl Same {
-    /// Returns the keys of an answer to `pending`, in each form under which the store may know it, the one to
-    /// write first. An answer could be guessed, so its key is made with the store's secret
+    /// Returns the keys of an answer to `pending`, in each form under which the store may know the answer. The
+    /// first one is used for new answers. An answer could be guessed, so its key is made with the store's secret
     /// ([`StateStore::digests`]).
     pub(super) fn answer(
         &self,
@@ -56,7 +56,7 @@ impl Same {
 }
 
 impl Once {
-    /// The key that its caller gave.
+    /// Returns the key that the caller gave, if there is one.
     pub(super) fn named(&self) -> Option<ItemKey> {
         match self {
             Self::Key(key) => Some(key.clone()),
@@ -65,17 +65,17 @@ impl Once {
     }
 }
 
-/// The key of a message.
+/// Returns the key of a message.
 pub(super) fn of_message(once: &Once) -> Result<ItemKey, InvalidId> {
     of("message", once)
 }
 
-/// The key of a signal.
+/// Returns the key of a signal.
 pub(super) fn of_signal(once: &Once) -> Result<ItemKey, InvalidId> {
     of("signal", once)
 }
 
-/// The key of an answer.
+/// Returns the key of an answer.
 pub(super) fn of_answer(once: &Once) -> Result<ItemKey, InvalidId> {
     of("answer", once)
 }
@@ -90,7 +90,8 @@ pub(super) fn conflict(key: &SessionKey, named: Option<ItemKey>, item: ItemKey) 
     }
 }
 
-/// No two kinds share a word, and within a kind no two forms share the character after it.
+/// Returns a key that is unique for its kind and form: kinds have different words, and forms different characters
+/// after the word.
 fn of(kind: &str, once: &Once) -> Result<ItemKey, InvalidId> {
     match once {
         Once::Never => Ok(draw_id()),

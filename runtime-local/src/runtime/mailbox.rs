@@ -16,7 +16,7 @@ use crate::agent::Definition;
 use crate::error::RuntimeError;
 use crate::host::Try;
 
-/// The number of tries on a session that changes meanwhile.
+/// The maximum number of attempts on a session that changes meanwhile.
 const TRIES_MAX: u32 = 8;
 
 /// A message that no turn has taken yet.
@@ -27,7 +27,7 @@ pub struct QueuedMessage {
     pub item: InboxSeq,
     /// The key of the message.
     pub key: ItemKey,
-    /// When the message was delivered.
+    /// The time of the delivery.
     pub at: Timestamp,
     /// The text of the message.
     pub text: String,
@@ -66,7 +66,8 @@ impl Runtime {
         self.change(key, item, QueueChange::Withdrawn { of: item }).await
     }
 
-    /// Replaces the text of a message that no turn has taken yet. Otherwise as [`withdraw`](Self::withdraw).
+    /// Replaces the text of a message that no turn has taken yet. A concurrent run wins as for
+    /// [`withdraw`](Self::withdraw), and the errors are the same.
     pub async fn replace(
         &self,
         key: &SessionKey,
@@ -88,7 +89,7 @@ impl Runtime {
         self.deliver(key, Deliver::queue_change(change)).await.map(drop)
     }
 
-    /// The policy that applies to a message in this session: `named`, or else the agent's.
+    /// Returns the policy for a message in this session: `named`, or else the agent's.
     pub(super) fn policy_in(session: &Session, named: Option<MessagePolicy>) -> Option<MessagePolicy> {
         named.or_else(|| Definition::read(&session.definition).ok()?.spec.on_message)
     }
@@ -136,7 +137,7 @@ impl Runtime {
                 Err(RuntimeError::KeyConflict { key, item }) => {
                     return Err(keys::conflict(&key, named, item));
                 }
-                // Aborted since it was read.
+                // The session was aborted since it was read.
                 Err(refused @ RuntimeError::Aborted { .. }) => {
                     return self.duplicate_or(refused, &session, item, named).await;
                 }
@@ -149,9 +150,9 @@ impl Runtime {
     /// Returns `Duplicate` if this message was accepted before, whatever the session does now. Otherwise
     /// returns the error `refused`. Stores nothing.
     ///
-    /// It first delivers an answer that nobody waits for. The store never accepts such an answer, but its
-    /// reply tells whether the key is known. Keys are never forgotten, so a message under a known key is not
-    /// accepted again either.
+    /// To find out, it first delivers an answer to a pending call that does not exist. The store never accepts such
+    /// an answer, but its reply tells whether the key is known. Keys are never forgotten, so a message under a
+    /// known key is not accepted again either.
     pub(super) async fn duplicate_or(
         &self,
         refused: RuntimeError,

@@ -1,5 +1,4 @@
-//! The runtime's interface for an embedding service: it executes, delivers, resumes, stops, follows and
-//! waits.
+//! The runtime's interface for an embedding service: methods that execute, deliver, resume, stop, follow and wait.
 
 mod answered;
 mod answering;
@@ -97,8 +96,7 @@ struct Shared {
 }
 
 impl Runtime {
-    /// Creates a runtime on `store` with the agents of `source`. Store and source may each be shared by an
-    /// `Arc`.
+    /// Creates a runtime on `store` with the agents of `source`. Both may be shared in an `Arc`.
     pub fn new(store: impl StateStore, source: impl AgentSource, options: RuntimeOptions) -> Self {
         let program = options.program.clone().map_or_else(named::own_program, named::fitting);
         let shared = Shared {
@@ -109,17 +107,17 @@ impl Runtime {
         Self { host: Host::new(Arc::new(store), options), shared: Arc::new(shared) }
     }
 
-    /// The part that the runtime shares with its workers and runs.
+    /// Returns the part that the runtime shares with its workers and runs.
     pub(crate) fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The context that a run needs.
+    /// Returns the context that a run needs.
     pub(crate) fn run_context(&self) -> RunContext {
         self.run_context_in(Arc::default())
     }
 
-    /// The context that a run needs, with the place where it tells of its children.
+    /// Returns the context that a run needs. The run reports its children to `offspring`.
     pub(crate) fn run_context_in(&self, offspring: Arc<Offspring>) -> RunContext {
         RunContext {
             host: self.host.clone(),
@@ -129,39 +127,38 @@ impl Runtime {
         }
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn store(&self) -> &Arc<dyn StateStore> {
         self.host.store()
     }
 
-    /// The name of this worker in leases and run records.
+    /// Returns the name of this worker in leases and run records.
     pub fn worker_id(&self) -> &WorkerId {
         self.host.worker()
     }
 
-    /// The agents that sessions here may have.
+    /// Returns the agents that sessions here may have.
     pub(crate) fn agents(&self) -> &KnownAgents {
         &self.shared.agents
     }
 
-    /// The options of the runtime.
+    /// Returns the options of the runtime.
     pub fn options(&self) -> &RuntimeOptions {
         self.host.options()
     }
 
-    /// The name of this program in the labels of the sessions that it creates.
+    /// Returns the name of this program in the labels of the sessions that it creates.
     pub fn program(&self) -> &str {
         &self.shared.program
     }
 
-    /// The time by the store's clock, as this process knows it. Before the store's first answer, it is this
+    /// Returns the time by the store's clock, as this process knows it. Before the store's first answer, it is this
     /// machine's time.
     pub fn now(&self) -> Timestamp {
         self.host.now()
     }
 
-    /// Returns the agent of a session that somebody else created. Refuses it if this store cannot protect its
-    /// effects.
+    /// Returns the agent of an existing session. Fails if this store cannot protect the agent's effects.
     pub(crate) async fn agent_to_run(
         &self,
         key: &SessionKey,

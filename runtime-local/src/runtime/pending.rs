@@ -1,4 +1,4 @@
-//! Lists the open pending calls of one session or of all.
+//! Lists the open pending calls of one session or of all sessions.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use holdover_core::ids::{Incarnation, PendingId, SessionKey};
@@ -13,10 +13,9 @@ use super::deciders::Deciders;
 use super::tree::members::AT_ONCE;
 use crate::error::RuntimeError;
 
-/// An open pending call, decoded. As JSON, it has everything to show to the person or client who owes the
-/// answer: `id` (to answer under), `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at` and
-/// `deadline`. It has `deciders` if the policy says who decides, and `answered` once nobody has to act on the
-/// call any more.
+/// An open pending call, decoded. Its JSON form has everything to show to the person or client who owes the answer:
+/// `id` (to answer under), `session`, `call`, `kind`, `tool`, `arguments`, `prompt`, `opened_at` and `deadline`. It
+/// has `deciders` if the policy says who decides, and `answered` once no more answers are needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PendingEntry {
@@ -24,15 +23,15 @@ pub struct PendingEntry {
     pub call: PendingCall,
     /// The content to show to the person or client who owes the answer.
     pub body: PendingBody,
-    /// The people who decide, and those who have approved so far. None if any one person may decide.
+    /// The people who decide, and those who have approved so far. `None` if any one person may decide.
     pub deciders: Option<Deciders>,
-    /// Set once the call has all the answers that it needs and waits for a run to take them. None while an
-    /// answer is missing.
+    /// Set once the call has all the answers that it needs and waits for a run to take them. `None` while an answer
+    /// is missing.
     pub answered: Option<Answered>,
 }
 
 impl PendingEntry {
-    /// The id to answer under. It identifies this call with these exact arguments in the session's present
+    /// Returns the id to answer under. It identifies this call with these exact arguments in the session's present
     /// incarnation.
     pub fn id(&self) -> &PendingId {
         &self.call.id
@@ -65,16 +64,16 @@ impl Serialize for PendingEntry {
     }
 }
 
-/// An open pending call that this version cannot read, perhaps because a newer version opened it. A process
-/// that can read it can take its answer. As JSON, it has the fields of a [`PendingEntry`] that are known
-/// without reading it: `id`, `session`, `call`, `kind`, `opened_at` and `deadline`. The field `unreadable`
-/// gives the reason.
+/// An open pending call that this version cannot read, perhaps because a newer version opened it. A process that
+/// can read it can take its answer. Its JSON form has the fields of a [`PendingEntry`] that are known without
+/// reading it: `id`, `session`, `call`, `kind`, `opened_at` and `deadline`. The field `unreadable` gives the
+/// reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnreadablePending {
     /// The pending call, as it is stored.
     pub call: PendingCall,
-    /// Why it cannot be read, in one line.
+    /// The reason why it cannot be read, in one line.
     pub why: String,
 }
 
@@ -107,13 +106,13 @@ pub struct PendingPage {
     pub items: Vec<PendingEntry>,
     /// The calls of the page that this version cannot read.
     pub unreadable: Vec<UnreadablePending>,
-    /// The cursor of the next page; none at the end.
+    /// The cursor of the next page, or `None` on the last page.
     pub next: Option<PageCursor>,
 }
 
-/// The session, and the pending call as it was shown, to which an answer is bound.
+/// The session and the pending call to which an answer is bound.
 pub(super) struct Bound {
-    /// The session that asked.
+    /// The session that opened the pending call.
     pub(super) key: SessionKey,
     /// The life of the session.
     pub(super) life: Incarnation,
@@ -124,9 +123,9 @@ pub(super) struct Bound {
 }
 
 impl Runtime {
-    /// Lists the pending calls of a session, of the children that it waits for, and of their children. The
-    /// soonest deadline comes first, and calls without a deadline come last. Each entry names its session. A
-    /// call of a person or a client may be answered at that session, or at any session above it in the tree.
+    /// Lists the pending calls of a session, of the children that it waits for, and of their children. The soonest
+    /// deadline comes first, and calls without a deadline come last. Each entry names its session. Answers from
+    /// people and clients are accepted at that session, and at any session above it in the tree.
     ///
     /// Errors: one of the calls cannot be [read](RuntimeError::Unreadable). Use
     /// [`list_pending`](Self::list_pending) to get the others.
@@ -200,8 +199,8 @@ impl Runtime {
         }
     }
 
-    /// Returns the open pending call with this id, of a session or of a child in its tree. None if the call
-    /// is closed.
+    /// Returns the open pending call with this id, of a session or of a child in its tree. Returns `None` if the
+    /// call is closed.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), the session never opened a pending call
     /// with this [id](RuntimeError::NotAsked), or the call cannot be [read](RuntimeError::Unreadable).

@@ -1,4 +1,4 @@
-//! Checks whether the store takes writes.
+//! Checks whether the store accepts writes.
 
 use holdover_core::ids::{Incarnation, SessionId, SessionKey, StateFormat, TenantId};
 use holdover_core::payload::Payload;
@@ -10,20 +10,20 @@ use crate::breaker::{BREAKER_QUEUE, BREAKER_TENANT};
 use crate::error::RuntimeError;
 use crate::host::draw_id;
 
-/// About as much as a step of a session writes.
+/// The number of bytes to write: about as many as a step of a session writes.
 const PROBE_BYTES: usize = 64 * 1024;
 
-/// The id of the session that is written. It is always the same, so that the next check removes a session
-/// that a process left behind when it died.
+/// The id of the session that is written. It is always the same, so that the next check removes a session that a
+/// dead process left behind.
 const PROBE: &str = "write-probe";
 
 impl Runtime {
     /// Writes up to 64 KiB to the store and removes them again. Fails if the store takes no writes now, for
     /// example because the disk is full.
     ///
-    /// A front end can use it to explain a wait. If a session that another process runs does not go on, that
-    /// process may be waiting for the store. The write is one session of the tenant [`BREAKER_TENANT`], which
-    /// nobody runs.
+    /// A front end can use this to explain a wait: if a session that another process runs does not go on, that
+    /// process may be waiting for the store. The check writes one session of the tenant [`BREAKER_TENANT`], which
+    /// no worker runs.
     pub async fn check_writes(&self) -> Result<(), RuntimeError> {
         let store = self.host.store();
         let bytes = PROBE_BYTES.min(store.capabilities().payload_bytes_max);

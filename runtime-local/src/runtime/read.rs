@@ -13,7 +13,7 @@ use super::standing::outcome_of;
 use crate::arguments::parse_arguments;
 use crate::error::RuntimeError;
 
-/// The number of messages that one read takes while searching from the newest back.
+/// The number of messages in one read while searching from the newest back.
 pub(super) const MESSAGES_AT_ONCE: u64 = 256;
 
 /// A message with its position.
@@ -22,20 +22,21 @@ pub(super) const MESSAGES_AT_ONCE: u64 = 256;
 pub struct MessageEntry {
     /// The position of the message in the transcript.
     pub seq: MessageSeq,
-    /// When it was appended.
+    /// The time at which the message was appended.
     pub at: Timestamp,
     /// The message.
     pub message: Message,
 }
 
 impl Runtime {
-    /// Returns a session as it is now. None if there is no such session.
+    /// Returns a session as it is now, or `None` if there is no such session.
     pub async fn session(&self, key: &SessionKey) -> Result<Option<Session>, RuntimeError> {
         Ok(self.host.store().load_session(key).await?)
     }
 
-    /// Returns how the last turn of `session` ended, or what it waits for. None before its first turn, and
-    /// while a run holds the session. Items in the inbox that no run has taken yet have no effect on it.
+    /// Returns the ending of the last turn of `session`, or the reason why the turn waits. Returns `None` before
+    /// the first turn, and while a run holds the session. Items in the inbox that no run has taken yet have no
+    /// effect on the outcome.
     pub fn outcome(&self, session: &Session) -> Result<Option<RunOutcome>, RuntimeError> {
         match session.status {
             SessionStatus::Active => Ok(None),
@@ -72,7 +73,7 @@ impl Runtime {
         self.read_range(key, MessageSeq(after.0.saturating_add(1)), last).await
     }
 
-    /// Returns the agent's last text in a session. None if it has said nothing yet.
+    /// Returns the agent's last text in a session, or `None` if there is none yet.
     pub async fn last_text(&self, key: &SessionKey) -> Result<Option<String>, RuntimeError> {
         let mut to = self.existing(key).await?.last_message;
         while to > MessageSeq(0) {
@@ -93,9 +94,9 @@ impl Runtime {
         Ok(None)
     }
 
-    /// Returns the value with which the last turn of a session ended, for an agent whose turns must return
-    /// one. None if no turn has ended yet, or if the last turn ended without a value. Any process that opens
-    /// the store can read it.
+    /// Returns the value with which the last turn of a session ended, for an agent whose turns must return a value.
+    /// Returns `None` if no turn has ended yet, or if the last turn ended without a value. Any process that opens
+    /// the store can read the value.
     pub async fn last_output(&self, key: &SessionKey) -> Result<Option<Value>, RuntimeError> {
         let session = self.existing(key).await?;
         match self.outcome(&session)? {
@@ -104,7 +105,7 @@ impl Runtime {
         }
     }
 
-    /// Returns the value of the turn that ended with `outcome`. None if it ended without a value.
+    /// Returns the value of the turn that ended with `outcome`, or `None` if it ended without a value.
     pub async fn output_of(
         &self,
         key: &SessionKey,

@@ -12,7 +12,7 @@ use holdover_core::store::EventCursor;
 use super::{Follow, Runtime, machine_of};
 use crate::error::RuntimeError;
 
-/// The number of tries to read a session that changes while it is read.
+/// The maximum number of attempts to read a session that changes while it is read.
 const TRIES_MAX: u32 = 8;
 
 /// The result of rebuilding a session from its history rows.
@@ -29,12 +29,12 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Whether the machine rebuilt from the rows alone equals the stored state.
+    /// Returns whether the machine rebuilt from the rows alone equals the stored state.
     pub fn agrees(&self) -> bool {
         self.rebuilt.is_ok() && self.differences.is_empty()
     }
 
-    /// The state of the rebuilt machine.
+    /// Returns the state of the rebuilt machine, or `None` if no machine could be rebuilt.
     pub fn ends_in(&self) -> Option<StateKind> {
         self.rebuilt.as_ref().ok().map(|machine| machine.state.kind())
     }
@@ -44,9 +44,8 @@ impl Runtime {
     /// Rebuilds a session from its history rows alone, and compares the result with the stored state. Changes
     /// nothing.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be
-    /// [read](RuntimeError::Unreadable), or it [changed](RuntimeError::Contended) each time while it was
-    /// read.
+    /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be [read](RuntimeError::Unreadable),
+    /// or it [changed](RuntimeError::Contended) during every attempt.
     pub async fn replay(&self, key: &SessionKey) -> Result<Replay, RuntimeError> {
         for _ in 0..TRIES_MAX {
             let before = self.existing(key).await?;

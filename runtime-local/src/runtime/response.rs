@@ -1,4 +1,4 @@
-//! The response: how a turn ended.
+//! The response: the result of a session's last turn.
 
 use holdover_core::engine::RunOutcome;
 use holdover_core::error::ErrorInfo;
@@ -18,17 +18,17 @@ use crate::error::RuntimeError;
 pub struct Response {
     /// The number of the turn.
     pub turn: TurnNumber,
-    /// How the turn ended: `stopped` or `error`.
+    /// The kind of ending: `stopped` or `error`.
     pub stop_reason: Ended,
-    /// Why the turn ended.
+    /// The reason for the ending.
     pub reason: DoneReason,
-    /// The agent's last text in the turn, even if it was stopped in the middle of that text. None if it said
-    /// nothing.
+    /// The agent's last text in the turn, even if the turn was stopped in the middle of that text. `None` if there
+    /// was no text.
     pub text: Option<String>,
-    /// The number of steps: finished model calls.
+    /// The number of steps, which is the number of finished model calls.
     pub steps: u32,
-    /// The usage of the turn, and of a summary that somebody asked for after it. None if an older version
-    /// began the turn.
+    /// The usage of the turn, and of a summary that a caller asked for after it. `None` if an older version began
+    /// the turn.
     pub usage: Option<Usage>,
     /// The usage of the whole session.
     pub session_usage: Usage,
@@ -40,8 +40,8 @@ pub struct Response {
 }
 
 impl Runtime {
-    /// Returns the result of the last turn of a session. None before the first turn, and while a turn runs or
-    /// waits.
+    /// Returns the result of the last turn of a session. Returns `None` before the first turn, and while a turn
+    /// runs or waits.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).
@@ -64,7 +64,7 @@ impl Runtime {
         }))
     }
 
-    /// Returns the agent's newest text in this turn.
+    /// Returns the agent's newest text in this turn. An unfinished text counts if the turn was stopped.
     pub(super) async fn last_text_of(
         &self,
         key: &SessionKey,

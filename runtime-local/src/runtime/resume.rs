@@ -29,9 +29,8 @@ impl Runtime {
         self.again(key, SignalBody::Retry).await
     }
 
-    /// Summarises the old part of the transcript of a session at rest, and runs this here. The session then
-    /// rests as before. A message that waits begins its turn afterwards. If nothing is old enough, nothing is
-    /// changed.
+    /// Summarises the old part of the transcript of a session at rest, and does so here. The session then rests as
+    /// before. If a message waits, its turn begins afterwards. If no part is old enough, nothing is changed.
     pub async fn compact(&self, key: &SessionKey) -> Result<RunHandle, RuntimeError> {
         self.again(key, SignalBody::Compact).await
     }
@@ -67,7 +66,8 @@ impl Runtime {
                 }
             };
             let agent = self.agent_to_run(key, &session.queue, &session.definition).await?;
-            // Compare-and-set: of two concurrent resumes exactly one wins, and the other learns who won.
+            // Compare-and-set: of two concurrent resumes exactly one wins, and the other gets the name of the
+            // winner.
             match self.host.try_claim(key, items, Some(session.version)).await? {
                 Try::Ours(claimed) => return Ok(RunHandle::begin(self, *claimed, Plan::Resume(agent))),
                 Try::Changed | Try::Duplicate => {}
@@ -76,9 +76,8 @@ impl Runtime {
         Err(RuntimeError::Contended { key: key.clone(), tries: TRIES_MAX })
     }
 
-    /// Hands a failed or interrupted session to the workers, which retry it. Use it in a front end that
-    /// cannot run the agent. A session that waits for a retry becomes due now. Returns false if the session
-    /// changed meanwhile.
+    /// Hands a failed or interrupted session to the workers, which retry it. Use it in a front end that cannot run
+    /// the agent. A session that waits for a retry becomes due now. Returns false if the session changed meanwhile.
     pub async fn requeue(&self, key: &SessionKey) -> Result<bool, RuntimeError> {
         let session = self.existing(key).await?;
         if session.status == SessionStatus::Suspended && waits_to_try(&session)? {
@@ -102,7 +101,7 @@ impl Runtime {
     }
 }
 
-/// Whether the session waits to try a model or a call again.
+/// Returns whether the session waits to retry a model call or a tool call.
 fn waits_to_try(session: &Session) -> Result<bool, RuntimeError> {
     Ok(machine_of(session)?.is_some_and(|machine| machine.state.waits_to_try_again()))
 }

@@ -16,7 +16,7 @@ use holdover_core::store::{
 use super::{Follow, Runtime};
 use crate::error::RuntimeError;
 
-/// The number of checkpoints that one read takes.
+/// The number of checkpoints in one read.
 const CHECKPOINTS: NonZeroU32 = NonZeroU32::new(16).expect("it is not 0");
 
 /// The purpose of a run, and its usage.
@@ -24,10 +24,10 @@ const CHECKPOINTS: NonZeroU32 = NonZeroU32::new(16).expect("it is not 0");
 pub struct RunReport {
     /// The purpose for which the run was begun.
     pub kind: RunKind,
-    /// The usage of the run. None if the session's events do not tell it.
+    /// The usage of the run, or `None` if the session's events do not show it.
     pub usage: Option<Usage>,
-    /// Whether the usage is complete. If not, the run is open or was lost: this is the usage up to its last
-    /// commit, and later usage is not known.
+    /// Set if the usage is complete. Otherwise the run is open or was lost, and the usage goes up to its last
+    /// commit; later usage is not known.
     pub is_whole: bool,
 }
 
@@ -95,8 +95,8 @@ impl Runtime {
         Ok(runs.iter().zip(recorded).map(report).collect())
     }
 
-    /// Reads the purpose and usage of the runs from `first` to `last` from the events. Reading begins at the
-    /// newest checkpoint of an earlier run, and ends where a later run begins.
+    /// Reads the purpose and usage of the runs from `first` to `last` from the events. Starts at the newest
+    /// checkpoint of an earlier run, and ends where a later run begins.
     async fn told_of_runs(
         &self,
         key: &SessionKey,
@@ -106,7 +106,7 @@ impl Runtime {
         let (from, before) = self.before_run(key, first).await?;
         let mut events = self.events(key, from, Follow::Available);
         let mut told: BTreeMap<Epoch, Told> = BTreeMap::new();
-        // What the session had used when the newest run began; none once its rows do not fit together.
+        // The usage of the session when the newest run began. `None` once the rows do not fit together.
         let (mut fold, mut newest) = (Some(before), None);
         while let Some(entry) = events.try_next().await? {
             let used = |fold: &Option<Fold>| fold.as_ref().map(|fold| fold.machine().usage);
@@ -129,8 +129,8 @@ impl Runtime {
         Ok(told)
     }
 
-    /// Returns the cursor and the machine of the newest checkpoint of an earlier run. Without one, returns
-    /// the beginning.
+    /// Returns the cursor and the machine of the newest checkpoint of an earlier run, or the beginning if there is
+    /// none.
     async fn before_run(&self, key: &SessionKey, run: Epoch) -> Result<(EventCursor, Fold), RuntimeError> {
         let page = PageRequest::first(CHECKPOINTS);
         let mut query = CheckpointQuery { page, ..CheckpointQuery::all(key.clone()) };
@@ -149,8 +149,8 @@ impl Runtime {
         }
     }
 
-    /// Counts the runs of the kind [`Resume`](RunKind::Resume): those that began because somebody asked the
-    /// session to go on.
+    /// Counts the runs of the kind [`Resume`](RunKind::Resume), which began because a caller asked for the session
+    /// to go on.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or its events cannot be
     /// [read](RuntimeError::Unreadable).

@@ -10,13 +10,13 @@ use super::standing::machine_of;
 use super::{MessageEntry, PendingPage, Runtime, Standing};
 use crate::error::RuntimeError;
 
-/// A session at one instant, and the cursor from which its events continue. A client that shows it and then
-/// [follows](Runtime::follow) after its cursor misses nothing and is shown nothing twice.
+/// A session at one instant, and the cursor from which its events continue. A client that shows the snapshot and
+/// then [follows](Runtime::follow) after its cursor misses nothing and shows nothing twice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The standing of the session. It has those pending calls of that instant that are still open; events
-    /// after the cursor report the others. The calls of its children are read later, so they may be newer.
+    /// The standing of the session. Of the pending calls at that instant, it has those that are still open; events
+    /// after the cursor report the others. The calls of children are read later, so they may be newer.
     #[serde(flatten)]
     pub standing: Standing,
     /// The newest messages at that instant, oldest first.
@@ -26,9 +26,9 @@ pub struct Snapshot {
 }
 
 impl Runtime {
-    /// Returns a session as it is now, with at most the newest `messages` of its transcript, and the place of
-    /// its newest event. State and place are read in one row. The text that a model is just writing is no
-    /// part of it. A reader that follows after the cursor is shown that text from its first word.
+    /// Returns a session as it is now, with at most the newest `messages` of its transcript, and the place of its
+    /// newest event. State and place are read together in one row. Text that a model is still writing is not
+    /// included. A reader that follows after the cursor gets that text from its first word.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).

@@ -11,9 +11,9 @@ use serde_json::json;
 use super::{PendingEntry, PendingPage, Runtime, UnreadablePending, agent_label};
 use crate::error::RuntimeError;
 
-/// The standing of a session, as seen from outside. As JSON: `session` (its id), `agent`
-/// ([its label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null),
-/// `pending`, and `unreadable` if there are any.
+/// The standing of a session, as seen from outside. Its JSON form has `session` (the id), `agent` (its
+/// [label](super::agent_label)), `status`, `unread`, `usage`, `outcome` (`kind` and `detail`, or null), `pending`,
+/// and `unreadable` if there are any.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Standing {
@@ -22,7 +22,7 @@ pub struct Standing {
     /// The usage up to the newest commit. Later usage is not known while a run is open, and never known if
     /// the run died.
     pub usage: Usage,
-    /// How the last turn ended, or what the session waits for; see [`Runtime::outcome`].
+    /// The ending of the last turn, or the reason why the session waits; see [`Runtime::outcome`].
     pub outcome: Option<RunOutcome>,
     /// The pending calls. They are read after the rest, so the session may have changed in between.
     pub pending: Vec<PendingEntry>,
@@ -53,8 +53,8 @@ impl Serialize for Standing {
 }
 
 impl Runtime {
-    /// Returns the standing of a session: everything that a page about it shows. A pending call that cannot
-    /// be read is listed separately and is no error.
+    /// Returns the standing of a session, with everything that a page about it shows. A pending call that cannot be
+    /// read is listed separately and is no error.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or its state cannot be
     /// [read](RuntimeError::Unreadable).
@@ -67,9 +67,9 @@ impl Runtime {
     }
 }
 
-/// Returns the machine of a session. None before its first commit.
+/// Returns the machine of a session, or `None` before its first commit.
 ///
-/// Errors: [`Unreadable`](RuntimeError::Unreadable) if a newer version, or something else, wrote the state.
+/// Errors: [`Unreadable`](RuntimeError::Unreadable) if the state was not written by this version or an older one.
 pub fn machine_of(session: &Session) -> Result<Option<Machine>, RuntimeError> {
     let Some(state) = &session.state else { return Ok(None) };
     let read = state.parse();
@@ -78,15 +78,15 @@ pub fn machine_of(session: &Session) -> Result<Option<Machine>, RuntimeError> {
 
 /// Returns the usage of a session up to its newest commit.
 ///
-/// Errors: as [`machine_of`].
+/// Errors: those of [`machine_of`].
 pub(super) fn used_by(session: &Session) -> Result<Usage, RuntimeError> {
     Ok(machine_of(session)?.map(|machine| machine.usage).unwrap_or_default())
 }
 
-/// Returns the outcome of the last run, from the session's state. None before its first commit, and in the
-/// middle of a run.
+/// Returns the outcome of the last run, from the session's state. Returns `None` before the first commit, and in
+/// the middle of a run.
 ///
-/// Errors: as [`machine_of`].
+/// Errors: those of [`machine_of`].
 pub fn outcome_of(session: &Session, now: Timestamp) -> Result<Option<RunOutcome>, RuntimeError> {
     let Some(machine) = machine_of(session)? else { return Ok(None) };
     Ok(match machine.state {

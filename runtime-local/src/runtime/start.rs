@@ -15,7 +15,7 @@ use crate::error::RuntimeError;
 use crate::host::Claimed;
 use crate::host::Try;
 
-/// The number of tries on a session that others create, delete or change meanwhile.
+/// The maximum number of attempts on a session that other callers create, delete or change meanwhile.
 const TRIES_MAX: u32 = 8;
 
 /// The result of [`Runtime::start`].
@@ -24,7 +24,7 @@ const TRIES_MAX: u32 = 8;
 pub struct Started {
     /// The session.
     pub key: SessionKey,
-    /// Whether the message had been accepted before under this idempotency key.
+    /// Set if the message had been accepted before under this idempotency key.
     pub duplicate: bool,
 }
 
@@ -34,12 +34,12 @@ impl Runtime {
     /// agent has a policy, nothing is delivered, and [`RuntimeError::Held`] names that run. With a policy,
     /// the message is delivered to that run, or is refused as [busy](RuntimeError::Busy).
     ///
-    /// A message that was accepted before under its key is not refused for these reasons. It is also not
-    /// refused if the session was aborted since, or if its agent is no longer found here. The handle then
-    /// follows the turn that the message began.
+    /// A message that was accepted before under its key is not refused for these reasons, nor because the session
+    /// was aborted since, nor because its agent is no longer found here. The handle then follows the turn that the
+    /// message began.
     ///
-    /// A new session is [refused](RuntimeError::NotServed) if the runtime's [source](crate::AgentSource) does
-    /// not find its agent, because nobody would go on with it after a restart. It is accepted if another
+    /// A new session is [refused](RuntimeError::NotServed) if the runtime's [source](crate::AgentSource) does not
+    /// find its agent, because no worker here could go on with it after a restart. It is accepted if another
     /// program [serves](Execute::served_elsewhere) the agent.
     pub async fn execute(&self, request: Execute) -> Result<RunHandle, RuntimeError> {
         self.check_effects(&request.agent)?;
@@ -115,14 +115,14 @@ impl Runtime {
                 Delivery::Duplicate { .. } => return Ok(Started { key: prepared.key, duplicate: true }),
                 Delivery::Conflict { .. } => return Err(conflict(&prepared)),
                 Delivery::Aborted => return Err(RuntimeError::Aborted { key: prepared.key }),
-                // Deleted since.
+                // The session has been deleted since.
                 Delivery::AlreadyAnswered | Delivery::NotPending | Delivery::NotFound => {}
             }
         }
         Err(RuntimeError::Contended { key: prepared.key, tries: TRIES_MAX })
     }
 
-    /// If the session does not exist, refuses an id that no new session may have.
+    /// Refuses an id that no new session may have, unless the session exists.
     pub(super) async fn check_new(&self, key: &SessionKey) -> Result<(), RuntimeError> {
         match key.id.check_new() {
             Err(why) if self.host.store().load_session(key).await?.is_none() => Err(why.into()),
@@ -130,7 +130,7 @@ impl Runtime {
         }
     }
 
-    /// Refuses a new session that nobody would run.
+    /// Refuses a new session whose agent is not served.
     pub(super) async fn check_is_served(&self, prepared: &Prepared) -> Result<(), RuntimeError> {
         if prepared.served_elsewhere {
             return Ok(());
@@ -138,7 +138,7 @@ impl Runtime {
         self.shared.agents.check_served(&prepared.key, &prepared.agent).await
     }
 
-    /// Creates the session, claimed by this process. None: somebody else created it meanwhile.
+    /// Creates the session, claimed by this process. Returns `None` if another caller created it meanwhile.
     async fn create_claimed(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
         let one = self.host.claim_one(vec![prepared.item.clone()], None);
         let new = prepared.new_session(self.program(), Start::Claimed(one), Vec::new());
@@ -149,18 +149,18 @@ impl Runtime {
                 let plan = Plan::Run(Arc::clone(&prepared.agent));
                 Ok(Some(RunHandle::begin(self, Claimed::new(*claim, asked), plan)))
             }
-            // This process created it, but the lease ended before the answer came.
+            // This process created the session, but the lease ended before the answer came.
             CreateOutcome::Created { claim: None, .. } => {
                 Ok(Some(RunHandle::of_another(self, prepared.key.clone(), false)))
             }
             CreateOutcome::AlreadyExists { .. } | CreateOutcome::ItemConflict { .. } => Ok(None),
-            // An earlier try created it, the answer was lost, and the session was deleted since.
+            // An earlier attempt created the session, its answer was lost, and the session has been deleted since.
             CreateOutcome::Deleted => Err(RuntimeError::NotFound { key: prepared.key.clone() }),
         }
     }
 
-    /// Delivers the message to the existing session that belongs to the key. None: the session was deleted
-    /// since.
+    /// Delivers the message to the existing session that belongs to the key. Returns `None` if the session has been
+    /// deleted since.
     async fn join(&self, prepared: &Prepared) -> Result<Option<RunHandle>, RuntimeError> {
         match self.host.repeated(|| self.host.store().deliver(&prepared.key, prepared.item.clone())).await? {
             joined @ (Delivery::Accepted { .. } | Delivery::Duplicate { .. }) => {
@@ -188,7 +188,7 @@ impl Runtime {
         Ok(RunHandle::of_another(self, prepared.key.clone(), true))
     }
 
-    /// Claims an existing session together with the message. None: the session changed meanwhile.
+    /// Claims an existing session together with the message. Returns `None` if the session changed meanwhile.
     async fn take_up(
         &self,
         prepared: &Prepared,
@@ -196,7 +196,7 @@ impl Runtime {
     ) -> Result<Option<RunHandle>, RuntimeError> {
         check_agent(prepared, &session)?;
         let agent = if session.definition == *prepared.agent.definition() {
-            // Later runs of the session in this process use this agent, too.
+            // Later runs of the session in this process also use this agent.
             self.shared.agents.remember(&prepared.agent);
             Arc::clone(&prepared.agent)
         } else {
@@ -213,14 +213,14 @@ impl Runtime {
         }
         let version = rests_only.then_some(session.version);
         let claimed = match self.host.try_claim(&prepared.key, vec![prepared.item.clone()], version).await {
-            // The run that holds the session takes the message as the policy says.
+            // The run that holds the session handles the message by its policy.
             Err(RuntimeError::Held { .. }) if policy.is_some() && !rests_only => {
                 return self.join(prepared).await;
             }
             Err(refused @ (RuntimeError::Held { .. } | RuntimeError::Aborted { .. })) => {
                 return self.join_or(refused, prepared, &session).await.map(Some);
             }
-            // Deleted since it was read.
+            // The session was deleted since it was read.
             Err(RuntimeError::NotFound { .. }) => return Ok(None),
             Err(RuntimeError::KeyConflict { .. }) => return Err(conflict(prepared)),
             claimed => claimed?,

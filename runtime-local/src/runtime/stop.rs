@@ -16,10 +16,10 @@ use crate::host::draw_id;
 use crate::host::{Try, is_stopped};
 
 impl Runtime {
-    /// Stops the turn of a session; the session stays usable. If a run holds the session, that run ends the
-    /// turn within the grace period. If nobody holds it, this call ends the turn before it returns, without
-    /// the agent. It also ends the turns of the session's children that nobody holds. The request is durable:
-    /// if this call fails to carry it out, that is logged, and a worker carries it out.
+    /// Stops the turn of a session; the session stays usable. If a run holds the session, that run ends the turn
+    /// within the grace period. Otherwise this call ends the turn before it returns, without the agent. It also
+    /// ends the turns of the session's children that no run holds. The request is durable: if this call fails to
+    /// carry it out, it logs the failure, and a worker carries it out.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound).
     pub async fn interrupt(
@@ -30,7 +30,7 @@ impl Runtime {
         self.stop(key, InterruptKind::Soft, reason.into()).await
     }
 
-    /// Stops a session for ever. Otherwise as `interrupt`.
+    /// Stops a session for ever. In all other respects, this works like [`interrupt`](Self::interrupt).
     pub async fn abort(
         &self,
         key: &SessionKey,
@@ -39,10 +39,9 @@ impl Runtime {
         self.stop(key, InterruptKind::Abort, reason.into()).await
     }
 
-    /// Stops one call of a session. The tool is told; the other calls and the turn go on. The call ends
-    /// cancelled (`user:cancelled`) if it had not acted, in doubt if this is not known, or with its own
-    /// result if that came first. The request is durable: if nobody runs the session, the next run carries it
-    /// out.
+    /// Stops one call of a session. The tool is told; the other calls and the turn go on. The call ends cancelled
+    /// (`user:cancelled`) if it had not acted, in doubt if this is not known, or with its own result if that came
+    /// first. The request is durable: if no run holds the session, the next run carries it out.
     ///
     /// Errors: there is no such [open call](RuntimeError::NotOpen).
     pub async fn stop_call(&self, key: &SessionKey, call: &CallId) -> Result<(), RuntimeError> {
@@ -68,7 +67,7 @@ impl Runtime {
         let interrupt = Interrupt { id: id.clone(), kind, reason, at: self.now(), incarnation };
         let asked =
             self.host.repeated(|| self.host.store().request_interrupt(key, interrupt.clone())).await?;
-        // An earlier try, whose answer was lost, may have made the request already, and it may have been
+        // An earlier attempt, whose answer was lost, may have made the request already, and it may have been
         // carried out since.
         let own = match &asked {
             InterruptOutcome::AlreadyWaiting { id: waiting } => *waiting == id,
@@ -81,7 +80,7 @@ impl Runtime {
         let outcome = if own { InterruptOutcome::Requested } else { asked };
         match &outcome {
             InterruptOutcome::Requested | InterruptOutcome::AlreadyWaiting { .. } => {
-                // The request is durable: if this fails, a worker ends the session.
+                // The request is durable, so if this fails, a worker ends the session.
                 let ended = async {
                     self.end_unowned(key).await?;
                     self.end_children(&session).await
@@ -96,8 +95,8 @@ impl Runtime {
         Ok(outcome)
     }
 
-    /// Ends the children of a session that was ended here, and their children, unless somebody holds them.
-    /// `session` is the session as it was before.
+    /// Ends the children of a session that was ended here, and their children, unless a run holds them. `session`
+    /// is the session as it was before.
     async fn end_children(&self, session: &Session) -> Result<(), RuntimeError> {
         let mut children = Self::keys_of_children(session);
         while !children.is_empty() {
@@ -115,15 +114,15 @@ impl Runtime {
         Ok(())
     }
 
-    /// If nobody holds the session, ends it because of its waiting interrupt.
+    /// Ends the session because of its waiting interrupt, unless a run holds it.
     async fn end_unowned(&self, key: &SessionKey) -> Result<(), RuntimeError> {
         match self.host.try_claim(key, Vec::new(), None).await {
             Ok(Try::Ours(claimed)) if is_stopped(&claimed.claim) => {
                 self.drive(*claimed, Plan::End, Arc::default(), Leaving::never()).await.map(drop)
             }
             Ok(Try::Ours(claimed)) => {
-                // Somebody ended it meanwhile. It is given back due at once, so that a worker that serves it
-                // sets its alarm again.
+                // Another process ended the session meanwhile. It is given back due at once, so that a worker that
+                // serves it sets its alarm again.
                 let why = ErrorInfo::new("runtime.nothing_to_stop", "the interrupt was carried out already");
                 self.host.give_back(&claimed, claimed.claim.now, &why).await;
                 Ok(())

@@ -1,4 +1,4 @@
-//! The reader behind [`Runtime::follow`]: it looks, shows, waits for a hint, and looks again.
+//! The reader behind [`Runtime::follow`]. In a loop, it reads, shows the items, and waits for a hint.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use crate::host::Backoff;
 
 /// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
-/// This interval while a model writes an answer.
+/// The interval while a model writes an answer.
 const POLL_STREAM: Duration = Duration::from_millis(150);
 /// The pause after a hint grows from `GAP` to `GAP_MAX` while hints bring nothing.
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
-/// The end of following a session.
+/// The point at which a reader stops.
 #[derive(Debug, Clone)]
 pub(super) enum Until {
     Follow(Follow),
-    /// The child has ended. Once this is set, also when no run holds it.
+    /// Stops when the child has ended. Once the flag is set, also stops when no run holds the child.
     ChildEnds(Arc<AtomicBool>),
 }
 
@@ -44,13 +44,13 @@ pub(super) struct Tail {
     cursor: EventCursor,
     incarnation: Option<Incarnation>,
     until: Until,
-    /// Whether the session, as a child, had ended when it was last read.
+    /// Set if the session, as a child, had ended when it was last read.
     pub(super) has_ended: bool,
-    /// Whether deltas are shown.
+    /// Set if deltas are shown.
     deltas: bool,
     /// The stream whose deltas were shown last, until its message or its end is shown.
     within: Option<StreamId>,
-    /// Whether a stream runs.
+    /// Set while a stream runs.
     streaming: bool,
     read: VecDeque<Shown>,
     pub(super) over: bool,
@@ -92,8 +92,8 @@ impl Tail {
             }
             let store = self.runtime.store().clone();
             let poll = if self.streaming { POLL_STREAM } else { POLL };
-            // Listen first, then look; and look at the session before its events, so that a session at
-            // rest has no event that is not read.
+            // Listen first, then read. Read the session before its events, so that all events of a session at rest
+            // have been read.
             let mut hint = Hint::listen(&store, Watch::Session(self.key.clone()), poll).await;
             let session = self.runtime.existing(&self.key).await?;
             let more = self.look(&session).await?;
@@ -126,10 +126,10 @@ impl Tail {
         }
     }
 
-    /// Reads the next page. True: there is more already.
+    /// Reads the next page. Returns true if there is more already.
     async fn look(&mut self, session: &Session) -> Result<bool, RuntimeError> {
         let place = self.place_in(session)?;
-        // A session that has nothing newer is not asked for it: who waits asks once a second.
+        // A session without newer events is not asked for them, because a waiting reader looks every second.
         let no_event = place.after >= session.last_event;
         let no_stream = !self.deltas || (session.status != SessionStatus::Active && self.within.is_none());
         if no_event && no_stream {
@@ -150,7 +150,8 @@ impl Tail {
         }
     }
 
-    /// Where the cursor stands in this life of the session, which stays the one it was first found in.
+    /// Returns the place of the cursor in this life of the session. The life may not change while the session is
+    /// followed.
     fn place_in(&mut self, session: &Session) -> Result<EventPlace, RuntimeError> {
         let known = *self.incarnation.get_or_insert(session.incarnation);
         let place = self.cursor.place_in(session.incarnation).filter(|_| known == session.incarnation);
@@ -188,7 +189,7 @@ impl Tail {
             self.read.push_back(Shown::Event(EventEntry { cursor, seq: stored.seq, at: stored.at, event }));
         }
         self.streaming = stream.is_some();
-        // At the end of the log: what does not run any more, and has left no message, has died.
+        // At the end of the log, a stream that no longer runs and has left no message has died.
         let runs = stream.as_ref().map(|page| page.stream);
         if self.within != runs && (!more || runs.is_some()) {
             self.drop_stream(incarnation, &mut place);
@@ -204,7 +205,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Tells that the stream which the reader stood in is void, if it stood in one.
+    /// Reports that the stream of the reader is void, if the reader was in one.
     fn drop_stream(&mut self, incarnation: Incarnation, place: &mut EventPlace) {
         place.within = None;
         if let Some(stream) = self.within.take() {
@@ -226,15 +227,15 @@ impl Tail {
     }
 }
 
-/// What became of a stream.
+/// The end of a stream.
 enum Became {
-    /// Its message.
+    /// Its message was committed.
     Message,
-    /// It died.
+    /// The stream died without a message.
     Nothing,
 }
 
-/// What `event` tells of the stream `within`; none if nothing.
+/// Returns the end of the stream `within` that `event` reports, if it reports one.
 fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
     match event {
         Event::Message { stream: Some(ended), .. } if *ended == within => Some(Became::Message),
@@ -266,7 +267,7 @@ fn what_became_of(within: StreamId, event: &Event) -> Option<Became> {
         | Event::Done { .. }
         | Event::AgentEnd { .. }
         | Event::History { .. } => None,
-        // Every event of this version is named above; the lint finds one that is not.
+        // All events of this version are named above. The lint finds missing ones.
         _ => None,
     }
 }

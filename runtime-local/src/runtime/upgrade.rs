@@ -1,4 +1,4 @@
-//! Checks what a new version would break, before it serves anything.
+//! Checks which sessions a new version would break, before it serves anything.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct Breaking {
     pub queue: QueueLabel,
     /// The status of the session. A session at rest breaks only once it gets a message.
     pub status: SessionStatus,
-    /// All reasons.
+    /// All reasons why the session would break.
     pub why: Vec<Breaks>,
 }
 
@@ -45,12 +45,12 @@ pub enum Breaks {
     },
     /// The session's state cannot be read.
     Unreadable {
-        /// Why it cannot be read.
+        /// The reason why it cannot be read.
         detail: String,
     },
-    /// The session's agent is not here in this version, or it was changed and the source refuses that.
+    /// The session's agent is missing in this version, or it was changed and the source refuses that.
     NoAgent {
-        /// Why the agent was not found.
+        /// The reason why the agent was not found.
         why: ErrorInfo,
     },
     /// The agent here does not have the tool of an open call.
@@ -60,15 +60,15 @@ pub enum Breaks {
         /// The tool.
         tool: String,
     },
-    /// Somebody else runs the tool of an open call here.
+    /// The tool of an open call runs in another place in this version.
     ToolMoved {
         /// The call.
         call: CallId,
         /// The tool.
         tool: String,
-        /// Who ran the tool.
+        /// The place where the tool ran.
         was: RunsOn,
-        /// Who runs the tool here.
+        /// The place where the tool runs here.
         is: RunsOn,
     },
 }
@@ -98,9 +98,9 @@ impl fmt::Display for Breaking {
 }
 
 impl Runtime {
-    /// Lists the sessions that would not go on with the agents of this runtime and this version of the
-    /// engine. Call it in a new version before it serves anything. It reads every session, claims none, and
-    /// changes nothing. Aborted sessions are left out. An empty list means that nothing breaks.
+    /// Lists the sessions that would not go on with the agents of this runtime and this version of the engine. Call
+    /// it in a new version before it serves anything. It reads every session that the query selects, claims none,
+    /// and changes nothing. Aborted sessions are left out. An empty list means that nothing breaks.
     ///
     /// Errors: those of the store. A session that cannot be read is no error: it is in the list.
     pub async fn would_break(&self, sessions: &SessionQuery) -> Result<Vec<Breaking>, RuntimeError> {
@@ -111,7 +111,7 @@ impl Runtime {
             for listed in page.items.iter().filter(|listed| listed.status != SessionStatus::Aborted) {
                 let why = match self.session(&listed.key).await {
                     Ok(Some(session)) => self.breaks(&session).await,
-                    // Deleted since it was listed: nothing breaks.
+                    // The session was deleted since it was listed, so nothing breaks.
                     Ok(None) => continue,
                     Err(RuntimeError::Store(error)) if cannot_be_read(&error) => {
                         vec![Breaks::Unreadable { detail: error.to_string() }]
@@ -156,7 +156,7 @@ impl Runtime {
     }
 }
 
-/// Whether the error concerns only this session, and not the others.
+/// Returns whether the error concerns only this session, and not the others.
 fn cannot_be_read(error: &StoreError) -> bool {
     matches!(error.kind, StoreErrorKind::Corrupt | StoreErrorKind::KeyMissing | StoreErrorKind::Newer)
 }

@@ -1,5 +1,5 @@
-//! Waits for a session and for the children that it waits for. Runs those of them that are due, as a worker
-//! does.
+//! Waits for a session and for the children that it waits for. Runs the sessions among them that are due, as a
+//! worker does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,15 +25,16 @@ use crate::host::Try;
 /// The interval at which a store without hints is read.
 const POLL: Duration = Duration::from_secs(1);
 
-/// The pause after a hint grows from `GAP` to `GAP_MAX` if hints keep coming.
+/// The pause after a hint grows from `GAP` to `GAP_MAX` while hints keep coming.
 const GAP: Duration = Duration::from_millis(1);
 const GAP_MAX: Duration = Duration::from_millis(20);
 
 impl Runtime {
-    /// Waits until the turn has ended, or until the session and the children that it waits for can only go on
-    /// if somebody outside answers. It also waits for agents of other programs. Meanwhile it runs those sessions that
-    /// are due and that nobody else runs, if their agents are found here, at most 16 at once. Once the runtime
-    /// [drains](Self::drain), it starts nothing more, and returns as soon as its own runs have left their sessions.
+    /// Waits until the turn has ended, or until the session and the children that it waits for can only go on if a
+    /// person or a client answers. It also waits for agents of other programs. Meanwhile it runs those
+    /// sessions that are due and that no other run holds, if their agents are found here, at most 16 at once. Once
+    /// the runtime [drains](Self::drain), it starts nothing more, and returns as soon as its own runs have left
+    /// their sessions.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), it cannot be
     /// [read](RuntimeError::Unreadable), or its run failed with an error. The error is returned after the
@@ -43,8 +44,8 @@ impl Runtime {
         self.wait_with(key, None, Arc::default()).await
     }
 
-    /// Waits like [`wait`](Self::wait); `run` is a run of the session that was started here, which tells
-    /// `offspring` of its children.
+    /// Waits like [`wait`](Self::wait). `run` is a run of the session that was started here and reports its
+    /// children to `offspring`.
     pub(super) async fn wait_with(
         &self,
         key: &SessionKey,
@@ -59,9 +60,9 @@ impl Runtime {
         Ok(outcome.unwrap_or(RunOutcome::Released))
     }
 
-    /// Waits for at most `at_most`, and returns how the turn has ended, or what it waits for. Returns none if
-    /// the session, or a child that it waits for, is still at work then, or if nobody has taken the session
-    /// up. It only watches and runs nothing: use it in a front end that leaves runs to workers.
+    /// Waits for at most `at_most`, and returns the ending of the turn, or the reason why it waits. Returns `None`
+    /// if the session, or a child that it waits for, is still at work then, or if no run has taken the session up.
+    /// This method only watches and runs nothing: use it in a front end that leaves runs to workers.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).
@@ -74,7 +75,7 @@ impl Runtime {
         self.until_rest(key, TreeRuns::new(self, key, false, Arc::default()), until).await
     }
 
-    /// Waits until the tree rests, `until` has passed, or the runtime drains. Returns none if the root has no
+    /// Waits until the tree rests, `until` has passed, or the runtime drains. Returns `None` if the root has no
     /// outcome then. A read that fails while anything runs here is repeated, so the runs go on.
     async fn until_rest<'a>(
         &'a self,
@@ -180,7 +181,8 @@ impl Runtime {
         Ok(Watched::GoesOn)
     }
 
-    /// Claims and runs a session that is due. None: somebody else has it, or its agent is not found here.
+    /// Claims and runs a session that is due. Returns `None` if another run has it, or if its agent is not found
+    /// here.
     pub(super) async fn run_due(
         &self,
         key: &SessionKey,
@@ -208,17 +210,17 @@ impl Runtime {
 /// The result of one look at a tree.
 enum Watched {
     GoesOn,
-    /// With the outcome of the root, if it has one.
+    /// The wait is over, with the outcome of the root if it has one.
     Over(Option<RunOutcome>),
 }
 
 /// The pauses of a caller that waits.
 struct Pauses {
-    /// After a run that could not go on here.
+    /// The pause after a run that could not go on here.
     idle: Backoff,
-    /// After a hint.
+    /// The pause after a hint.
     gap: Backoff,
-    /// After a read that failed.
+    /// The pause after a read that failed.
     stumble: Backoff,
 }
 
@@ -232,17 +234,18 @@ impl Pauses {
     }
 }
 
-/// What there is to do about a session.
+/// The next step for a session.
 pub(super) enum Look {
     /// Nothing goes on by itself.
     Over(Box<RunOutcome>),
-    /// Somebody works on it, or time must pass: look again then, or when it changes.
+    /// Another run works on the session, or time must pass. Look again at this instant, or when the session
+    /// changes.
     Later(Timestamp),
-    /// It wants a worker.
+    /// The session needs a worker now.
     Due,
 }
 
-/// Whether a call of the session waits for children elsewhere.
+/// Returns whether a call of the session waits for children elsewhere.
 fn is_elsewhere(session: &Session) -> Result<bool, RuntimeError> {
     let machine = machine_of(session)?;
     let batch = machine.as_ref().and_then(|machine| machine.state.batch());
@@ -270,7 +273,7 @@ pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeErr
     let outcome = outcome_of(session, now)?.unwrap_or(RunOutcome::Released);
     match (session.status, session.alarm) {
         (SessionStatus::Suspended, Some(alarm)) if outcome.goes_on_at().is_some() => Ok(Look::Later(alarm)),
-        // Other programs work on it.
+        // Other programs work on the session.
         (SessionStatus::Suspended, Some(alarm)) if outcome.waits_for_children() && is_elsewhere(session)? => {
             Ok(Look::Later(alarm))
         }

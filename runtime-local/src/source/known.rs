@@ -1,4 +1,4 @@
-//! The agents that a source was asked for. Each is built once.
+//! The agents that were requested from a source. Each is built once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use super::AgentSource;
 use crate::agent::Agent;
 use crate::error::RuntimeError;
 
-/// The maximum number of remembered agents. Then all are forgotten. They are remembered so that schemas are
-/// compiled once.
+/// The maximum number of remembered agents. If there are more, all are forgotten. Remembering them avoids compiling
+/// their schemas again.
 const AGENTS_KEPT: usize = 256;
 
-/// An agent that was asked for. It is built once, even if several sessions ask for it at once.
+/// An agent that was requested. It is built once, even if several sessions request it at the same time.
 type Known = Arc<OnceCell<Arc<Agent>>>;
 
-/// A source, and the agents that it was asked for.
+/// A source, and the agents that were requested from it.
 pub(crate) struct KnownAgents {
     source: Arc<dyn AgentSource>,
     agents: Mutex<HashMap<(QueueLabel, Digest), Known>>,
@@ -44,7 +44,7 @@ impl KnownAgents {
         self.source.agent(queue, definition).await
     }
 
-    /// The agent of a session that somebody else made.
+    /// Returns the agent of an existing session, and remembers it.
     pub(crate) async fn find(
         &self,
         key: &SessionKey,
@@ -57,7 +57,7 @@ impl KnownAgents {
         found.cloned().map_err(unknown)
     }
 
-    /// Refuses a new session of an agent that nobody in this program would find again.
+    /// Refuses a new session of an agent that this program could not find again.
     pub(crate) async fn check_served(&self, key: &SessionKey, agent: &Agent) -> Result<(), RuntimeError> {
         let (queue, definition) = (agent.queue(), agent.definition());
         if self.known((queue.clone(), definition.digest())).initialized() {
@@ -67,7 +67,7 @@ impl KnownAgents {
         served.map_err(|why| RuntimeError::NotServed { key: key.clone(), queue: queue.clone(), why })
     }
 
-    /// Remembers an agent that this program has made itself.
+    /// Remembers an agent that this program has built itself.
     pub(crate) fn remember(&self, agent: &Arc<Agent>) {
         agent.sub_agents().for_each(|sub_agent| self.remember(sub_agent));
         let id = (agent.queue().clone(), agent.definition().digest());

@@ -19,19 +19,19 @@ use crate::agent::Agent;
 /// Finds the agent of a session that this process did not start, or builds it again.
 #[async_trait]
 pub trait AgentSource: Send + Sync + 'static {
-    /// Returns the agent of the sessions that wait under `queue` with `definition`. After an error, the
-    /// session is left to another process. The runtime remembers the agents that it has found for some time;
-    /// it does not remember errors.
+    /// Returns the agent of the sessions that wait under `queue` with `definition`. After an error, the session is
+    /// left to another process. For some time, the runtime remembers the agents that it has found; it does not
+    /// remember errors.
     async fn agent(&self, queue: &QueueLabel, definition: &Payload) -> Result<Arc<Agent>, ErrorInfo>;
 
-    /// Checks whether sessions of this agent would be run here. The error says why not. Called before a
-    /// session begins, unless the runtime knows the agent already. By default, it calls `agent`. A source
-    /// that builds agents can often tell without building one.
+    /// Checks whether sessions of this agent would be run here. The error says why not. Called before a session
+    /// begins, unless the runtime knows the agent already. By default, this calls `agent`. A source that builds
+    /// agents can often tell without building one.
     async fn serves(&self, queue: &QueueLabel, definition: &Payload) -> Result<(), ErrorInfo> {
         self.agent(queue, definition).await.map(drop)
     }
 
-    /// The queues of all agents that may be found here. By default, a worker serves them.
+    /// Returns the queues of all agents that may be found here. By default, a worker serves these queues.
     fn queues(&self) -> Queues {
         Queues::All
     }
@@ -52,9 +52,9 @@ impl<S: AgentSource + ?Sized> AgentSource for Arc<S> {
     }
 }
 
-/// What happens to a session whose agent has changed since the session began, under the same name and
-/// version: its instructions, its tools with their effect classes, or its limits. Model and gate are code, so
-/// a change of them is not noticed.
+/// The effect of a changed agent on its sessions. An agent has changed if its instructions, its tools with their
+/// effect classes, or its limits differ under the same name and version. Model and gate are code, so a change of
+/// them is not noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Changed {
     /// The session goes on with the agent as it is now, and a warning is logged.
@@ -71,10 +71,11 @@ pub enum Changed {
 /// ways:
 ///
 /// - Under the same name and version, waiting sessions continue with the changed agent; see [`Changed`]. This
-///   is right for better instructions. Do not remove a tool of which sessions may have open calls.
-/// - With another [version](crate::AgentBuilder::version), new sessions begin with the new version. Keep the
-///   old version, too: **nobody serves a session whose version is missing**, although it still takes answers.
-///   To learn whether any is left, call [`Runtime::list`](crate::Runtime::list) with the old queue.
+///   is right for better instructions. Do not remove a tool that may have open calls in a session.
+/// - With another [version](crate::AgentBuilder::version), new sessions begin with the new version. Keep the old
+///   version, too: **no worker serves a session whose version is missing**, although the session still takes
+///   answers. To find out whether any session is left, call [`Runtime::list`](crate::Runtime::list) with the old
+///   queue.
 #[derive(Debug, Clone, Default)]
 pub struct Agents {
     agents: BTreeMap<QueueLabel, Arc<Agent>>,
@@ -82,7 +83,7 @@ pub struct Agents {
 }
 
 impl Agents {
-    /// A set without agents.
+    /// Creates a set without agents.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! A place in the events of a tree: a place in those of the root, and in those of each child that is followed.
+//! A place in the events of a tree: a place in the events of the root, and one in those of each followed child.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,15 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::SUB_AGENT_DEPTH_MAX;
 
-/// The number of sessions below the root that are followed at once.
+/// The maximum number of sessions below the root that are followed at once.
 pub(super) const FOLLOWED_MAX: usize = 64;
 
-/// The longest text of a cursor, in bytes. Longer ones are refused unread.
+/// The maximum length of a cursor's text, in bytes. A longer text is refused without being read.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
-/// A place in the events of a tree, from which following goes on. As text it has no spaces. The text grows with
-/// the children that are followed, of which there are at most 64, and with the calls whose children have more to
-/// show.
+/// A place in the events of a tree, from which following continues. Its text form has no spaces. The text grows
+/// with the followed children, of which there are at most 64, and with the calls whose children have more to show.
 #[derive(Debug, Clone)]
 pub struct TreeCursor {
     pub(super) root: EventCursor,
@@ -31,16 +30,16 @@ pub struct TreeCursor {
 /// A call whose children are followed, or wait to be followed.
 #[derive(Debug, Clone)]
 pub(super) struct OpenCall {
-    /// The session of the call; none for the root.
+    /// The session of the call, or `None` for the root.
     pub(super) parent: Option<SessionId>,
     /// The number of sessions above the children.
     pub(super) depth: u32,
     pub(super) tool: ToolName,
     pub(super) pending: PendingId,
     pub(super) count: u32,
-    /// Whether all children that are to exist have been created.
+    /// Set once all children of the call that will exist have been created.
     pub(super) is_created: bool,
-    /// Whether they run in the background, so that the call ends before they do.
+    /// Set if the children run in the background, so that the call ends before they do.
     pub(super) in_background: bool,
     /// The index of the first child that has not been followed yet.
     pub(super) next: u32,
@@ -56,7 +55,7 @@ pub(super) struct OpenChild {
     pub(super) within: Option<(StreamId, u64)>,
 }
 
-/// A call as text. Its pending id follows from the life of its session, so a text names no session of another
+/// A call as text. Its pending id follows from the life of its session, so a text cannot name a session of another
 /// tree.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -94,36 +93,36 @@ struct ChildText {
 }
 
 impl OpenChild {
-    /// Before the first event.
+    /// Creates a place before the first event of a child.
     pub(super) fn new(index: u32) -> Self {
         Self { index, after: EventSeq(0), within: None }
     }
 }
 
 impl OpenCall {
-    /// Whether it is this call of this session.
+    /// Returns whether this is call `call` of session `parent`.
     pub(super) fn is_of(&self, parent: Option<&SessionId>, call: &CallId) -> bool {
         self.parent.as_ref() == parent && self.pending.parts().is_some_and(|(_, of)| of == *call)
     }
 
-    /// Whether every child has shown all of its events.
+    /// Returns whether every child has shown all of its events.
     pub(super) fn is_over(&self) -> bool {
         self.next >= self.count && self.open.is_empty()
     }
 }
 
 impl TreeCursor {
-    /// Before the first event of whichever session exists under the root's id.
+    /// The place before the first event of any session with the root's id.
     pub const START: Self = Self { root: EventCursor::START, calls: Vec::new() };
 
-    /// The place in the events of the root alone.
+    /// Returns the place in the events of the root.
     pub fn root(&self) -> EventCursor {
         self.root
     }
 
-    /// The number of children at this depth that may be followed in addition. At each depth above the deepest,
-    /// one place is kept for the depths below it, so that children never wait for places that their parents
-    /// have.
+    /// Returns the number of children at this depth that may be followed in addition. At each depth above the
+    /// deepest, one place is kept for the depths below it, so that children never wait for places that their
+    /// parents use.
     pub(super) fn room(&self, depth: u32) -> usize {
         let room = |depth: u32| {
             let kept = usize::try_from(SUB_AGENT_DEPTH_MAX.saturating_sub(depth)).unwrap_or_default();
@@ -137,7 +136,7 @@ impl TreeCursor {
         self.calls.iter_mut().find(|call| call.pending == *pending)
     }
 
-    /// Notes that a child is at `at`.
+    /// Notes the new place of a child.
     pub(super) fn move_child(&mut self, pending: &PendingId, index: u32, at: EventPlace) {
         let open =
             self.call(pending).and_then(|call| call.open.iter_mut().find(|child| child.index == index));
@@ -176,7 +175,7 @@ impl TreeCursor {
         own.filter_map(text).collect()
     }
 
-    /// Adds calls of the session with this life. None: they are no calls of a tree.
+    /// Adds the calls of a session with this life. Returns `None` if they cannot be calls of a tree.
     fn add(
         &mut self,
         parent: Option<&SessionId>,
@@ -226,7 +225,7 @@ impl PartialEq for TreeCursor {
 
 impl Eq for TreeCursor {}
 
-/// The place in the root's events; no child is followed whose call came before.
+/// Creates a cursor at a place in the root's events. Children of earlier calls are not followed.
 impl From<EventCursor> for TreeCursor {
     fn from(root: EventCursor) -> Self {
         Self { root, calls: Vec::new() }

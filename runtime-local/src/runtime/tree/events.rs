@@ -17,7 +17,7 @@ use crate::drive::has_ended;
 use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::runtime::{Follow, Runtime, Shown, machine_of};
 
-/// A session of a tree that is followed.
+/// A followed session of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TreeMember {
@@ -25,22 +25,22 @@ pub struct TreeMember {
     pub session: SessionId,
     /// The number of sessions above it: 0 for the root.
     pub depth: u32,
-    /// The call that it answers; none for the root.
+    /// The call that the session answers, or `None` for the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<ChildPlace>,
-    /// The tool of that call: the name of the sub-agent.
+    /// The tool of that call, which is the name of the sub-agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolName>,
 }
 
-/// An item that a follower of a tree is shown. As JSON, it is the session and the content.
+/// An item for a follower of a tree. Its JSON form is the session and the content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TreeShown {
-    /// The cursor to go on from after this item.
+    /// The cursor after this item.
     #[serde(skip)]
     pub cursor: TreeCursor,
-    /// The session whose item this is.
+    /// The session that the item belongs to.
     #[serde(flatten)]
     pub member: Arc<TreeMember>,
     /// The item.
@@ -48,7 +48,7 @@ pub struct TreeShown {
 }
 
 impl TreeShown {
-    /// An item of a session that is followed alone.
+    /// Creates the item of a session that is followed alone.
     pub fn of_root(session: &SessionId, shown: Shown) -> Self {
         Self { cursor: shown.cursor().into(), member: Arc::new(TreeMember::root(session.clone())), shown }
     }
@@ -61,18 +61,18 @@ impl TreeMember {
 }
 
 impl Runtime {
-    /// Streams the events of a session and those of its children, as they are committed, without gaps or
-    /// repeats. Ends after the first error.
+    /// Streams the events of a session and those of its children, as they are committed, without gaps or repeats.
+    /// Ends after the first error.
     ///
-    /// The events of each session come in their order. Those of a child come between its parent's
-    /// [`Asked`](holdover_core::event::Event::Asked) and the event that ends the call. Only the last events of a
-    /// child that was stopped may come later, if nobody runs it to its end just now. At most 64 children are followed
-    /// at once; the events of others come when an earlier child has ended. A child is followed until the end of its
-    /// turn that answers the call, or of its first turn in the background. One that cannot be read here is left out.
+    /// The events of each session come in their order. The events of a child come between its parent's
+    /// [`Asked`](holdover_core::event::Event::Asked) and the event that ends the call. There is one exception: if a
+    /// child was stopped and no run brings it to its end yet, its last events may come later. At most 64 children
+    /// are followed at once; the events of others come when an earlier child has ended. A child is followed until
+    /// the end of its turn that answers the call, or of its first turn in the background. A child that cannot be
+    /// read here is left out.
     ///
-    /// Unless only what is [available](Follow::Available) is asked for, a read that fails because the store is
-    /// away is repeated. With [`Follow::UntilParked`], the stream ends when no run holds the root or any child that
-    /// is followed.
+    /// A read that fails because the store is unavailable is repeated, except with [`Follow::Available`]. With
+    /// [`Follow::UntilParked`], the stream ends when no run holds the root or any followed child.
     pub fn tree_events(
         &self,
         key: &SessionKey,
@@ -83,8 +83,8 @@ impl Runtime {
     }
 
     /// Streams the items of a session and those of its children: the events like
-    /// [`tree_events`](Self::tree_events), and between them what [`follow`](Self::follow) shows of each session
-    /// while its model answers.
+    /// [`tree_events`](Self::tree_events), and between them the deltas of each session, like
+    /// [`follow`](Self::follow).
     pub fn follow_tree(
         &self,
         key: &SessionKey,
@@ -114,8 +114,8 @@ impl Runtime {
         items.flatten().boxed()
     }
 
-    /// Returns the place after the newest event of the session and of each of its children. Children beyond the
-    /// first 64 that have not ended are shown from their first event. Those that cannot be read here are left out.
+    /// Returns the place after the newest event of the session and of each of its children. Open children beyond
+    /// the first 64 are shown from their first event. Children that cannot be read here are left out.
     ///
     /// Errors: the store does not answer.
     pub async fn tree_cursor(&self, root: &Session) -> Result<TreeCursor, RuntimeError> {
@@ -139,8 +139,7 @@ impl Runtime {
         Ok(cursor)
     }
 
-    /// Puts the first `most` children of a call that have not ended into it, at their newest events, and returns
-    /// them.
+    /// Adds the first `most` open children to a call, at their newest events, and returns their sessions.
     async fn open_children(
         &self,
         parent: &SessionKey,
@@ -164,7 +163,8 @@ impl Runtime {
                 };
                 Ok((index, child.filter(|child| child.incarnation == names.incarnation)))
             });
-            // All of them before anything else: a read that is not polled keeps its turn from others.
+            // Read all children before anything else: a read that is not polled would hold up the other reads of
+            // the store.
             let read: Vec<_> = read.buffered(AT_ONCE).try_collect().await?;
             for (index, child) in read {
                 match child {
@@ -172,7 +172,7 @@ impl Runtime {
                         call.open.push(OpenChild { after: child.last_event, ..OpenChild::new(index) });
                         found.push(child);
                     }
-                    // It is being created.
+                    // The child is being created.
                     None if !call.is_created => call.open.push(OpenChild::new(index)),
                     Some(_) | None => {}
                 }
@@ -182,9 +182,8 @@ impl Runtime {
     }
 }
 
-/// The calls of a session that wait for children, and those that began children in the background. None of the children
-/// is followed yet.
-/// None if this version cannot read the session.
+/// Returns the calls of a session that wait for children, and those that began children in the background. No child
+/// is followed yet. The list is empty if this version cannot read the session.
 fn open_calls(session: &Session, depth: u32) -> Vec<OpenCall> {
     let Ok(Some(machine)) = machine_of(session) else { return Vec::new() };
     let calls = machine.state.batch().into_iter().flat_map(|batch| &batch.calls);

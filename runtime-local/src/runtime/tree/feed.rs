@@ -1,4 +1,4 @@
-//! The items of one session of a tree that is followed, read in a task of its own.
+//! The items of one followed session of a tree. A task of its own reads them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::host::Backoff;
 use crate::runtime::tail::{Tail, Until};
 use crate::runtime::{Runtime, Shown};
 
-/// The number of items of a session that are read ahead of the follower.
+/// The maximum number of items of a session that are read ahead of the follower.
 const AHEAD: usize = 16;
 
 /// A session of the tree.
@@ -30,7 +30,7 @@ impl Who {
         matches!(self, Self::Child { pending, .. } if pending == call)
     }
 
-    /// The id of a child.
+    /// Returns the id of a child, or `None` for the root.
     pub(super) fn id(&self) -> Option<SessionId> {
         let Self::Child { pending, index } = self else { return None };
         Some(ChildNames::of(pending, *index).ok()?.id)
@@ -40,9 +40,9 @@ impl Who {
 /// The state of a child's call when reading the child began.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Began {
-    /// Whether the call had ended.
+    /// Set if the call had ended.
     pub(super) settled: bool,
-    /// Whether all of its children had been created.
+    /// Set if all children of the call had been created.
     pub(super) created: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Began {
 pub(super) enum Read {
     Shown(Shown),
     Failed(RuntimeError),
-    /// There is nothing more to show for now. `has_ended`: nor will there be.
+    /// There is nothing more to show for now, or ever if `has_ended` is set.
     Over {
         has_ended: bool,
     },
@@ -72,8 +72,8 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Begins to read a session after `cursor`. If `repeats`, a read that fails because the store is away is
-    /// repeated.
+    /// Begins to read a session after `cursor`. If `repeats` is set, a read that fails because the store is
+    /// unavailable is repeated.
     pub(super) fn begin(
         runtime: &Runtime,
         key: SessionKey,
@@ -109,7 +109,7 @@ impl Reader {
 }
 
 impl Feed {
-    /// The session as the parent of its calls: none for the root.
+    /// Returns the session as the parent of its calls, or `None` for the root.
     pub(super) fn parent(&self) -> Option<&SessionId> {
         self.member.place.is_some().then_some(&self.member.session)
     }
@@ -118,7 +118,7 @@ impl Feed {
     pub(super) async fn next(mut self) -> (Self, Read) {
         let read = match self.reader.items.recv().await {
             Some(read) => read,
-            // A task that ends says so with its last item, unless it panicked.
+            // A task sends its end as the last item, unless it panicked.
             None => {
                 let detail = match (&mut self.reader.task).await {
                     Ok(()) => "it ended without a word".to_owned(),

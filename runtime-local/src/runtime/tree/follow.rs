@@ -1,7 +1,7 @@
-//! The reader behind [`Runtime::follow_tree`]: one reader for each session that is followed, merged.
+//! The reader behind [`Runtime::follow_tree`]. It merges the items of one reader for each followed session.
 //!
-//! Each reader runs in a task of its own. A task that waits for its follower holds no read of the store, so it
-//! keeps its turn from nobody.
+//! Each reader runs in a task of its own. While a reader waits for its follower, it holds no read of the store, so
+//! it delays no other reader.
 
 mod taking_up;
 
@@ -27,7 +27,7 @@ use crate::error::{RuntimeError, RuntimeErrorKind};
 use crate::runtime::tail::Until;
 use crate::runtime::{Follow, Runtime, Shown};
 
-/// The state of a call whose children have been created, as events name it.
+/// The state of a call whose children have been created, as events name this state.
 const WAITS: &str = "blocked_on_child";
 
 pub(super) struct TreeTail {
@@ -37,24 +37,25 @@ pub(super) struct TreeTail {
     deltas: bool,
     cursor: TreeCursor,
     feeds: FuturesUnordered<BoxFuture<'static, (Feed, Read)>>,
-    /// The sessions that are read now. Others of the cursor have nothing more to show as far as is known.
+    /// The sessions that are being read. As far as is known, the other sessions of the cursor have nothing more to
+    /// show.
     reading: HashSet<Who>,
-    /// Events that tell of the end of calls whose children are not over yet.
+    /// Events that are held: each reports the end of a call whose children are not over yet.
     held: Vec<(Feed, Shown)>,
-    /// Events that were held, and need not be any more.
+    /// Events that were held and can be shown now.
     ready: VecDeque<(Feed, Shown)>,
-    /// Whether each call has ended, for the readers of its children.
+    /// For each call, a flag that tells the readers of its children whether the call has ended.
     settled: HashMap<PendingId, Arc<AtomicBool>>,
-    /// Children that were stopped and that no run holds, and those in the background: nothing is held for them.
+    /// Children for which no event is held: stopped children that no run holds, and children in the background.
     loose: HashSet<Who>,
-    /// Children whose turns are over, with calls whose children are not.
+    /// Children whose turns are over, but which have calls with children that are not over.
     finished: HashSet<Who>,
-    /// Whether anything was shown since each session was last read to its end.
+    /// Set if an item was shown since each session was last read to its end.
     has_shown: bool,
 }
 
 impl TreeTail {
-    /// Begins to read in tasks of the present tokio runtime.
+    /// Starts the readers in tasks of the present tokio runtime.
     pub(super) fn new(
         runtime: Runtime,
         root: SessionKey,
@@ -107,14 +108,15 @@ impl TreeTail {
         }
     }
 
-    /// Whether the turn of the root is over, and all that is read still are children that nobody runs.
+    /// Returns whether the turn of the root is over, and only children for which no event is held are still being
+    /// read.
     fn is_at_rest(&self) -> bool {
         self.follow == Follow::UntilRest
             && self.held.is_empty()
             && self.reading.iter().all(|who| self.loose.contains(who))
     }
 
-    /// Shows an item, unless it tells of the end of a call whose children are not over. Then it is held.
+    /// Shows an item. If it reports the end of a call whose children are not over, it is held instead.
     fn show(&mut self, feed: Feed, shown: Shown) -> Option<TreeShown> {
         if let Shown::Event(entry) = &shown {
             let is_last = matches!(entry.event, Event::AgentEnd { .. } | Event::Done { .. });
@@ -145,7 +147,7 @@ impl TreeTail {
         Some(TreeShown { cursor: self.cursor.clone(), member, shown })
     }
 
-    /// The calls with children to follow of which this event tells that they have ended.
+    /// Returns the calls with followed children that end with this event.
     fn calls_ended_by(&self, feed: &Feed, event: &Event) -> Vec<PendingId> {
         let parent = feed.parent();
         let ends = |call: &&OpenCall| {
@@ -161,7 +163,7 @@ impl TreeTail {
         self.cursor.calls.iter().filter(ends).map(|call| call.pending.clone()).collect()
     }
 
-    /// Whether the end of a call is not shown yet, because children have more to show.
+    /// Returns whether the end of a call is held, because its children have more to show.
     fn holds(&mut self, pending: &PendingId) -> bool {
         let loose = &self.loose;
         self.cursor.call(pending).is_some_and(|call| {
@@ -170,7 +172,8 @@ impl TreeTail {
         })
     }
 
-    /// The call has ended, and so its children end. `is_last`: no child of it is created any more.
+    /// Notes that a call has ended, and so its children end. If `is_last` is set, no child of the call is created
+    /// any more.
     fn settle(&mut self, pending: &PendingId, is_last: bool) {
         let first = !self.settled_of(pending).swap(true, Ordering::Relaxed);
         let Some(call) = self.cursor.call(pending) else { return };
@@ -195,7 +198,7 @@ impl TreeTail {
         Began { settled, created: self.cursor.call(pending).is_none_or(|call| call.is_created) }
     }
 
-    /// Reads the children of a call that are followed and not read now.
+    /// Reads the followed children of a call that are not being read.
     fn read_resting(&mut self, pending: &PendingId) {
         let Some(call) = self.cursor.call(pending) else { return };
         let (open, in_background) = (call.open.clone(), call.in_background);
@@ -215,7 +218,7 @@ impl TreeTail {
         calls.iter().for_each(|pending| self.read_resting(pending));
     }
 
-    /// Reads a session on from its place, unless it is read already, or has shown all.
+    /// Continues to read a session, unless it is being read or has shown all of its items.
     fn read(&mut self, who: Who) {
         if self.reading.contains(&who) || self.finished.contains(&who) {
             return;
@@ -267,7 +270,7 @@ impl TreeTail {
         self.feeds.push(Box::pin(feed.next()));
     }
 
-    /// A session cannot be read. A child that is not there is over, unless it may still be created.
+    /// Handles a session that cannot be read. A child is then over, unless it is missing and may still be created.
     fn failed(&mut self, feed: &Feed, error: RuntimeError) -> Result<(), RuntimeError> {
         let Who::Child { pending, .. } = &feed.who else { return Err(error) };
         if error.kind() == RuntimeErrorKind::Unavailable {
@@ -289,7 +292,7 @@ impl TreeTail {
         Ok(())
     }
 
-    /// A session has nothing more to show for now.
+    /// Handles a session that has nothing more to show for now.
     fn over(&mut self, feed: &Feed, has_ended: bool) {
         self.reading.remove(&feed.who);
         let Who::Child { pending, .. } = &feed.who else { return };
@@ -297,7 +300,7 @@ impl TreeTail {
         if has_ended {
             self.close(&feed.who);
         } else if live || feed.began.settled {
-            // Nobody runs it to its end just now.
+            // No run brings the child to its end at the moment.
             self.loosen(&feed.who);
             if live {
                 self.read(feed.who.clone());
@@ -307,13 +310,13 @@ impl TreeTail {
         }
     }
 
-    /// Holds nothing for this child any more.
+    /// Stops holding events for this child.
     fn loosen(&mut self, who: &Who) {
         self.loose.insert(who.clone());
         self.ready.extend(self.held.drain(..));
     }
 
-    /// A child is over, with whatever its calls still wait for.
+    /// Closes a child, with everything that its calls still wait for.
     fn abandon(&mut self, who: &Who) {
         for pending in self.calls_of(who) {
             self.settle(&pending, true);
@@ -321,14 +324,15 @@ impl TreeTail {
         self.close(who);
     }
 
-    /// A child has shown all. So have its call, and the session of that, if nothing else is left of them.
+    /// Notes that a child has shown all of its items. If its call, and the session of that call, have nothing else
+    /// left, they are closed, too.
     fn close(&mut self, who: &Who) {
         let mut closes = Some(who.clone());
         while let Some(Who::Child { pending, index }) = closes.take() {
             let who = Who::Child { pending: pending.clone(), index };
             self.reading.remove(&who);
             if !self.calls_of(&who).is_empty() {
-                // Only children that hold nothing are left below it.
+                // Below the child, only children for which no event is held are left.
                 self.finished.insert(who.clone());
                 self.loosen(&who);
                 return;
@@ -345,7 +349,7 @@ impl TreeTail {
         self.ready.extend(self.held.drain(..));
     }
 
-    /// The calls of a child that have children to follow.
+    /// Returns the calls of a child that have children to follow.
     fn calls_of(&self, who: &Who) -> Vec<PendingId> {
         let id = who.id();
         let own = self.cursor.calls.iter().filter(|call| id.is_some() && call.parent == id);

@@ -1,7 +1,7 @@
-//! The open members of a tree: the children whose outcomes a call of their parent still waits for, and those that run
-//! in the background.
+//! The open members of a tree: children whose outcomes a call of their parent still waits for, and children in the
+//! background.
 //!
-//! They are found from the root down, by the names that follow from each pending call, so no list of them is kept.
+//! They are found from the root down. Their names follow from each pending call, so no list of them is stored.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::drive::{has_ended, successors};
 use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
-/// The number of sessions that are read at once.
+/// The maximum number of sessions that are read at once.
 pub(in crate::runtime) const AT_ONCE: usize = 32;
 
 /// The open members of a tree below its root, parents before their children.
@@ -23,13 +23,13 @@ pub(in crate::runtime) const AT_ONCE: usize = 32;
 pub(in crate::runtime) struct Members {
     /// The members that have not ended.
     pub(in crate::runtime) open: Vec<Session>,
-    /// Those that work in the background, and those below them.
+    /// The members that work in the background, and all members below them.
     pub(in crate::runtime) in_background: HashSet<SessionId>,
-    /// Those among these whose ends no call waits for.
+    /// The members whose ends no call waits for.
     pub(in crate::runtime) unawaited: HashSet<SessionId>,
-    /// Whether a member has ended or vanished since the last read.
+    /// Set if a member has ended or vanished since the last read.
     pub(in crate::runtime) some_ended: bool,
-    /// Whether a member cannot be read here. Others may go on with it.
+    /// Set if a member cannot be read here. Other processes may go on with it.
     pub(in crate::runtime) some_unreadable: bool,
 }
 
@@ -38,16 +38,16 @@ pub(in crate::runtime) struct Members {
 struct Child {
     key: SessionKey,
     names: ChildNames,
-    /// Whether all children of the call have been created.
+    /// Set if all children of the call have been created.
     is_created: bool,
-    /// Whether it runs in the background: then it may work again after it has ended.
+    /// Set if the child runs in the background, so that it may work again after it has ended.
     in_background: bool,
-    /// Whether a call waits for its outcome or its end.
+    /// Set if a call waits for the child's outcome or end.
     is_awaited: bool,
 }
 
 impl Child {
-    /// As a member below another: what lies in the background of that does, too.
+    /// Returns the child as a member below `above`. Everything below a background member is in the background, too.
     fn beneath(self, above: &Self) -> Self {
         Self {
             in_background: self.in_background || above.in_background,
@@ -58,8 +58,8 @@ impl Child {
 }
 
 impl Runtime {
-    /// Reads the open members of the tree below `root`. The ids of those that have ended or vanished are added to
-    /// `ended`; members with these ids are not read, unless they are in the background.
+    /// Reads the open members of the tree below `root`. The ids of members that have ended or vanished are added to
+    /// `ended`. Members with these ids are not read, unless they are in the background.
     pub(in crate::runtime) async fn members(
         &self,
         root: &Session,
@@ -74,7 +74,8 @@ impl Runtime {
                 let read = store.load_session(&child.key).await;
                 (child, read)
             });
-            // All of them before the next level: a read that is not polled keeps its turn from others.
+            // Read all members before the next level: a read that is not polled would hold up the other reads of
+            // the store.
             let read: Vec<_> = read.buffered(AT_ONCE).collect().await;
             let mut below = Vec::new();
             for (child, read) in read {
@@ -102,11 +103,11 @@ impl Runtime {
                         below.extend(taken_over(&session).into_iter().map(|next| next.beneath(&child)));
                         members.open.push(session);
                     }
-                    // Whoever took it over goes on in its place.
+                    // The session that took over from the child goes on in its place.
                     Some(session) if !successors(&session).is_empty() => {
                         below.extend(taken_over(&session).into_iter().map(|next| next.beneath(&child)));
                     }
-                    // It is being created.
+                    // The child is being created.
                     None if !child.is_created => {}
                     Some(_) | None => {
                         members.some_ended |= ended.insert(child.key.id);
@@ -118,13 +119,13 @@ impl Runtime {
         Ok(members)
     }
 
-    /// The keys of the children that the calls of a session wait for, and of those in the background.
+    /// Returns the keys of the children that the calls of a session wait for, and of those in the background.
     pub(in crate::runtime) fn keys_of_children(session: &Session) -> Vec<SessionKey> {
         children_of(session).into_iter().map(|child| child.key).collect()
     }
 }
 
-/// The sessions that took over from this one.
+/// Returns the sessions that took over from this session.
 fn taken_over(session: &Session) -> Vec<Child> {
     let named = successors(session).into_iter().filter_map(|to| ChildNames::of(&to, 0).ok());
     let child = |names: ChildNames| {
@@ -134,8 +135,8 @@ fn taken_over(session: &Session) -> Vec<Child> {
     named.map(child).collect()
 }
 
-/// The children that the calls of a session wait for, and those in the background. None if this version cannot read
-/// the session.
+/// Returns the children that the calls of a session wait for, and those in the background. The list is empty if
+/// this version cannot read the session.
 fn children_of(session: &Session) -> Vec<Child> {
     let Ok(Some(machine)) = machine_of(session) else { return Vec::new() };
     let batch = machine.state.batch();
@@ -143,12 +144,12 @@ fn children_of(session: &Session) -> Vec<Child> {
         .into_iter()
         .flat_map(|batch| &batch.calls)
         .filter_map(|call| Some((call.state.children()?, &call.state)))
-        // Those elsewhere are no sessions of this store.
+        // Children elsewhere are no sessions of this store.
         .filter(|(children, _)| children.remote.is_none());
     let named = each.flat_map(|(children, state)| {
         let begins = matches!(state, CallState::BlockedOnChild { background: Some(_), .. });
         let is_created = state.is_parked();
-        // Names that cannot be made were never given to a session.
+        // A name that cannot be built was never given to a session.
         let names =
             (0..children.count).filter_map(move |index| ChildNames::of(&children.pending, index).ok());
         names.map(move |names| (names, is_created, begins, !begins))

@@ -1,4 +1,5 @@
-//! The tree of a session: the session itself, its root, and the children that its calls wait for, with theirs.
+//! The tree of a session. The session is the root. Below it are the children that its calls wait for, and their
+//! children.
 
 pub(super) mod cursor;
 pub(super) mod events;

@@ -1,4 +1,4 @@
-//! The pending calls of a tree that somebody outside must answer. People find and answer them at the root.
+//! The pending calls of a tree that a person or a client must answer. They are found and answered at the root.
 
 use std::collections::HashSet;
 
@@ -15,9 +15,9 @@ use crate::error::RuntimeError;
 use crate::runtime::{Runtime, machine_of};
 
 impl Runtime {
-    /// Lists the pending calls of a session, of its children that have not ended, and of theirs, as they are
-    /// stored. The soonest deadline comes first, and calls without a deadline come last. Calls of a
-    /// child that other sessions answer are left out. The list is empty if there is no such session.
+    /// Lists the pending calls of a session, of its children that have not ended, and of their children, as they
+    /// are stored. The soonest deadline comes first, and calls without a deadline come last. Calls of a child that
+    /// other sessions answer are left out. The list is empty if there is no such session.
     pub async fn open_calls(&self, key: &SessionKey) -> Result<Vec<PendingCall>, RuntimeError> {
         let mut calls = self.own_calls(key).await?;
         let root = match self.session(key).await {
@@ -42,7 +42,7 @@ impl Runtime {
         Ok(calls)
     }
 
-    /// The pending calls of one session.
+    /// Returns the pending calls of one session.
     pub(in crate::runtime) async fn own_calls(
         &self,
         key: &SessionKey,
@@ -60,8 +60,8 @@ impl Runtime {
         }
     }
 
-    /// Returns the session of the tree at `root` that opened this pending call, which may be closed. If no
-    /// other session did, it is `root`.
+    /// Returns the session of the tree at `root` that opened this pending call, which may be closed. If no other
+    /// session of the tree opened it, returns `root`.
     pub(in crate::runtime) async fn asker(
         &self,
         root: &SessionKey,
@@ -85,9 +85,8 @@ impl Runtime {
         }
     }
 
-    /// Whether a session is below `root` in its tree. The labels name the parent. If the session is not at
-    /// rest, so that an answer would have an effect, its turn must name the same parent, because only the
-    /// turn proves it.
+    /// Returns whether a session is below `root` in its tree. The labels name the parent. If the session is not at
+    /// rest, an answer would have an effect, so its turn must name the same parent: only the turn is proof.
     async fn lies_below(&self, key: &SessionKey, root: &SessionKey) -> Result<bool, RuntimeError> {
         let mut key = key.clone();
         for _ in 0..SUB_AGENT_DEPTH_MAX {
@@ -111,7 +110,8 @@ impl Runtime {
     }
 }
 
-/// Whether somebody outside may owe an answer to a call of this session. True if this version cannot read it.
+/// Returns whether a person or a client may owe an answer to a call of this session. True if this version cannot
+/// read it.
 fn may_owe(session: &Session) -> bool {
     let Ok(machine) = machine_of(session) else { return true };
     let batch = machine.as_ref().and_then(|machine| machine.state.batch());

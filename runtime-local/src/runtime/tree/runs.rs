@@ -1,4 +1,4 @@
-//! The runs of a tree in this process: sessions that are due and that nobody holds are run here, some at once.
+//! The runs of a tree in this process. Sessions that are due and that no run holds are run here, several at once.
 
 use std::collections::{HashSet, VecDeque};
 use std::future::pending;
@@ -25,29 +25,29 @@ use crate::runtime::handle::unless_panicked;
 use crate::runtime::tree::members::AT_ONCE as READ_AT_ONCE;
 use crate::runtime::wait::{Look, look};
 
-/// The number of sessions of a tree that run here at once, the root among them.
+/// The maximum number of sessions of a tree that run here at once, including the root.
 const AT_ONCE: usize = 16;
 
-/// The pause between two scans that find nothing new doubles from this.
+/// The first pause between two scans. It doubles while scans find nothing new.
 const SCAN: Duration = Duration::from_millis(20);
-/// The longest pause between two scans, unless a scan takes longer than an eighth of it.
+/// The maximum pause between two scans, unless a scan takes longer than an eighth of it.
 const SCAN_MAX: Duration = Duration::from_secs(1);
-/// A pause is at least this many times as long as the scan before it.
+/// The minimum ratio of a pause to the scan before it.
 const PAUSE_PER_SCAN: u32 = 8;
 
-/// The end of a run. None: somebody else has the session, or its agent is not found here.
+/// The end of a run. `None` means that another run has the session, or that its agent is not found here.
 pub(in crate::runtime) type Ended = Result<Option<RunOutcome>, RuntimeError>;
 
 /// The state of the sessions below the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::runtime) enum Below {
-    /// None of them goes on, unless somebody outside answers.
+    /// No session goes on unless a person or a client answers.
     Rests,
-    /// One of them runs or is due, here or elsewhere, or waits for an instant.
+    /// A session runs or is due, here or elsewhere, or waits for an instant.
     GoesOn,
 }
 
-/// The runs of a tree in this process, and the members of the tree as far as they are known.
+/// The runs of a tree in this process, and the known members of the tree.
 pub(in crate::runtime) struct TreeRuns<'a> {
     runtime: &'a Runtime,
     root: &'a SessionKey,
@@ -56,14 +56,14 @@ pub(in crate::runtime) struct TreeRuns<'a> {
     busy: HashSet<SessionId>,
     due: VecDeque<Session>,
     ended: HashSet<SessionId>,
-    /// The members that work in the background, and those below them.
+    /// The members that work in the background, and all members below them.
     in_background: HashSet<SessionId>,
-    /// Cancelled once the caller waits no more: runs in the background are then left to others.
+    /// Cancelled once the caller waits no more. Runs in the background are then left to others.
     over: CancellationToken,
     root_ended: Option<Ended>,
-    /// Where the runs here tell of their children.
+    /// The place where the runs report their children.
     offspring: Arc<Offspring>,
-    /// Whether any member below the root was open when last scanned.
+    /// Set if a member below the root was open at the last scan.
     has_members: bool,
     next_scan: Instant,
     earliest_scan: Instant,
@@ -71,8 +71,8 @@ pub(in crate::runtime) struct TreeRuns<'a> {
 }
 
 impl<'a> TreeRuns<'a> {
-    /// Runs of the tree of `root`. Unless `runs_here`, sessions that are due are left to others. A run that was
-    /// started before tells `offspring` of its children.
+    /// Creates the runs of the tree of `root`. Without `runs_here`, sessions that are due are left to others. A run
+    /// that was started before reports its children to `offspring`.
     pub(in crate::runtime) fn new(
         runtime: &'a Runtime,
         root: &'a SessionKey,
@@ -118,27 +118,28 @@ impl<'a> TreeRuns<'a> {
         self.add(key, Box::pin(async move { unless_panicked(&named, run.await) }));
     }
 
-    /// Whether sessions that are due are run here.
+    /// Returns whether sessions that are due are run here.
     pub(in crate::runtime) fn runs_here(&self) -> bool {
         self.runs_here
     }
 
-    /// Whether the root runs here.
+    /// Returns whether the root runs here.
     pub(in crate::runtime) fn runs_root(&self) -> bool {
         self.busy.contains(&self.root.id)
     }
 
-    /// Whether any session of the tree runs here.
+    /// Returns whether any session of the tree runs here.
     pub(in crate::runtime) fn is_running(&self) -> bool {
         !self.running.is_empty()
     }
 
-    /// Takes the end of the root's run, if it has ended here since this was last asked.
+    /// Takes the end of the root's run, if the run has ended here since the last call.
     pub(in crate::runtime) fn take_root_end(&mut self) -> Option<Ended> {
         self.root_ended.take()
     }
 
-    /// Waits until one of the runs here ends; for ever, if there is none. May be dropped and called again.
+    /// Waits until one of the runs here ends, or for ever if there is none. The future may be dropped and created
+    /// again.
     pub(in crate::runtime) async fn ended(&mut self) {
         let Some((key, ended)) = self.running.next().await else { return pending().await };
         self.busy.remove(&key.id);
@@ -169,8 +170,8 @@ impl<'a> TreeRuns<'a> {
         }
     }
 
-    /// Waits until nothing runs here any more; what runs in the background is left to others. Runs to their ends the
-    /// children that were asked to stop, if nobody else has them.
+    /// Waits until nothing runs here any more. Background runs are left to others. Children that were asked to stop
+    /// are run to their ends here, unless another run holds them.
     pub(in crate::runtime) async fn finish(&mut self) {
         self.over.cancel();
         loop {
@@ -183,12 +184,13 @@ impl<'a> TreeRuns<'a> {
         }
     }
 
-    /// Notes as due the children that were asked to stop and that nobody has.
+    /// Notes as due the children that were asked to stop and that no run holds.
     async fn find_stopped(&mut self) {
         let stopped = if self.runs_here { self.offspring.take_stopped() } else { Vec::new() };
         let store = self.runtime.host().store();
         let read = stream::iter(stopped).map(|key| async move { (store.load_session(&key).await, key) });
-        // All of them before anything else: a read that is not polled keeps its turn from others.
+        // Read all children before anything else: a read that is not polled would hold up the other reads of the
+        // store.
         let read: Vec<_> = read.buffered(READ_AT_ONCE).collect().await;
         let now = self.runtime.now();
         for (read, key) in read {
@@ -221,7 +223,7 @@ impl<'a> TreeRuns<'a> {
         }
     }
 
-    /// Starts members that are due, given the root as it stands now, and returns whether any member goes on.
+    /// Starts members that are due, given the present root, and returns whether any member goes on.
     pub(in crate::runtime) async fn work(&mut self, root: &Session) -> Result<Below, RuntimeError> {
         let mut below = Below::GoesOn;
         self.find_stopped().await;
@@ -232,7 +234,7 @@ impl<'a> TreeRuns<'a> {
         Ok(if self.is_running() { Below::GoesOn } else { below })
     }
 
-    /// The time after which [`work`](Self::work) may find something new, if no run ends before.
+    /// Returns the time after which [`work`](Self::work) may find something new, if no run ends before.
     pub(in crate::runtime) fn until_next_scan(&self) -> Duration {
         if self.due.is_empty() { self.next_scan.saturating_duration_since(Instant::now()) } else { SCAN_MAX }
     }
@@ -251,7 +253,7 @@ impl<'a> TreeRuns<'a> {
         self.has_members = goes_on || !members.open.is_empty();
         self.in_background = members.in_background;
         for session in members.open {
-            // Nobody waits for it.
+            // The caller does not wait for this session.
             if members.unawaited.contains(&session.key.id) {
                 continue;
             }
@@ -261,7 +263,7 @@ impl<'a> TreeRuns<'a> {
                 Ok(Look::Due) if self.runs_here && !self.busy.contains(&session.key.id) => {
                     self.due.push_back(session);
                 }
-                // It runs here, or others run it: those that can read it.
+                // The session runs here already, or it is run by others that can read it.
                 Ok(Look::Due) | Err(_) => {}
             }
             goes_on = true;

@@ -25,7 +25,7 @@ pub struct ChildPlace {
     pub parent: SessionId,
     /// The call.
     pub call: CallId,
-    /// The place of the child among the children of the call, from 0.
+    /// The number of the child among the children of the call, from 0.
     pub index: u32,
 }
 
@@ -37,14 +37,14 @@ pub struct TreeEntry {
     pub session: Session,
     /// The number of sessions above it: 0 for the root.
     pub depth: u32,
-    /// The call that it answers, or that began it; none for the root.
+    /// The call that the session answers, or that began it. `None` for the root.
     pub place: Option<ChildPlace>,
-    /// Whether that call still waits, or the child runs in the background. If not, the parent's usage holds that of
-    /// the child, unless the child was stopped before it had answered. False for the root.
+    /// Set if that call still waits, or if the child runs in the background. Otherwise the parent's usage includes
+    /// the child's, unless the child was stopped before it had answered. False for the root.
     pub waits: bool,
-    /// Its usage up to its newest commit, including that of the children whose outcomes it has.
+    /// The usage of the session up to its newest commit, including that of the children whose outcomes it has.
     pub usage: Usage,
-    /// How its last turn ended, or what the session waits for.
+    /// The ending of the session's last turn, or the reason why the session waits.
     pub outcome: Option<RunOutcome>,
 }
 
@@ -54,14 +54,14 @@ pub struct TreeEntry {
 pub struct Tree {
     /// The sessions: each before its children, and children in the order of their calls and tasks.
     pub entries: Vec<TreeEntry>,
-    /// The usage of the tree up to the newest commits: that of the root with the outcomes that it has, and
-    /// that of the children that are still waited for. Each use counts once. Children that were stopped
-    /// before they had answered are not included.
+    /// The usage of the tree up to the newest commits: that of the root, including the outcomes that it has, and
+    /// that of the children that are still waited for. Each use counts once. Children that were stopped before they
+    /// had answered are not included.
     pub usage: Usage,
 }
 
-/// What a child that owes an outcome has used of which its parent was not told: that of its present turn. Earlier turns
-/// of a child in the background were told, unless another session handed itself over to it.
+/// Returns the usage of a child that its parent does not know yet: that of the child's present turn. The parent
+/// already knows the earlier turns of a background child, unless another session handed itself over to the child.
 fn uncounted(session: &Session) -> Result<Usage, RuntimeError> {
     let Some(machine) = machine_of(session)? else { return Ok(Usage::default()) };
     let mut used = match machine.used_in_turn() {
@@ -75,7 +75,7 @@ fn uncounted(session: &Session) -> Result<Usage, RuntimeError> {
     Ok(used)
 }
 
-/// The children that an input begins.
+/// Returns the children that an input begins.
 fn begun_by(input: Input) -> Option<Children> {
     if let Input::ChildBegan { child } = input {
         return Some(Children::here(child.pending, 1));
@@ -90,7 +90,7 @@ fn begun_by(input: Input) -> Option<Children> {
 struct Kin {
     pending: PendingId,
     index: u32,
-    /// Whether its outcome has not come yet.
+    /// Set if the outcome of the child has not come yet.
     waits: bool,
 }
 
@@ -101,9 +101,9 @@ impl Kin {
 }
 
 impl Runtime {
-    /// Returns a session with the children that its calls wait for and those that run in the background, and their
+    /// Returns a session with the children that its calls wait for, those that run in the background, and their
     /// children. A child that handed itself over is followed by the session that took over. With `with_ended`, the
-    /// children of earlier calls are included, unless they were deleted; then the whole history of each session is
+    /// children of earlier calls are included, unless they were deleted. The whole history of each session is then
     /// read.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or one of them cannot be
@@ -149,12 +149,13 @@ impl Runtime {
                     }
                 })
                 .buffered(AT_ONCE);
-            // All of them before the next level: a read that is not looked at keeps its turn from others.
+            // Read all children before the next level: a read that is not polled would hold up the other reads of
+            // the store.
             let read: Vec<_> = read.try_collect().await?;
             for ((place, waits), child) in read.into_iter().flatten() {
                 let mut next = Some(child);
                 while let Some(child) = next.take() {
-                    // Whoever took it over has its usage.
+                    // The session that took over includes the usage of this child.
                     next = self.successor(&child).await?;
                     let place = (place.clone(), waits && next.is_none());
                     self.grow(tree, child, depth + 1, Some(place), with_ended).await?;
@@ -165,7 +166,7 @@ impl Runtime {
         .boxed()
     }
 
-    /// The session that took over from this one, if one did and it is still there.
+    /// Returns the session that took over from this session, if there is one and it still exists.
     pub(in crate::runtime) async fn successor(
         &self,
         session: &Session,
@@ -196,7 +197,7 @@ impl Runtime {
             let Event::History { rows } = entry.event else { continue };
             for row in rows {
                 let Some(children) = begun_by(row.input) else { continue };
-                // A fork has the history of its source, and none of its children.
+                // A fork has the history of its source, but not the children.
                 if children.pending.parts().is_none_or(|(life, _)| life != session.incarnation) {
                     continue;
                 }

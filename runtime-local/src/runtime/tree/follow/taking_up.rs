@@ -1,4 +1,5 @@
-//! Takes up the children of calls: notes the calls as their events are shown, and follows their children as there is room.
+//! Takes up the children of calls: notes each call when its event is shown, and follows its children as there is
+//! room.
 
 use holdover_core::event::Event;
 
@@ -7,11 +8,11 @@ use super::super::feed::{Feed, Who};
 use super::{TreeTail, WAITS};
 use crate::runtime::EventEntry;
 
-/// The number of places that children in the background do not take.
+/// The number of places that background children may not take.
 pub(in crate::runtime::tree) const KEPT: usize = FOLLOWED_MAX / 2;
 
 impl TreeTail {
-    /// Notes calls whose children are to be followed.
+    /// Notes a call whose children are to be followed, if the event reports one.
     pub(super) fn note(&mut self, feed: &Feed, entry: &EventEntry) {
         let parent = feed.parent();
         let (asked, in_background) = if let Event::Began { agent, pending, children, .. } = &entry.event {
@@ -24,7 +25,7 @@ impl TreeTail {
         if let Some((tool, pending, children)) = asked
             && let Ok(tool) = tool.parse()
             && let (Some((life, _)), (own, _)) = (pending.parts(), entry.cursor.parts())
-            // The events of a fork's source tell of children that the fork does not have.
+            // The events of a fork's source report children that the fork does not have.
             && own == Some(life)
             && *children > 0
         {
@@ -50,12 +51,12 @@ impl TreeTail {
         }
     }
 
-    /// Follows children that wait to be followed, as far as there is room: the deepest first.
+    /// Follows waiting children as long as there is room, the deepest first.
     pub(super) fn take_up(&mut self) {
         loop {
             let cursor = &self.cursor;
             let room = |call: &OpenCall| {
-                // Children in the background may run for ever. They leave places for those that hold something back.
+                // Background children may run for ever. They leave places for children that hold back an event.
                 let kept = if call.in_background { KEPT } else { 0 };
                 cursor.room(call.depth) > kept
             };
