@@ -268,8 +268,7 @@ text_id!(
     /// The id of one tool call. A session never reuses it.
     CallId, "call id", Free);
 text_id!(
-    /// The id of one pending call. It contains the incarnation, the call, and the number of times that the
-    /// call was asked about.
+    /// The id of one pending call. It contains the incarnation, the call, and the round of asking.
     PendingId, "pending id", Free);
 text_id!(
     /// The idempotency key of a delivery. A session accepts only one item under each key.
@@ -288,15 +287,13 @@ number!(
     /// The version of a session row. Only claims, commits and compare-and-sets raise it.
     Version, u64);
 number!(
-    /// The place of a message in its session: 1, 2, 3, … without gaps (INV-02). 0 is the place before the
-    /// first.
+    /// The place of a message in its session: 1, 2, 3, … without gaps (INV-02). 0 precedes the first.
     MessageSeq, u64);
 number!(
-    /// The place of an event in its session: 1, 2, 3, … without gaps (INV-02). 0 is the place before the
-    /// first.
+    /// The place of an event in its session: 1, 2, 3, … without gaps (INV-02). 0 precedes the first.
     EventSeq, u64);
 number!(
-    /// The place of an item in its session's inbox: 1, 2, 3, … 0 is the place before the first.
+    /// The place of an item in its session's inbox: 1, 2, 3, … 0 precedes the first.
     InboxSeq, u64);
 number!(
     /// The id of a checkpoint: the version of the session after the commit that made it. It rises along a
