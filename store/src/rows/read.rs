@@ -38,32 +38,32 @@ pub struct Want {
 }
 
 impl Want {
-    /// A want of all rows of a kind.
+    /// Asks for all rows of a kind.
     pub fn all(kind: Kind) -> Self {
         Self { kind, which: Which::All, rows: usize::MAX, bytes: usize::MAX, light: false }
     }
 
-    /// A want of the rows of a kind from one number to another, both included.
+    /// Asks for the rows of a kind from one number to another, both included.
     pub fn numbers(kind: Kind, from: u64, to: u64) -> Self {
         Self { which: Which::Numbers(from, to), ..Self::all(kind) }
     }
 
-    /// A want of the row of a kind with this number.
+    /// Asks for the row of a kind with this number.
     pub fn number(kind: Kind, number: u64) -> Self {
         Self::numbers(kind, number, number)
     }
 
-    /// A want of the rows of a kind with these names.
+    /// Asks for the rows of a kind with these names.
     pub fn names(kind: Kind, names: Vec<String>) -> Self {
         Self { which: Which::Names(names), ..Self::all(kind) }
     }
 
-    /// A want of the rows of a kind up to a number, in descending order.
+    /// Asks for the rows of a kind up to a number, in descending order.
     pub fn newest(kind: Kind, to: u64) -> Self {
         Self { which: Which::Descending(0, to), ..Self::all(kind) }
     }
 
-    /// Limits the want to `rows` rows and `bytes` bytes.
+    /// Limits the request to `rows` rows and `bytes` payload bytes.
     #[must_use]
     pub fn at_most(self, rows: usize, bytes: usize) -> Self {
         Self { rows, bytes, ..self }

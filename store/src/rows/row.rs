@@ -201,7 +201,7 @@ pub enum Row {
     Item {
         /// The item, as it was accepted.
         item: StoredItem,
-        /// How the item counts towards waking its session.
+        /// The way in which the item counts towards waking the session.
         wake: Wake,
         /// The digest of the item ([`InboxItem::digest`](crate::InboxItem::digest)). The row of the item's
         /// key has the same digest.

@@ -31,7 +31,7 @@ impl From<&PendingCall> for PendingFacts {
 pub struct Arrival {
     /// The place of the item in the inbox.
     pub seq: InboxSeq,
-    /// How the item counts towards waking the session.
+    /// The way in which the item counts towards waking the session.
     pub wake: Wake,
     /// For an answer: the number of answers that the pending call has now.
     pub answered: Option<u32>,
