@@ -186,7 +186,7 @@ pub enum Verdict {
     Applied {
         /// The store's clock, read when the write was applied.
         now: Timestamp,
-        /// The backend's number of the incarnation that is there now.
+        /// The number that the backend chose for the present incarnation.
         place: u64,
     },
     /// The slot is not the one on which the write was decided, or the store's clock is before [`Write::from`]

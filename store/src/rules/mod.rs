@@ -186,7 +186,7 @@ impl SessionRow {
             Ordering::Less => Applied::No,
             Ordering::Greater => Applied::Unknown,
             Ordering::Equal if last.operation == commit.operation => Applied::Yes,
-            // It was decided on the version after the newest commit or a later one, so it is a later commit.
+            // It expects the version that the newest commit made, or a later one, so it is a later commit.
             Ordering::Equal if commit.expected_version >= Some(last.receipt.version) => Applied::No,
             Ordering::Equal => Applied::Unknown,
         }
