@@ -1,4 +1,4 @@
-//! A store that fails where a test plans it.
+//! A layer that makes chosen calls of a store fail, for tests.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use holdover_store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreError, StoreErrorKind};
 use tokio::sync::Notify;
 
-/// A store that fails where its [`Faults`] plan it. All other calls reach the store unchanged.
+/// A store that fails in the calls for which its [`Faults`] plan a fault. All other calls reach the store
+/// unchanged.
 pub type Faulty<S> = Layered<S, Faults>;
 
-/// A fault of one call. The data of the store behind stays consistent in every case.
+/// A fault of one call. The data of the wrapped store stays consistent in every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -24,16 +25,16 @@ pub enum Fault {
     /// The call reaches the store, and its answer is lost. The error is `Unavailable`, with the retry
     /// `OutcomeUnknown`.
     LoseAnswer,
-    /// The call does not reach the store, and no answer comes. The caller must give up.
+    /// The call does not reach the store, and its future never completes. The caller must give up.
     HangBefore,
-    /// The call reaches the store, and no answer comes.
+    /// The call reaches the store, and its future never completes.
     HangAfter,
     /// The call reaches the store after this delay.
     DelayBefore(Duration),
     /// The call reaches the store at once, and its answer comes after this delay.
     DelayAfter(Duration),
-    /// The call is held back. The error is `Unavailable`, with the retry `OutcomeUnknown`. The call reaches
-    /// the store when the test calls [`Planned::arrive`].
+    /// The call is held back and fails with `Unavailable` and the retry `OutcomeUnknown`. It reaches the
+    /// store when the test calls [`Planned::arrive`].
     ArriveLate,
     /// The call reaches the store and is answered. It reaches the store a second time when the test calls
     /// [`Planned::arrive`].
@@ -60,9 +61,9 @@ struct Plan {
 
 struct Rule {
     matches: Box<dyn Fn(&Request) -> bool + Send + Sync>,
-    /// The number of matching calls that still pass before the first is hit.
+    /// The number of matching calls that still pass before the fault hits one.
     pass: u32,
-    /// The number of calls that are still to be hit.
+    /// The number of calls that the fault still hits.
     hit: u32,
     fault: Fault,
     state: Arc<Mutex<State>>,
@@ -75,7 +76,7 @@ struct State {
     held: VecDeque<Request>,
 }
 
-/// A planned fault. It counts the calls that it has hit; a test of a fault should check that count.
+/// A handle on a planned fault. It counts the calls that the fault has hit; a test should check that count.
 #[derive(Clone)]
 pub struct Planned {
     state: Arc<Mutex<State>>,
@@ -83,13 +84,14 @@ pub struct Planned {
 }
 
 impl Faults {
-    /// `store` with the faults of this plan.
+    /// Wraps `store` so that the faults of this plan hit its calls.
     pub fn around<S: StateStore>(&self, store: impl Into<Arc<S>>) -> Faulty<S> {
         Layered::new(store, self.clone())
     }
 
-    /// Plans `fault` for the calls for which `matches` returns true: the first `pass` of them pass, the next
-    /// `hit` are hit. If several faults could hit a call, the one that was planned first does.
+    /// Plans `fault` for calls for which `matches` returns true. The first `pass` of these calls pass; the
+    /// fault hits the next `hit` calls. If several faults could hit a call, the fault that was planned first
+    /// hits it.
     pub fn plan(
         &self,
         matches: impl Fn(&Request) -> bool + Send + Sync + 'static,
@@ -103,7 +105,7 @@ impl Faults {
         planned
     }
 
-    /// Plans `fault` for the next call of `operation`, as the trait calls it.
+    /// Plans `fault` for the next call of `operation`, the name of a method of [`StateStore`].
     pub fn next(&self, operation: &'static str, fault: Fault) -> Planned {
         self.nth(operation, 1, fault)
     }
@@ -118,12 +120,13 @@ impl Faults {
         self.plan(move |request| request.operation() == operation, 0, u32::MAX, fault)
     }
 
-    /// Forgets every planned fault, and revives a dead layer. Calls that were held back can still arrive.
+    /// Removes every planned fault, and revives the layer after a fault that simulated a death. Calls that
+    /// were held back can still arrive.
     pub fn clear(&self) {
         *lock(&self.plan) = Plan::default();
     }
 
-    /// The fault that hits this call, if any, and its handle.
+    /// Returns the fault that hits this call, if any, and its handle.
     fn hit(&self, request: &Request) -> Option<(Fault, Planned)> {
         let mut plan = lock(&self.plan);
         if plan.dead {
@@ -172,7 +175,8 @@ impl Planned {
         }
     }
 
-    /// Sends the oldest held-back call to `store` now, and returns its answer. None if no call is held back.
+    /// Sends the oldest held-back call to `store` and returns its answer. Returns none if no call is held
+    /// back.
     pub async fn arrive(&self, store: &Arc<dyn StateStore>) -> Option<Result<Answer, StoreError>> {
         let request = lock(&self.state).held.pop_front()?;
         Some(request.perform(store).await)

@@ -1,12 +1,12 @@
-//! Layers around any store. If a store passes the conformance suite, the store behind a layer passes it, too,
-//! as long as no fault is planned.
+//! Layers that wrap any store. If a store passes the conformance suite, it also passes the suite behind a
+//! layer, as long as no fault is planned.
 //!
 //! - [`Encoded`]: a store that keeps payloads [compressed](Compressed), [encrypted](Encrypted), or in a
 //!   [codec](PayloadCodec) of your own.
-//! - [`Faulty`]: a store that fails where a test plans it, to test code that uses a store.
+//! - [`Faulty`]: a store that fails in the calls that a test chooses, for testing code that uses a store.
 //! - [`Recording`]: a store that records each request and its answer.
 //!
-//! A layer of your own is one function: see [`Layer`](holdover_store::Layer).
+//! To write a layer of your own, see [`Layer`](holdover_store::Layer).
 
 mod codec;
 mod faulty;

@@ -1,4 +1,4 @@
-//! A store that records each request and its answer.
+//! A layer that records each request to a store and its answer.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,7 +11,7 @@ use holdover_store::{Answer, Layer, Layered, Request, Retry, StateStore, StoreEr
 /// A store whose [`Recorder`] records all calls.
 pub type Recording<S> = Layered<S, Recorder>;
 
-/// Records calls in the order in which they began. Clones share one record.
+/// A layer that records calls in the order in which they began. Clones share one record.
 #[derive(Clone)]
 pub struct Recorder {
     record: Arc<Mutex<Record>>,
@@ -32,38 +32,38 @@ pub struct Entry {
     pub number: u64,
     /// The request.
     pub request: Request,
-    /// How the call ended; none while it runs.
+    /// The end of the call; none while it runs.
     pub said: Option<Said>,
-    /// The time from the request to the end of the call.
+    /// The time from the request to the end of the call; zero while it runs.
     pub took: Duration,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Said {
-    /// With this answer.
+    /// The call returned this answer.
     Answer(Box<Answer>),
-    /// With this error.
+    /// The call failed with this error.
     Error {
         /// The kind of the error.
         kind: StoreErrorKind,
-        /// Whether a retry makes sense.
+        /// The advice whether to retry.
         retry: Retry,
         /// The error as text.
         text: String,
     },
-    /// The caller dropped the call before it was answered.
+    /// The caller dropped the future of the call before it completed.
     GivenUp,
 }
 
 impl Recorder {
-    /// A recorder that keeps the newest `calls_max` calls, at least one, with their payloads. The payloads
-    /// share memory with those of the callers.
+    /// Makes a recorder that keeps the newest `calls_max` calls (at least one), including their payloads. The
+    /// recorded payloads share memory with those of the callers.
     pub fn new(calls_max: usize) -> Self {
         Self { record: Arc::default(), calls_max: calls_max.max(1) }
     }
 
-    /// `store` with its calls recorded here.
+    /// Wraps `store` so that this recorder records its calls.
     pub fn around<S: StateStore>(&self, store: impl Into<Arc<S>>) -> Recording<S> {
         Layered::new(store, self.clone())
     }
@@ -73,13 +73,13 @@ impl Recorder {
         self.lock().entries.iter().cloned().collect()
     }
 
-    /// Removes and returns the recorded calls, oldest first. This includes running calls; their ends are not
-    /// recorded.
+    /// Removes and returns the recorded calls, oldest first. This includes running calls, whose ends are then
+    /// not recorded.
     pub fn take(&self) -> Vec<Entry> {
         self.lock().entries.drain(..).collect()
     }
 
-    /// The number of calls that ever began.
+    /// The number of all calls so far, including those that are no longer recorded.
     pub fn asked(&self) -> u64 {
         self.lock().asked
     }
@@ -105,7 +105,7 @@ impl Recorder {
     }
 }
 
-/// A running call. If it is dropped before it is answered, the caller gave up.
+/// A running call. If it is dropped before it ends, the caller gave up.
 struct Out {
     recorder: Recorder,
     number: u64,

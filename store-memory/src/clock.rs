@@ -1,4 +1,4 @@
-//! The clock of the machine.
+//! The system clock as the store's clock.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use holdover_store::rows::Index;
 
-/// Sorted entries.
+/// The sorted entries of all indexes.
 #[derive(Default)]
 pub(crate) struct Indexes {
     entries: BTreeMap<Index, BTreeSet<Vec<u8>>>,
-    /// How many entries were looked at.
+    /// The number of entries that were read since the last call of `looked_at`.
     #[cfg(test)]
     looked_at: std::cell::Cell<usize>,
 }
@@ -40,7 +40,7 @@ impl Indexes {
         }
     }
 
-    /// How many entries were looked at since the last time.
+    /// Returns the number of entries that were read since the last call.
     #[cfg(test)]
     pub(crate) fn looked_at(&self) -> usize {
         self.looked_at.take()

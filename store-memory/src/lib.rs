@@ -1,11 +1,12 @@
 //! The reference store of Holdover: sessions in memory.
 //!
-//! It keeps nothing beyond its process. It is for tests, toys and comparison: the simplest store that keeps
-//! the whole contract of [`StateStore`](holdover_store::StateStore), with which other stores are compared.
+//! The data is lost when the process ends. The store is meant for tests, for small experiments, and as a
+//! reference: it is the simplest store with the whole contract of [`StateStore`](holdover_store::StateStore),
+//! and other stores are compared with it.
 //!
-//! It implements [`Rows`](holdover_store::rows::Rows) as maps under one lock, and
-//! [`RowStore`](holdover_store::rows::RowStore) decides. A clone of a [`MemoryStore`] is another handle on
-//! the same data.
+//! It implements [`Rows`](holdover_store::rows::Rows) as maps under one lock.
+//! [`RowStore`](holdover_store::rows::RowStore) makes the decisions. A clone of a [`MemoryStore`] is another
+//! handle on the same data.
 
 mod clock;
 mod indexes;

@@ -1,12 +1,12 @@
 //! The size limits of one write.
 
-/// How much one write may bring. Larger writes are refused as
-/// [`TooLarge`](holdover_store::StoreErrorKind::TooLarge) and change nothing.
+/// The size limits of one write. A larger write fails with
+/// [`TooLarge`](holdover_store::StoreErrorKind::TooLarge) and changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest single payload, in bytes.
     pub payload_bytes_max: usize,
-    /// The largest write, all payloads together, in bytes.
+    /// The largest total size of all payloads of one write, in bytes.
     pub commit_bytes_max: usize,
 }
 

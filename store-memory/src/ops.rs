@@ -1,6 +1,7 @@
-//! One plain function per operation. It takes the data and the time, and returns the answer.
+//! The operations of the contract as plain functions. Each takes the data and, if it needs it, the time, and
+//! returns the answer.
 //!
-//! Each lets the contract's rules decide on a copy of the session row, and writes only what was accepted.
+//! A write lets the contract's rules decide, and changes the data only if they accept the write.
 
 mod commit;
 mod delivery;

@@ -1,7 +1,7 @@
-//! The parts of the store, for another store that is built from them. The conformance suite builds broken
-//! stores from them, to prove that it detects them.
+//! Parts from which another in-memory store can be built. The conformance suite builds broken stores from
+//! them, to prove that it detects the defects.
 //!
-//! The parts are behind the feature `parts`. They are not part of the crate's promises and may change with
+//! The parts need the feature `parts`. They are not part of the crate's stable interface and may change with
 //! any version.
 
 pub use crate::ops::*;

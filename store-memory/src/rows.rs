@@ -1,4 +1,4 @@
-//! The rows, in maps under one lock.
+//! Rows in memory: maps under one lock.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,7 +23,8 @@ use holdover_store::{
 use crate::indexes::Indexes;
 use crate::limits::Limits;
 
-/// The rows of sessions in memory: for tests of what is built on [`Rows`].
+/// Rows of sessions in memory, for [`MemoryStore`](crate::MemoryStore) and for tests of code that uses
+/// [`Rows`].
 pub struct MemoryRows {
     data: Mutex<Data>,
     clock: Box<dyn Clock>,
@@ -37,26 +38,27 @@ struct Data {
     indexes: Indexes,
 }
 
-/// What is kept under one key.
+/// The data under one session key.
 struct Kept {
     slot: Arc<Slot>,
-    /// By their keys as bytes.
+    /// The rows by their encoded keys.
     rows: BTreeMap<Vec<u8>, Row>,
 }
 
 impl MemoryRows {
-    /// No rows yet, on `clock`, with these limits.
+    /// Makes an empty set of rows on `clock`, with these limits.
     pub fn new(clock: impl Clock, limits: Limits) -> Self {
         Self { data: Mutex::default(), clock: Box::new(clock), limits, hints: Waiters::default() }
     }
 
-    /// How many sessions there are.
+    /// The number of sessions.
     pub(crate) fn len(&self) -> usize {
         self.lock().sessions.values().filter(|kept| kept.slot.row.is_some()).count()
     }
 
     fn lock(&self) -> MutexGuard<'_, Data> {
-        // A write changes nothing before all of it was checked, so a panic leaves nothing half done.
+        // A write changes nothing until all of it is checked, so a panic during the checks leaves the data
+        // consistent.
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -106,7 +108,7 @@ impl Data {
         Verdict::Applied { now, place: 0 }
     }
 
-    /// What a fork begins with. None: its source is not there.
+    /// Returns the rows to copy into a fork. Returns none if the source or its checkpoint does not exist.
     fn prefix(&self, prefix: &Prefix, write: &Write) -> Option<BTreeMap<Vec<u8>, Row>> {
         let source = self.sessions.get(&prefix.from)?;
         let life = source.slot.row.as_ref().map(|row| row.incarnation);
@@ -154,7 +156,7 @@ impl Snapshot for Data {
 }
 
 impl Kept {
-    /// Where one of its rows stands in the indexes.
+    /// Returns the index entries of one of the session's rows.
     fn entries(&self, row: &Row) -> Vec<(Index, Vec<u8>)> {
         self.slot.row.as_ref().map(|session| row_entries(session, row)).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The store: rows in memory behind the contract.
+//! The store: the contract on top of rows in memory.
 
 use std::fmt;
 
@@ -9,32 +9,33 @@ use crate::clock::SystemClock;
 use crate::limits::Limits;
 use crate::rows::MemoryRows;
 
-/// Sessions in memory. A clone is another handle on the same data, which lives as long as one of its handles.
+/// A store that keeps sessions in memory. A clone is another handle on the same data. The data is freed with
+/// the last handle.
 #[derive(Clone)]
 pub struct MemoryStore {
     rows: RowStore<MemoryRows>,
 }
 
 impl MemoryStore {
-    /// An empty store on the machine's clock.
+    /// Makes an empty store that uses the system clock.
     pub fn new() -> Self {
         Self::with(SystemClock, Limits::default())
     }
 
-    /// An empty store on `clock`: on the clock of a test, say, which passes as the test wants.
+    /// Makes an empty store that uses `clock`, for example a test clock that the test advances.
     pub fn on(clock: impl Clock) -> Self {
         Self::with(clock, Limits::default())
     }
 
-    /// An empty store on `clock`, with these limits.
+    /// Makes an empty store that uses `clock` and these limits.
     pub fn with(clock: impl Clock, limits: Limits) -> Self {
         Self { rows: RowStore::new(MemoryRows::new(clock, limits)) }
     }
 }
 
 impl MemoryStore {
-    /// Another handle on the same data that shares nothing of what this one holds, as another process has one of other
-    /// stores.
+    /// Returns another handle on the same data. It shares no cached rows with this handle, like a handle in
+    /// another process.
     #[must_use]
     pub fn peer(&self) -> Self {
         Self { rows: self.rows.peer() }

@@ -11,46 +11,46 @@ use holdover_store::{
     Session, SessionSummary, Staged, StagedResult, StoredDelta, StoredEvent, StoredItem, StoredMessage, Wake,
 };
 
-/// Every session there is.
+/// All sessions by key.
 pub type Sessions = BTreeMap<SessionKey, Record>;
 
-/// Everything kept of one session: the row that decides, and the rows that belong to it.
+/// All data of one session: its row, on which writes are decided, and everything that belongs to it.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// What writes decide on.
+    /// The row on which writes are decided.
     pub row: SessionRow,
-    /// By what it is listed.
+    /// The labels of the session.
     pub labels: Labels,
-    /// As given at creation.
+    /// The definition, as given at creation.
     pub definition: Payload,
-    /// The newest state.
+    /// The newest state; none before the first.
     pub state: Option<Payload>,
-    /// In order, without gaps.
+    /// The messages, in order, without gaps.
     pub messages: Vec<StoredMessage>,
-    /// In order, without gaps.
+    /// The events, in order, without gaps.
     pub events: Vec<StoredEvent>,
-    /// Of the stream that runs, in order, without gaps.
+    /// The deltas of the stream that runs, in order, without gaps.
     pub deltas: Vec<StoredDelta>,
-    /// In the order they were made.
+    /// The checkpoints, in the order in which they were made.
     pub checkpoints: Vec<Checkpoint>,
-    /// In the order they began.
+    /// The records of the runs, in the order in which they began.
     pub runs: Vec<RunRecord>,
-    /// Results that no commit has promoted.
+    /// The staged results that no commit has promoted, by call.
     pub staged: BTreeMap<CallId, Payload>,
-    /// Start marks since the newest state.
+    /// The start marks that were staged since the newest state.
     pub starts: BTreeSet<CallId>,
-    /// Open pending calls, in the order they were opened.
+    /// The open pending calls, in the order in which they were opened.
     pub pending: Vec<PendingCall>,
     /// The id of every pending call that was ever opened.
     pub opened: BTreeSet<PendingId>,
-    /// Items that no commit has consumed, with how they count.
+    /// The items that no commit has consumed, each with its wake.
     pub inbox: BTreeMap<InboxSeq, (StoredItem, Wake)>,
-    /// The key of every item that was ever accepted, with what it was.
+    /// The key of every item that was ever accepted, with the item's place and digest.
     pub keys: BTreeMap<ItemKey, (InboxSeq, Digest)>,
 }
 
 impl Record {
-    /// Of a session that has nothing yet but its row.
+    /// Makes the record of a session that has only its row, labels and definition.
     pub fn new(row: SessionRow, labels: Labels, definition: Payload) -> Self {
         Self {
             row,
@@ -71,24 +71,24 @@ impl Record {
         }
     }
 
-    /// The session as a reader sees it.
+    /// Returns the session as `load_session` returns it.
     pub fn session(&self) -> Session {
         let staged = Staged { results: self.staged_results(), starts: self.starts.iter().cloned().collect() };
         self.row.session(self.labels.clone(), self.definition.clone(), self.state.clone(), staged)
     }
 
-    /// The session as a list shows it.
+    /// Returns the session as `list_sessions` returns it.
     pub fn summary(&self) -> SessionSummary {
         self.row.summary(self.labels.clone())
     }
 
-    /// The claim that the row stands for, with all its news. None if the row was never claimed.
+    /// Returns the newest claim with current data. Returns none if the session was never claimed.
     pub fn claim(&self, now: Timestamp) -> Option<Claim> {
         let inbox = self.unread_after(InboxSeq(0), INBOX_PAGE).items;
         self.row.newest_claim(self.session(), self.pending.clone(), inbox, now)
     }
 
-    /// Items after `after` that are not consumed, at most `limit`.
+    /// Returns at most `limit` items after `after` that are not consumed.
     pub fn unread_after(&self, after: InboxSeq, limit: u32) -> InboxPage {
         let mut room = PageRoom::new(limit.min(INBOX_PAGE) as usize);
         let mut unread = self.inbox.range(after.next()..).map(|(_, (item, _))| item).peekable();
@@ -99,7 +99,8 @@ impl Record {
         InboxPage::new(items, unread.peek().is_some())
     }
 
-    /// What the rules must know of the pending call that `item` answers.
+    /// Returns the facts that the rules need about the open pending call that `item` answers, if there is
+    /// one.
     pub fn pending_facts(&self, item: &InboxItem) -> Option<PendingFacts> {
         match &item.kind {
             ItemKind::Answer { pending, .. } => {
@@ -109,7 +110,7 @@ impl Record {
         }
     }
 
-    /// What the rules must know for `commit`.
+    /// Returns the facts that the rules need for `commit`.
     pub fn commit_facts(&self, commit: &Commit) -> CommitFacts {
         let seen = commit.inbox_seen.unwrap_or(self.row.inbox_seen).max(self.row.inbox_seen);
         let mut unseen = Unseen::default();
@@ -129,7 +130,7 @@ impl Record {
         }
     }
 
-    /// Appends messages and events after those that are there.
+    /// Appends messages and events after the present ones.
     pub fn append(&mut self, messages: Vec<Payload>, events: Vec<Payload>, now: Timestamp) {
         for payload in messages {
             let seq = MessageSeq(self.messages.len() as u64 + 1);
@@ -141,7 +142,7 @@ impl Record {
         }
     }
 
-    /// Writes the row back, and removes the deltas of a stream that is over.
+    /// Replaces the row. If no stream runs now, removes the deltas.
     pub fn set_row(&mut self, row: SessionRow) {
         self.row = row;
         if !self.row.stream.open {

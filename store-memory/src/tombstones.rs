@@ -6,7 +6,8 @@ use holdover_store::Tombstone;
 use holdover_store::ids::{Incarnation, OperationId, SessionKey};
 use holdover_store::time::Timestamp;
 
-/// How many old tombstones each new one clears away. More than one, so that they never pile up.
+/// The number of old tombstones that each new one removes. It is more than one, so old tombstones do not
+/// accumulate.
 const CLEARED_BY_EACH: usize = 2;
 
 /// The tombstones, by key and in the order in which they were set.
@@ -17,20 +18,20 @@ pub struct Tombstones {
 }
 
 impl Tombstones {
-    /// Sets one, and clears away old ones.
+    /// Adds a tombstone and removes some old ones.
     pub fn set(&mut self, tombstone: Tombstone) {
         self.clear(CLEARED_BY_EACH, tombstone.at);
         self.in_order.push_back(tombstone.key.clone());
         self.by_key.entry(tombstone.key.clone()).or_default().push_back(tombstone);
     }
 
-    /// Whether one of `key` names the incarnation or the operation.
+    /// Returns true if a tombstone of `key` names the incarnation or the operation.
     pub fn name(&self, key: &SessionKey, incarnation: Incarnation, operation: &OperationId) -> bool {
         let mut of_key = self.by_key.get(key).into_iter().flatten();
         of_key.any(|tombstone| tombstone.names(incarnation, operation))
     }
 
-    /// Clears away at most `most` old ones.
+    /// Removes at most `most` old tombstones.
     pub fn clear(&mut self, most: usize, now: Timestamp) {
         for _ in 0..most {
             let Some(key) = self.in_order.front() else { return };

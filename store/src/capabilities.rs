@@ -2,23 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The worst fault that an acknowledged commit survives. The variants are ordered: each includes those before
-/// it.
+/// The worst fault that an acknowledged commit survives. The variants are in ascending order: each includes
+/// the faults of those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommitSurvives {
-    /// None: the commit exists only in this process.
+    /// No fault: the commit exists only in this process.
     Nothing,
     /// The death of any process at any instruction: the process that wrote the commit, or the server that
     /// keeps it.
     ProcessKill,
-    /// The death of the machine that wrote it.
+    /// The sudden loss of power of the machine that keeps the data.
     PowerCut,
-    /// The loss of the server that acknowledged it.
+    /// The loss of the server that acknowledged the commit.
     Failover,
 }
 
-/// Who may hold handles on the same data at the same time.
+/// The processes whose handles may share the same data at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedBy {
@@ -30,23 +30,23 @@ pub enum SharedBy {
     Network,
 }
 
-/// The promises of this backend under its present settings. They never promise more than the store does: the
-/// engine refuses work that needs a stronger promise, and the conformance suite checks each claim.
+/// The promises of this backend under its present settings. The engine refuses work that needs a stronger
+/// promise, and the conformance suite checks each promise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capabilities {
-    /// The usual name of the backend with its version: `SQLite 3.51.3`.
+    /// The usual name of the backend and its version, such as `SQLite 3.51.3`.
     pub backend: String,
     /// The worst fault that an acknowledged commit survives.
     pub commit_survives: CommitSurvives,
-    /// Who may share the data.
+    /// The processes that may share the data.
     pub shared_by: SharedBy,
-    /// Whether [`wait_for_change`](super::StateStore::wait_for_change) returns early across handles of
-    /// other processes. Polling suffices everywhere.
+    /// True if [`wait_for_change`](super::StateStore::wait_for_change) also returns early for changes by
+    /// other processes. If false, callers must poll for these.
     pub change_hints_across_processes: bool,
-    /// Whether the store can fork. If not, [`fork_session`](super::StateStore::fork_session) answers
-    /// [`Unsupported`](super::StoreErrorKind::Unsupported).
+    /// True if the store can fork sessions. If false, [`fork_session`](super::StateStore::fork_session) fails
+    /// with [`Unsupported`](super::StoreErrorKind::Unsupported).
     pub forks: bool,
-    /// Whether the store can remove by age. If not, [`purge`](super::StateStore::purge) answers
+    /// True if the store can remove old data. If false, [`purge`](super::StateStore::purge) fails with
     /// [`Unsupported`](super::StoreErrorKind::Unsupported).
     pub retention: bool,
     /// The largest single payload, in bytes.
@@ -55,6 +55,6 @@ pub struct Capabilities {
     /// a creation, a fork, a claim, a compare-and-set, a staging, a delivery or a batch of deltas.
     /// [`Limits`](super::rules::Limits) counts them.
     pub commit_bytes_max: usize,
-    /// The backend's settings on which these promises depend, as it reports them, by name.
+    /// The settings of the backend on which these promises depend: the name and the reported value of each.
     pub settings: Vec<(String, String)>,
 }

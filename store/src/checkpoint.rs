@@ -5,8 +5,8 @@ use crate::ids::{CheckpointId, Epoch, EventSeq, Incarnation, MessageSeq, Session
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The state of a session after one of its commits. It holds the number of the newest message and of the
-/// newest event, not copies of them. It never changes. It is removed with its session, or by
+/// The state of a session after one of its commits. It names the newest message and the newest event by
+/// number and does not copy them. A checkpoint never changes. It is removed with its session, or by
 /// [`purge`](super::StateStore::purge).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -16,15 +16,15 @@ pub struct Checkpoint {
     pub incarnation: Incarnation,
     /// The run that made the checkpoint.
     pub epoch: Epoch,
-    /// The newest message at that time.
+    /// The newest message when the checkpoint was made.
     pub last_message: MessageSeq,
-    /// The newest event at that time.
+    /// The newest event when the checkpoint was made.
     pub last_event: EventSeq,
-    /// When the checkpoint was made.
+    /// The instant at which the checkpoint was made.
     pub at: Timestamp,
     /// The format of the state.
     pub format: StateFormat,
-    /// The state at that time.
+    /// The state when the checkpoint was made.
     pub state: Payload,
 }
 
@@ -33,24 +33,24 @@ pub struct Checkpoint {
 pub struct CheckpointQuery {
     /// The session.
     pub key: SessionKey,
-    /// Only this checkpoint, if set.
+    /// The id of the only checkpoint to list. If none, all are listed.
     pub id: Option<CheckpointId>,
-    /// The page that is asked for.
+    /// The page to return.
     pub page: PageRequest,
 }
 
 impl CheckpointQuery {
-    /// All checkpoints of `key`.
+    /// A query for all checkpoints of `key`.
     pub fn all(key: SessionKey) -> Self {
         Self { key, id: None, page: PageRequest::default() }
     }
 
-    /// The checkpoint `id` of `key`.
+    /// A query for the checkpoint `id` of `key`.
     pub fn one(key: SessionKey, id: CheckpointId) -> Self {
         Self { key, id: Some(id), page: PageRequest::default() }
     }
 
-    /// The digest of everything but the page. The query's cursors are bound to it.
+    /// The digest of the query without its page. Cursors are valid only for queries with the same digest.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({ "list": "checkpoints", "key": self.key, "id": self.id });
         Digest::of(filter.to_string().as_bytes())

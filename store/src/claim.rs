@@ -1,4 +1,4 @@
-//! Taking ownership of a session.
+//! Types for taking ownership of a session: claims and leases.
 
 use std::time::Duration;
 
@@ -6,23 +6,24 @@ use super::{Delivery, InboxItem, Interrupt, PendingCall, Session, SessionStatus,
 use crate::ids::{Epoch, Fence, InboxSeq, QueueLabel, RunId, StateFormat, TenantId, Version, WorkerId};
 use crate::time::Timestamp;
 
-/// The longest lease: ten years. Some stores cannot keep the instant at which a longer lease would end. A
-/// claim or a renewal for longer is an [`InvalidArgument`](super::StoreErrorKind::InvalidArgument) and
+/// The longest lease: ten years. Some stores cannot represent the instant at which a longer lease would end.
+/// A claim or a renewal for longer fails with [`InvalidArgument`](super::StoreErrorKind::InvalidArgument) and
 /// changes nothing.
 pub const LEASE_MAX: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 
 /// A claim of one named session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimOne {
-    /// The caller's id of the run that begins. The store recognises a repeat of the claim by it.
+    /// The caller's id of the run that begins. The store uses it to recognise a repeat of the claim.
     pub run: RunId,
     /// The worker that claims.
     pub worker: WorkerId,
     /// The length of the lease; at most [`LEASE_MAX`].
     pub lease: Duration,
-    /// If set, claim only at this version.
+    /// The version that the session must have; any version if none.
     pub expected_version: Option<Version>,
-    /// Messages and signals that are accepted with the claim or not at all.
+    /// Messages and signals to deliver with the claim. Either all are accepted with the claim, or nothing is
+    /// claimed.
     pub items: Vec<InboxItem>,
 }
 
@@ -36,7 +37,7 @@ pub enum Queues {
 }
 
 impl Queues {
-    /// Whether `queue` is served.
+    /// Returns true if these queues include `queue`.
     pub fn serves(&self, queue: &QueueLabel) -> bool {
         match self {
             Self::All => true,
@@ -45,26 +46,26 @@ impl Queues {
     }
 }
 
-/// A claim of due sessions in the queues that are served.
+/// A claim of due sessions in the queues that a worker serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimDue {
-    /// One run id for each session that is wanted. Their number is the limit (INV-32).
+    /// The run ids, one for each session to claim. Their number limits the number of claims (INV-32).
     pub runs: Vec<RunId>,
     /// The worker that claims.
     pub worker: WorkerId,
     /// The length of the lease; at most [`LEASE_MAX`].
     pub lease: Duration,
-    /// The queues that are served. A session that nobody runs and that has an interrupt waiting is due in
-    /// every queue.
+    /// The queues that the worker serves. A session that no run holds and that has an interrupt waiting is
+    /// due in every queue.
     pub queues: Queues,
-    /// The newest format that the worker reads. Sessions with a newer one are not claimed, except one that
-    /// nobody runs and that has an interrupt waiting.
+    /// The newest state format that the worker can read. A session with a newer format is not claimed, unless
+    /// no run holds it and an interrupt waits.
     pub newest_format: StateFormat,
-    /// Only sessions of this tenant; of all tenants if none.
+    /// The tenant whose sessions are claimed; all tenants if none.
     pub tenant: Option<TenantId>,
 }
 
-/// A claimed session with everything that the run needs to begin, read at one instant.
+/// A claimed session with everything that its run needs to begin, as of one instant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// The fence that every write of this run must carry.
@@ -74,29 +75,29 @@ pub struct Claim {
     /// The status that the claim found. [`SessionStatus::Active`] means a takeover: an earlier run left the
     /// session active, and its lease is over.
     pub found: SessionStatus,
-    /// The session after the claim: its state, what is staged, its interrupt, its attempts.
+    /// The session after the claim, with its state, staged results, interrupt and attempts.
     pub session: Session,
     /// The open pending calls, in the order in which they were opened.
     pub pending: Vec<PendingCall>,
     /// The first page of the items that are not consumed, in order: at most [`INBOX_PAGE`](super::INBOX_PAGE)
     /// items and [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), but at least the first item if there is one.
-    /// [`more_inbox_after`](Self::more_inbox_after) says whether there is more.
+    /// [`more_inbox_after`](Self::more_inbox_after) shows whether the inbox holds more.
     pub inbox: Vec<StoredItem>,
-    /// The store's clock when the claim was made, or in the answer to a repeat, when it was repeated. The
-    /// lease still runs for the time from `now` to `lease_ends`. The worker must count that time from before
-    /// it sent the request.
+    /// The store's clock when this answer was made: at the claim or, for a repeated claim, at the repeat. The
+    /// lease runs for the time from `now` to `lease_ends`. The worker must count that time from the moment
+    /// before it sent the request.
     pub now: Timestamp,
-    /// When the lease ends.
+    /// The instant at which the lease ends.
     pub lease_ends: Timestamp,
 }
 
 impl Claim {
-    /// The interrupt that waits, if any.
+    /// The waiting interrupt, if there is one.
     pub fn interrupt(&self) -> Option<&Interrupt> {
         self.session.interrupt.as_ref()
     }
 
-    /// The last item of this page, if the inbox holds more: pass it to
+    /// Returns the last item of this page if the inbox holds more items. Pass it to
     /// [`read_inbox`](super::StateStore::read_inbox) to read the rest.
     pub fn more_inbox_after(&self) -> Option<InboxSeq> {
         let last = self.inbox.last()?.seq;
@@ -107,7 +108,8 @@ impl Claim {
 /// The answer to [`claim_session`](super::StateStore::claim_session).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClaimOutcome {
-    /// Claimed. A repeat with the same run id answers the same claim as it is now, while the lease runs.
+    /// The session is claimed. While the lease runs, a repeat with the same run id returns this claim again,
+    /// with current data.
     Claimed(Box<Claim>),
     /// Another run holds the session. Nothing was changed.
     Held {
@@ -117,28 +119,28 @@ pub enum ClaimOutcome {
         epoch: Epoch,
         /// The version of the session.
         version: Version,
-        /// When the lease of that run ends.
+        /// The instant at which the lease of that run ends.
         lease_ends: Timestamp,
     },
     /// The session has another version. Nothing was changed.
     VersionConflict {
-        /// The version that was named.
+        /// The version that the claim expected.
         expected: Version,
         /// The version that the session has.
         actual: Version,
         /// The status that the session has.
         status: SessionStatus,
     },
-    /// A repeat of a claim whose lease has ended or was released. Nothing was changed.
+    /// The claim is a repeat, and its lease has ended or was released. Nothing was changed.
     LeaseEnded,
     /// An item was not accepted, so nothing was claimed.
     ItemRefused {
-        /// The index of the item.
+        /// The index of that item in the request.
         index: usize,
-        /// Why the item was not accepted.
+        /// The reason why the item was not accepted.
         refusal: Delivery,
     },
-    /// The session is aborted, for ever.
+    /// The session is aborted, which is final.
     Aborted,
     /// There is no such session.
     NotFound,

@@ -20,9 +20,9 @@ pub struct StagedResult {
 /// The results and start marks that a run stages in one write, wholly or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Staging {
-    /// Results. The first result of a call wins for ever (INV-17).
+    /// The results. The first staged result of a call is final (INV-17).
     pub results: Vec<StagedResult>,
-    /// Start marks. The run may send these calls once this staging is acknowledged.
+    /// The calls whose start is marked. The run may perform these calls once this staging is acknowledged.
     pub starts: Vec<CallId>,
 }
 
@@ -40,7 +40,7 @@ pub struct Staged {
 pub enum StageOutcome {
     /// Everything is staged, by this write or by an earlier one with the same bytes.
     Staged(Receipt),
-    /// Another result of this call is staged; nothing was changed.
+    /// The call already has another staged result; nothing was changed.
     Conflict {
         /// The call.
         call: CallId,
@@ -54,11 +54,11 @@ pub enum StageOutcome {
 pub enum NewMessage {
     /// A message with these bytes.
     Inline(Payload),
-    /// The staged result of this call. It is promoted, and no longer staged.
+    /// The staged result of this call. The commit promotes the result, so it is no longer staged.
     Promote(CallId),
 }
 
-/// The state of a session, and how to read it.
+/// The state of a session, and its format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewState {
     /// The format of the state.
@@ -67,7 +67,7 @@ pub struct NewState {
     pub payload: Payload,
 }
 
-/// How a run ended. Wire names as in the glossary of outcomes.
+/// The kind of a run's end. [`as_str`](Self::as_str) returns the wire name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
@@ -81,15 +81,15 @@ pub enum OutcomeKind {
     SuspendedStepPartial,
     /// The turn waits for a durable timer, or for a back-off longer than a second.
     SuspendedUntil,
-    /// A soft stop.
+    /// A soft interrupt stopped the turn.
     Interrupted,
-    /// A hard stop, which is final.
+    /// An abort ended the session, which is final.
     Aborted,
-    /// An error that this turn could not recover from.
+    /// The turn failed with an error from which it could not recover.
     Failed,
     /// Another run took the session over.
     Lost,
-    /// The claim was given back: there was nothing to do, or no one to do it.
+    /// The claim was given back, because there was nothing to do or the worker could not do it.
     Released,
 }
 
@@ -124,40 +124,41 @@ impl OutcomeKind {
         }
     }
 
-    /// The kind with this wire name.
+    /// Returns the kind with this wire name, if there is one.
     pub fn from_wire(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
-/// The end of a run, which a commit writes into the run's record. The first end is kept for ever.
+/// The end of a run, which a commit writes into the run's record. Only the first end of a run is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnd {
-    /// How the run ended.
+    /// The kind of the end.
     pub outcome: OutcomeKind,
     /// The run's usage and the reason for its end; opaque to the store.
     pub detail: Payload,
 }
 
-/// How a commit leaves the session. A release ends the fence, except for the repeat of that commit.
+/// The way in which a commit releases the session. A release ends the fence, except for a repeat of that
+/// commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Release {
-    /// The commit sets this status: any but active. If the status is idle, all staged results are dropped,
-    /// including those that this commit stages. A late repeat of a promoted result is therefore not kept for
-    /// ever.
+    /// Sets a new status. If the status is idle, all staged results are dropped, including those that this
+    /// commit stages. This also drops late repeats of promoted results.
     To {
-        /// The new status of the session.
+        /// The new status of the session: any except active.
         status: SessionStatus,
         /// The instant at which the session wants a worker if nothing wakes it before.
         deadline: Option<Timestamp>,
-        /// The number of unseen counted items that wake the session while it is suspended; 0 = none do.
+        /// The number of unseen counted items that wake the session while it is suspended. If 0, counted
+        /// items do not wake it.
         wake_on: u32,
     },
     /// Gives the claim back: the session returns to the status that the claim found. After a takeover it
     /// returns to active, without a running lease.
     GiveBack {
-        /// The instant at which the session wants a worker if nothing wakes it before. A takeover is due at
-        /// once if none is named.
+        /// The instant at which the session wants a worker if nothing wakes it before. If none, a session
+        /// that was taken over is due at once.
         alarm: Option<Timestamp>,
     },
 }
@@ -165,44 +166,44 @@ pub enum Release {
 /// Everything a run changes, applied wholly or not at all (INV-04). Every part is optional.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
-    /// The operation id. The store recognises a repeat of this commit by it.
+    /// The operation id. The store uses it to recognise a repeat of this commit.
     pub operation: OperationId,
     /// The version on which the commit was decided. If set, the session must still have it.
     pub expected_version: Option<Version>,
-    /// The new state. It drops all start marks that were staged before: the new state itself must name the
-    /// calls that started.
+    /// The new state. It drops all start marks that were staged before, so the new state itself must name the
+    /// calls that have started.
     pub state: Option<NewState>,
     /// Messages to append, in this order, with dense sequence numbers.
     pub messages: Vec<NewMessage>,
-    /// Results to stage with this commit. A later commit may promote them until a commit leaves the session
+    /// Results to stage with this commit. Later commits may promote them, until a commit leaves the session
     /// idle.
     pub stage: Vec<StagedResult>,
     /// Events to append to the event log, in this order, with dense sequence numbers.
     pub events: Vec<Payload>,
-    /// Whether to keep the state of this commit as a checkpoint. Requires `state`.
+    /// True to keep the state of this commit as a checkpoint. Requires `state`.
     pub checkpoint: bool,
     /// The number of the model call whose message is in this commit. The deltas of that call are removed, and
-    /// late ones are refused.
+    /// later deltas of it are refused.
     pub streamed: Option<u32>,
     /// Pending calls to open.
     pub open: Vec<NewPending>,
-    /// Pending calls to close. If one was answered after `inbox_seen`, the commit is refused.
+    /// Pending calls to close. If one of them was answered after `inbox_seen`, the commit is refused.
     pub close: Vec<PendingId>,
-    /// Inbox items that the commit consumes, named one by one.
+    /// The inbox items that the commit consumes, each by its place.
     pub consumed: Vec<InboxSeq>,
     /// The newest item that this run has read. The store never lowers the stored value, and never raises it
     /// above the newest item in the inbox. Only items after it count for `wake_on`.
     pub inbox_seen: Option<InboxSeq>,
-    /// The interrupt that this commit carries out. The store clears it if it is still the one that waits.
+    /// The interrupt that this commit carries out. The store clears it if it still waits.
     pub interrupt_confirmed: Option<InterruptId>,
     /// The end of the run.
     pub run: Option<RunEnd>,
-    /// How to release the session. If none, the run keeps it.
+    /// The release of the session. If none, the run keeps the session.
     pub release: Option<Release>,
 }
 
 impl Commit {
-    /// A commit that changes nothing but the version.
+    /// Returns a commit that changes nothing but the version.
     pub fn new(operation: OperationId) -> Self {
         Self {
             operation,
@@ -223,9 +224,10 @@ impl Commit {
         }
     }
 
-    /// Refuses a commit that no store could keep: a payload or a whole commit larger than `capabilities`
-    /// allow, a release to active, a pending call that needs no answer or is of another kind than its name
-    /// says, a checkpoint without a state. The error names the field.
+    /// Refuses a commit that no store could keep. The error names the field. Refused are: a payload or a
+    /// whole commit larger than `capabilities` allow, a checkpoint without a state, a release to active, a
+    /// pending call that needs no answer, and an [`Other`](crate::PendingKind::Other) kind with the name of a
+    /// known kind.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
         const OPERATION: &str = "commit";
         Limits::of(capabilities, OPERATION).commit(self)?;
@@ -262,10 +264,10 @@ impl Commit {
     }
 }
 
-/// The news for a run in the answers to its fenced writes, so that it need not poll.
+/// The news that a run gets in the answers to its fenced writes, so that it need not poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The present version.
+    /// The version of the session.
     pub version: Version,
     /// The newest message.
     pub last_message: MessageSeq,
@@ -273,42 +275,43 @@ pub struct Receipt {
     pub last_item: InboxSeq,
     /// The number of inbox items that are not consumed.
     pub unread: u64,
-    /// Whether an interrupt waits.
+    /// True if an interrupt waits.
     pub interrupt: bool,
-    /// The store's clock.
+    /// The store's clock when the answer was made.
     pub now: Timestamp,
-    /// When the lease ends. It lies in the past after a release.
+    /// The instant at which the lease ends. After a release it is not after `now`.
     pub lease_ends: Timestamp,
 }
 
-/// Whether a commit under an old fence was applied.
+/// The knowledge whether a commit under an old fence was applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Applied {
-    /// Yes: it is the newest commit of the session.
+    /// The commit was applied: it is the newest commit of the session.
     Yes,
-    /// No. Either neither this run nor a newer one has committed. Or the newest commit is another one of this
-    /// run, and the refused commit names that commit's version or a later one, so it was decided later.
+    /// The commit was not applied. Either neither this run nor a newer one has committed, or the refused
+    /// commit expects the version of this run's newest commit or a later one, so it was decided after that
+    /// commit.
     No,
-    /// Unknown: a newer run has committed since, or this run has made another commit and the refused one
-    /// names no version or an earlier one, or the session was deleted.
+    /// The store cannot tell: a newer run has committed since, or this run has made another commit and the
+    /// refused one expects no version or an earlier one, or the session was deleted.
     Unknown,
 }
 
 /// The answer to [`commit`](super::StateStore::commit).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
-    /// Applied; a repeat answers the same and changes nothing.
+    /// The commit is applied. A repeat returns the same receipt and changes nothing.
     Committed(Receipt),
     /// The session has another version; nothing was changed.
     VersionConflict {
-        /// The version that was named.
+        /// The version that the commit expected.
         expected: Version,
         /// The version that the session has.
         actual: Version,
     },
     /// Another run owns the session now, or it was released or deleted; nothing was changed by this call.
     StaleFence {
-        /// Whether an earlier try of the same commit was applied.
+        /// The knowledge whether an earlier try of the same commit was applied.
         applied: Applied,
     },
     /// A pending call that the commit closes has an answer that the run has not read; nothing was changed.
@@ -321,7 +324,7 @@ pub enum CommitOutcome {
         /// The call.
         call: CallId,
     },
-    /// This call has another staged result; nothing was changed.
+    /// The call already has another staged result; nothing was changed.
     StageConflict {
         /// The call.
         call: CallId,

@@ -1,7 +1,7 @@
-//! Opaque positions in a log or a list. Callers keep them as text and pass them back.
+//! Cursors: opaque positions in a log or a list. Callers keep them as text and pass them back.
 //!
 //! The text is lower-case hexadecimal: a kind byte, the fields, and a checksum. Parsing therefore refuses a
-//! text that was cut, changed or invented.
+//! text that is truncated, changed or invented.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use super::StreamId;
 use crate::ids::{Epoch, EventSeq, Incarnation};
 use crate::payload::Digest;
 
-/// The longest cursor text, in bytes; longer ones are refused unread.
+/// The longest cursor text, in bytes. A longer text is refused before it is decoded.
 pub const CURSOR_BYTES_MAX: usize = 2048;
 
 const EVENTS: u8 = 1;
@@ -26,7 +26,7 @@ const CHECKSUM_BYTES: usize = 4;
 pub struct InvalidCursor(&'static str);
 
 impl InvalidCursor {
-    /// An error with this reason. For cursors that contain an [`EventCursor`].
+    /// Returns an error with this reason. Used by parsers of cursors that contain an [`EventCursor`].
     pub fn because(why: &'static str) -> Self {
         Self(why)
     }
@@ -35,7 +35,7 @@ impl InvalidCursor {
 /// A position in the event log of one incarnation, and in the stream of deltas that runs at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EventCursor {
-    /// The incarnation of the session; none at the start of whichever incarnation exists.
+    /// The incarnation of the session. If none, the cursor is valid for any incarnation.
     incarnation: Option<Incarnation>,
     place: EventPlace,
 }
@@ -51,28 +51,28 @@ pub struct EventPlace {
 }
 
 impl EventCursor {
-    /// Before the first event, of whichever incarnation exists.
+    /// The position before the first event, in any incarnation.
     pub const START: Self =
         Self { incarnation: None, place: EventPlace { after: EventSeq(0), within: None } };
 
-    /// After event `after` of `incarnation`. For stores.
+    /// The position after event `after` of `incarnation`. Used by stores.
     pub fn after(incarnation: Incarnation, after: EventSeq) -> Self {
         Self::at(incarnation, EventPlace { after, within: None })
     }
 
-    /// At `place` of `incarnation`. For stores.
+    /// The position `place` in `incarnation`. Used by stores.
     pub fn at(incarnation: Incarnation, place: EventPlace) -> Self {
         Self { incarnation: Some(incarnation), place }
     }
 
-    /// The incarnation that the cursor names, if any, and the position in it. For stores whose backend needs
-    /// both.
+    /// The incarnation that the cursor names, if any, and the position in it. Used by stores whose backend
+    /// needs both.
     pub fn parts(&self) -> (Option<Incarnation>, EventPlace) {
         (self.incarnation, self.place)
     }
 
-    /// The position to continue from, if the cursor belongs to `incarnation` or to none. None if it belongs
-    /// to another incarnation. For stores.
+    /// Returns the position to continue from, or none if the cursor belongs to another incarnation. Used by
+    /// stores.
     pub fn place_in(&self, incarnation: Incarnation) -> Option<EventPlace> {
         match self.incarnation {
             Some(own) if own != incarnation => None,
@@ -138,13 +138,13 @@ impl<'de> Deserialize<'de> for EventCursor {
     }
 }
 
-/// A position in a list, bound to the query it came from.
+/// A position in a list. It is valid only for the query that returned it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PageCursor(String);
 
 impl PageCursor {
-    /// The cursor for `position` (a store's own bytes) in the list of `query`. For stores.
+    /// The cursor for `position`, in the store's own bytes, in the list of `query`. Used by stores.
     pub fn at(query: Digest, position: &[u8]) -> Self {
         let mut fields = vec![PAGE];
         fields.extend_from_slice(&query.0[..16]);
@@ -152,7 +152,7 @@ impl PageCursor {
         Self(seal(&fields))
     }
 
-    /// The position, if the cursor came from `query`. For stores.
+    /// Returns the position. Fails if the cursor belongs to another query. Used by stores.
     pub fn position_in(&self, query: Digest) -> Result<Vec<u8>, InvalidCursor> {
         let fields = open(&self.0, PAGE)?;
         match fields.split_at_checked(16) {

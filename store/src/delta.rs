@@ -1,8 +1,8 @@
 //! Deltas: pieces of a model's answer, stored while the model writes it. They are provisional and are not
 //! part of the event log.
 //!
-//! One side area per session holds the deltas of the stream that runs. The next stream replaces them. The
-//! commit of the message, a release and a claim remove them. Nothing else in the session depends on deltas.
+//! A session keeps only the deltas of the stream that runs. The next stream replaces them. The commit of the
+//! message, a release and a claim remove them. Nothing else in the session depends on deltas.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ const OPERATION: &str = "append_deltas";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StreamId {
-    /// The run.
+    /// The run that appends the stream.
     pub run: Epoch,
     /// The number of the stream in the run, from 1.
     pub number: u32,
@@ -34,7 +34,7 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// The error for a text that names no stream.
+/// The error for a text that is not a stream id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a stream: write RUN.NUMBER")]
 pub struct InvalidStreamId;
@@ -66,18 +66,19 @@ impl From<StreamId> for String {
 /// Deltas to append, in this order, to a stream of the run that holds the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaBatch {
-    /// The number of the stream in the run, from 1. A greater one replaces the stream before it.
+    /// The number of the stream in the run, from 1. A stream with a greater number replaces the stream before
+    /// it.
     pub stream: u32,
-    /// The place of the first delta, from 1. Deltas that are stored already stay as they are, so the caller
-    /// may repeat a batch whose acknowledgement was lost.
+    /// The place of the batch's first delta in the stream, from 1. Deltas that are already stored do not
+    /// change, so the caller may repeat a batch whose acknowledgement was lost.
     pub first: u64,
-    /// The deltas, at least one.
+    /// The deltas; at least one.
     pub deltas: Vec<Payload>,
 }
 
 impl DeltaBatch {
-    /// Refuses a batch that no store could keep: no delta, a number of 0, a payload or a whole batch larger
-    /// than `capabilities` allow. The error names the field.
+    /// Refuses a batch that no store could keep: one without a delta, with a number of 0, or with a payload
+    /// or a total size larger than `capabilities` allow. The error names the field.
     pub fn check(&self, capabilities: &Capabilities) -> Result<(), StoreError> {
         if self.deltas.is_empty() {
             return Err(StoreError::invalid(OPERATION, "deltas: there are none"));
@@ -99,14 +100,14 @@ pub enum DeltaOutcome {
     Ended,
     /// The batch would leave a gap. Nothing was changed.
     Gap {
-        /// The next place of the stream.
+        /// The place that the next delta of the stream must have.
         expected: u64,
     },
     /// Another run owns the session now, or it was released or deleted. Nothing was changed.
     StaleFence,
 }
 
-/// A delta as it was appended.
+/// A stored delta.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDelta {
     /// The place of the delta in its stream, from 1.
@@ -115,14 +116,14 @@ pub struct StoredDelta {
     pub payload: Payload,
 }
 
-/// The part of a page with deltas of the stream that runs.
+/// The part of a page of events that holds deltas of the stream that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeltaPage {
-    /// The stream. If the reader was in another stream, that stream has ended. Discard its deltas, unless an
-    /// event shows that its message was committed.
+    /// The stream that runs. If the reader was in another stream, that stream has ended. Discard the deltas
+    /// of that stream, unless an event shows that its message was committed.
     pub stream: StreamId,
-    /// The deltas after the reader's place in this stream. They begin with the first if the reader was in no
-    /// stream or another.
+    /// The deltas after the reader's place in this stream. If the reader was not in this stream, they begin
+    /// with the first.
     pub deltas: Vec<StoredDelta>,
 }
 

@@ -8,9 +8,9 @@ use crate::ids::SessionKey;
 /// The kind of an error. Callers branch on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
-    /// The caller asked for something meaningless, such as a limit of 0 or a cursor of another query.
+    /// The request makes no sense, such as a limit of 0 or a cursor of another query.
     InvalidArgument,
-    /// Something is larger than [`Capabilities`](super::Capabilities) allow. Nothing was changed.
+    /// The request is larger than the [`Capabilities`](super::Capabilities) allow. Nothing was changed.
     TooLarge,
     /// The session to be read does not exist.
     NotFound,
@@ -18,13 +18,14 @@ pub enum StoreErrorKind {
     Unsupported,
     /// The stored data differs from what was written, or has a form that this version cannot read.
     Corrupt,
-    /// The stored data is encrypted under a key that is missing here. Whoever has the key can read it.
+    /// The stored data is encrypted with a key that this process does not have. A process with that key can
+    /// read it.
     KeyMissing,
     /// The data was written by a newer version of the store. Nothing was read or changed.
     Newer,
-    /// The backend cannot be reached, or its settings do not allow what it must promise.
+    /// The backend cannot be reached, or its settings do not allow the promises that it must make.
     Unavailable,
-    /// No room is left. Nothing was changed.
+    /// The backend has no storage space left. Nothing was changed.
     Full,
     /// Another error of the backend; the source names it.
     Backend,
@@ -47,38 +48,38 @@ impl fmt::Display for StoreErrorKind {
     }
 }
 
-/// Whether a retry makes sense, and what is known about the first try.
+/// The advice whether to retry a failed call, and whether that call may have changed data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Retry {
     /// The same call would fail again. Nothing was changed.
     Never,
     /// Nothing was changed; the same call may succeed later.
     Later,
-    /// The write may have landed. Repeat it with the same operation id, or read, before acting.
+    /// The write may have been applied. Before acting on the result, repeat the write with the same operation
+    /// id, or read the session.
     OutcomeUnknown,
 }
 
-/// An error of a store. It is shown as one line.
+/// An error of a store. Its text is one line.
 #[derive(Debug)]
 pub struct StoreError {
     /// The kind of the error, to branch on.
     pub kind: StoreErrorKind,
-    /// Whether a retry makes sense.
+    /// The advice whether to retry.
     pub retry: Retry,
     /// The method of [`StateStore`](super::StateStore), or `open`.
     pub operation: &'static str,
     /// The session of the operation. For a creation it is the new session, for a fork the source. None for
-    /// operations on many sessions: lists across sessions, `claim_due`, `purge`.
+    /// operations on many sessions, such as lists across sessions, `claim_due` and `purge`.
     pub key: Option<Box<SessionKey>>,
-    /// The exact cause. It names the field of an argument that was refused, and never contains a payload or a
-    /// secret.
+    /// The exact cause. For a refused argument it names the field. It never contains a payload or a secret.
     pub detail: String,
-    /// The backend's own error.
+    /// The error of the backend, if there is one.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl StoreError {
-    /// An error of `kind` in `operation`, with the retry that usually goes with it: `Later` for
+    /// Returns an error of `kind` in `operation`, with the usual retry for that kind: `Later` for
     /// [`Unavailable`](StoreErrorKind::Unavailable) and [`Full`](StoreErrorKind::Full), else `Never`.
     pub fn new(kind: StoreErrorKind, operation: &'static str, detail: impl Into<String>) -> Self {
         let retry = match kind {
@@ -100,21 +101,21 @@ impl StoreError {
         Self::new(StoreErrorKind::InvalidArgument, operation, detail)
     }
 
-    /// Names the session.
+    /// Sets the session of the error.
     #[must_use]
     pub fn on(mut self, key: &SessionKey) -> Self {
         self.key = Some(Box::new(key.clone()));
         self
     }
 
-    /// Sets what is known about the first try.
+    /// Sets the advice whether to retry.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
-    /// Adds the backend's own error.
+    /// Sets the error of the backend as the source.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

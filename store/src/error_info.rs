@@ -10,14 +10,15 @@ pub const ERROR_DETAIL_BYTES_MAX: usize = 8 * 1024;
 /// An error that can be stored: a code to branch on and one line for people.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ErrorInfo {
-    /// The kind of the error, as dotted words: `store.corrupt`.
+    /// The code of the error: words joined by dots, such as `store.corrupt`.
     pub code: String,
     /// The exact cause, in one line of at most [`ERROR_DETAIL_BYTES_MAX`] bytes.
     pub detail: String,
 }
 
 impl ErrorInfo {
-    /// An error with `code` and `detail`, cut to one bounded line.
+    /// Returns an error with `code` and `detail`. Line breaks in `detail` become spaces, and a text longer
+    /// than [`ERROR_DETAIL_BYTES_MAX`] is cut.
     pub fn new(code: impl Into<String>, detail: impl Into<String>) -> Self {
         let mut detail = detail.into().replace(['\n', '\r'], " ");
         if detail.len() > ERROR_DETAIL_BYTES_MAX {

@@ -7,13 +7,14 @@ use crate::ids::{InboxSeq, SessionKey};
 
 /// Reads that walk all pages of a [`StateStore`].
 ///
-/// Each page is read at one instant, but the walk is not. Messages never change, so a walk over them is
-/// complete nevertheless. If the session is deleted and created again meanwhile, the walk continues in the
-/// new incarnation.
+/// Each page is read at one instant, but different pages may be from different instants. Messages never
+/// change, so a walk over messages is still complete. If the session is deleted and created again meanwhile,
+/// the walk continues in the new incarnation.
 #[async_trait]
 pub trait StateStoreExt: StateStore {
-    /// Reads all messages of `ranges`, in their order, as [`read_messages`](StateStore::read_messages) does
-    /// page by page. The caller must bound the ranges, because all messages are held in memory.
+    /// Reads all messages of `ranges`, in the order of the ranges. Calls
+    /// [`read_messages`](StateStore::read_messages) for each page. The caller must bound the ranges, because
+    /// all messages are held in memory.
     async fn read_all_messages(
         &self,
         key: &SessionKey,
@@ -29,8 +30,8 @@ pub trait StateStoreExt: StateStore {
         Ok(messages)
     }
 
-    /// Reads all items after `after` that are not consumed, in order, as
-    /// [`read_inbox`](StateStore::read_inbox) does page by page.
+    /// Reads all items after `after` that are not consumed, in order. Calls
+    /// [`read_inbox`](StateStore::read_inbox) for each page.
     async fn read_whole_inbox(
         &self,
         key: &SessionKey,

@@ -4,8 +4,8 @@ use super::{Labels, NewState, SessionStatus, StoreError};
 use crate::ids::{Incarnation, OperationId, QueueLabel, SessionKey, Version};
 use crate::payload::Payload;
 
-/// A fork to create. The store copies the prefix of the source: its messages, events and checkpoints up to
-/// the checkpoint, unchanged. A fork has no inbox, alarm, pending calls, staged results or runs.
+/// A fork to create. The store copies the messages, events and checkpoints of the source, up to and including
+/// the named checkpoint. A new fork has no inbox items, alarm, pending calls, staged results or runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFork {
     /// The incarnation of the source in which the checkpoint was read.
@@ -14,27 +14,27 @@ pub struct NewFork {
     pub key: SessionKey,
     /// The incarnation of the fork, which the caller draws at random.
     pub incarnation: Incarnation,
-    /// The operation id. The store recognises a repeat of this fork by it.
+    /// The operation id. The store uses it to recognise a repeat of this fork.
     pub operation: OperationId,
-    /// The queue label, by which workers choose the fork.
+    /// The queue label. Workers use it to choose the sessions that they claim.
     pub queue: QueueLabel,
-    /// The labels by which the fork is listed.
+    /// The labels. Queries use them to find sessions.
     pub labels: Labels,
-    /// The definition: see [`NewSession`](super::NewSession).
+    /// The definition of the fork. See [`NewSession`](super::NewSession).
     pub definition: Payload,
-    /// The status at which the fork rests: idle, interrupted or failed.
+    /// The status of the fork: idle, interrupted or failed.
     pub status: SessionStatus,
     /// The state of the fork. It is also its newest checkpoint.
     pub state: NewState,
-    /// Messages to append after the copied ones. They close the calls that were open.
+    /// Messages to append after the copied ones. They end the calls that are open at the checkpoint.
     pub messages: Vec<Payload>,
     /// Events to append after the copied ones.
     pub events: Vec<Payload>,
 }
 
 impl NewFork {
-    /// Refuses a meaningless fork: one with a status other than idle, interrupted or failed, or for another
-    /// tenant.
+    /// Refuses a fork with a status other than idle, interrupted or failed, and a fork for another tenant
+    /// than that of `from`.
     pub fn check(&self, from: &SessionKey) -> Result<(), StoreError> {
         const OPERATION: &str = "fork_session";
         if self.key.tenant != from.tenant {
@@ -61,9 +61,9 @@ impl NewFork {
 /// The answer to [`fork_session`](super::StateStore::fork_session).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForkOutcome {
-    /// Made by this operation. A repeat answers the same.
+    /// The fork was created by this operation. A repeat returns the same outcome.
     Forked {
-        /// The version of the fork: one above its checkpoint.
+        /// The version of the new fork: one more than the id of the source's checkpoint.
         version: Version,
     },
     /// Another session has the fork's key; it was not changed.
@@ -76,10 +76,10 @@ pub enum ForkOutcome {
         version: Version,
     },
     /// The session that this operation made, or that had this incarnation, was deleted: a
-    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and a repeat is refused as long as the
-    /// tombstone stands.
+    /// [`Tombstone`](super::Tombstone) names it. Nothing was created. A repeat is refused as long as the
+    /// tombstone exists.
     Deleted,
-    /// The source does not exist, or only in another incarnation. Nothing was created.
+    /// The source does not exist, or has another incarnation. Nothing was created.
     NoSource,
     /// The source has no such checkpoint. Nothing was created.
     NoCheckpoint,

@@ -1,4 +1,4 @@
-//! A store that forwards every call to another store.
+//! The macro for stores that forward every call to another store.
 
 /// Implements [`StateStore`](crate::StateStore) for a type that contains a store. Every call is forwarded to
 /// that store.
@@ -21,7 +21,7 @@ macro_rules! forward_store {
     };
 }
 
-/// The store that forwards, given the list of operations.
+/// Implements the forwarding store from the list of operations.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __forward_operations {

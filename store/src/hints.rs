@@ -1,7 +1,7 @@
-//! Change hints: notifications of changes, and the callers that wait for these.
+//! Change hints: notifications of changes, and the callers that wait for them.
 //!
-//! They are only hints: a caller that polls misses nothing, and a caller that is notified must read the store
-//! itself.
+//! A hint carries no data. A caller that only polls misses nothing, and a notified caller must read the
+//! store.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,23 +14,25 @@ use crate::ids::SessionKey;
 use crate::payload::Digest;
 use crate::read::Watch;
 
-/// The hint for one session that changed.
+/// A hint that one session changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
     /// The session.
     pub session: Named,
-    /// Whether the run that holds the session may have news: an item, a stop, another owner or status.
+    /// True if the run that holds the session may have news: an item, an interrupt, another owner or another
+    /// status.
     pub news: bool,
-    /// Whether the session may have become due.
+    /// True if the session may have become due.
     pub due: bool,
 }
 
-/// The name of a session in a hint, kept as short as possible. Two sessions may share one.
+/// The short name of a session in a hint: the first eight bytes of a digest of its key. Two sessions may have
+/// the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Named(pub u64);
 
 impl Named {
-    /// The name of this session.
+    /// The name of the session with this key.
     pub fn of(key: &SessionKey) -> Self {
         let Digest(digest) = Digest::of(format!("{}\0{}", key.tenant, key.id).as_bytes());
         Self(digest.iter().take(8).fold(0, |name, byte| name << 8 | u64::from(*byte)))
@@ -38,13 +40,14 @@ impl Named {
 }
 
 impl Change {
-    /// Whether a worker may wait for this change. Other changes matter only to observers of the session.
+    /// Returns true if a worker may wait for this change. Other changes matter only to observers of the
+    /// session.
     pub fn is_urgent(&self) -> bool {
         self.news || self.due
     }
 
-    /// Parses the text of [`Display`](fmt::Display). Returns none if this version cannot read the text; then
-    /// anything may have changed.
+    /// Parses the text that [`Display`](fmt::Display) writes. Returns none if this version cannot read the
+    /// text; the caller must then assume that any session changed.
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split(' ');
         let session = Named(u64::from_str_radix(words.next()?, 16).ok()?);
@@ -60,7 +63,7 @@ impl Change {
     }
 }
 
-/// The text that is sent between processes: `00f1a2b3c4d5e6f7 news due`.
+/// Writes the text that is sent between processes, such as `00f1a2b3c4d5e6f7 news due`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = |is: bool, word: &'static str| if is { word } else { "" };
@@ -68,8 +71,8 @@ impl fmt::Display for Change {
     }
 }
 
-/// The callers in this process that wait for changes. The cost of a notification grows only with the callers
-/// that wait for that session.
+/// The callers in this process that wait for changes. The cost of a notification grows only with the number
+/// of callers that wait for the changed session or for due sessions.
 #[derive(Debug, Clone, Default)]
 pub struct Waiters(Arc<Mutex<Waiting>>);
 
@@ -83,15 +86,15 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Waiter {
     told: Notify,
-    /// Whether the caller waits only for news.
+    /// True if the caller waits only for news.
     news: bool,
 }
 
-/// A wait that has begun. It notices every change from then on, and ends when it is dropped.
+/// A registered wait. It notices every change since [`Waiters::begin`], and ends when it is dropped.
 #[derive(Debug)]
 pub struct Wait {
     waiters: Waiters,
-    /// None: the caller waits for any session that may have become due.
+    /// The watched session. If none, the caller waits for any session that may have become due.
     session: Option<Named>,
     waiter: Arc<Waiter>,
 }
@@ -115,7 +118,7 @@ impl Waiters {
         }
     }
 
-    /// Begins to wait.
+    /// Registers a caller that waits for `watch`.
     pub fn begin(&self, watch: &Watch) -> Wait {
         let (session, news) = match watch {
             Watch::Session(key) => (Some(Named::of(key)), false),
@@ -198,7 +201,8 @@ mod tests {
             let waits = watches.each_ref().map(|watch| waiters.begin(watch));
             tell();
             for wait in waits {
-                // Whoever was told is told at once; a paused clock lets the time of the others run out.
+                // A notified caller returns at once. For the others, the paused clock advances until their
+                // time is over.
                 let began = tokio::time::Instant::now();
                 wait.heard(Duration::from_secs(1)).await;
                 told.push(began.elapsed().is_zero());

@@ -1,4 +1,4 @@
-//! Names and numbers: a separate type for every id, version and position in a sequence.
+//! Ids and numbers. Every id, version and position in a sequence has its own type.
 //!
 //! Text ids hold 1 to 128 bytes of UTF-8 without control characters. They are compared byte by byte: case
 //! matters, a trailing space matters, and no character (`%`, `_`, `*`, `:`, `{`) is special. A store must
@@ -8,9 +8,10 @@
 //! [`number`](crate::number).
 //!
 //! There are two ways to get an id. `new` makes an id that did not exist before. It also applies the
-//! [`Spelling`] of the id: most ids that people choose have no invisible character, a session id has no white
-//! space, and a name that other services must accept has only characters that all of them accept. `parse`,
-//! `TryFrom<String>` and serde read an id that exists, and accept every id that an earlier version accepted.
+//! [`Spelling`] of the id's type: most ids that people choose must not contain invisible characters, a
+//! session id must not contain white space, and a name that other services must accept may contain only
+//! characters that all of them accept. `parse`, `TryFrom<String>` and serde read an id that already exists.
+//! They accept every id that an earlier version accepted.
 
 use std::fmt;
 
@@ -22,64 +23,65 @@ use crate::text::{is_hidden, is_joiner};
 /// The longest text id, in bytes.
 pub const ID_BYTES_MAX: usize = 128;
 
-/// The longest new name of the spelling [`Plain`](Spelling::Plain), in bytes.
+/// The longest new id with the spelling [`Plain`](Spelling::Plain), in bytes.
 pub const PLAIN_BYTES_MAX: usize = 64;
 
 /// The reason why a text cannot be an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidId {
-    /// Ids are never empty.
+    /// The text is empty.
     #[error("{kind} is empty")]
     Empty {
-        /// The kind of id.
+        /// The name of the id's type, as errors show it.
         kind: &'static str,
     },
-    /// An id has at most [`ID_BYTES_MAX`] bytes. A new id of the spelling [`Plain`](Spelling::Plain) has at
-    /// most [`PLAIN_BYTES_MAX`].
+    /// The text is too long. An id has at most [`ID_BYTES_MAX`] bytes, and a new id with the spelling
+    /// [`Plain`](Spelling::Plain) at most [`PLAIN_BYTES_MAX`].
     #[error("{kind} has {bytes} bytes, at most {bytes_max} are allowed")]
     TooLong {
-        /// The kind of id.
+        /// The name of the id's type, as errors show it.
         kind: &'static str,
         /// The length of the text, in bytes.
         bytes: usize,
         /// The longest length, in bytes.
         bytes_max: usize,
     },
-    /// Control characters (NUL and line breaks among them) are refused.
+    /// The text contains a control character, such as NUL or a line break.
     #[error("{kind} contains a control character at byte {at}")]
     Control {
-        /// The kind of id.
+        /// The name of the id's type, as errors show it.
         kind: &'static str,
-        /// The offset of the first such character, in bytes.
+        /// The offset of the first control character, in bytes.
         at: usize,
     },
-    /// A new id of the spelling `Visible` or `Word` has no character that is invisible or changes the
-    /// direction of writing.
+    /// The text contains a character that is invisible or changes the direction of writing. New ids with the
+    /// spelling `Visible` or `Word` must not.
     #[error("{kind} contains the invisible character U+{:04X} at byte {at}", u32::from(*character))]
     Hidden {
-        /// The kind of id.
+        /// The name of the id's type, as errors show it.
         kind: &'static str,
-        /// The first such character.
+        /// The first invisible character.
         character: char,
         /// The offset of that character, in bytes.
         at: usize,
     },
-    /// A new id of the spelling `Word`, such as a session id, has no white space.
+    /// The text contains white space. New ids with the spelling `Word`, such as session ids, must not.
     #[error("{kind} contains a blank at byte {at}")]
     Blank {
-        /// The kind of id.
+        /// The name of the id's type, as errors show it.
         kind: &'static str,
         /// The offset of the first white space, in bytes.
         at: usize,
     },
-    /// A new name of the spelling [`Plain`](Spelling::Plain) has only letters, digits, `_` and `-`.
+    /// The text contains a character other than ASCII letters, digits, `_` and `-`. New ids with the spelling
+    /// [`Plain`](Spelling::Plain) must not.
     #[error(
         "{kind} contains {character:?} at byte {at}; providers take only the letters a to z and A to Z, digits, _ and -"
     )]
     NotPlain {
-        /// The kind of id.
+        /// The name of the id's type, as errors show it.
         kind: &'static str,
-        /// The first other character.
+        /// The first character that is not allowed.
         character: char,
         /// The offset of that character, in bytes.
         at: usize,
@@ -89,13 +91,13 @@ pub enum InvalidId {
 /// The spelling rules for a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// No rule beyond those for every id.
+    /// No rules beyond those for every id.
     Free,
     /// Every character is visible.
     Visible,
     /// Every character is visible, and none is white space.
     Word,
-    /// Only letters, digits, `_` and `-`, which every model provider accepts in the name of a tool.
+    /// Only ASCII letters, digits, `_` and `-`, which every model provider accepts in the name of a tool.
     Plain,
 }
 
@@ -144,15 +146,14 @@ pub fn check_spelling(kind: &'static str, text: &str, spelling: Spelling) -> Res
     Ok(())
 }
 
-/// Whether every model provider accepts `c` in the name of a tool.
+/// Returns true if `c` is allowed in a [`Plain`](Spelling::Plain) name: an ASCII letter, a digit, `_` or `-`.
 pub fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Defines a separate type for a text id: the name of the type, the name that errors use, and the
-/// [`Spelling`].
+/// Defines a type for a text id. Takes the name of the type, the name that errors show, and the [`Spelling`].
 ///
-/// The crate that uses it needs serde.
+/// A crate that uses this macro must depend on serde.
 #[macro_export]
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $spelling:ident) => {
@@ -162,20 +163,20 @@ macro_rules! text_id {
         pub struct $name(::std::sync::Arc<str>);
 
         impl $name {
-            /// Makes a new id of `text`, or says why it cannot be one. To read an id that exists, use
-            /// `parse`, which accepts everything that earlier versions accepted.
+            /// Makes a new id from `text`. Fails if `text` breaks a rule for new ids. To read an id that
+            /// already exists, use `parse`, which accepts every id that an earlier version accepted.
             pub fn new(text: impl AsRef<str>) -> Result<Self, $crate::ids::InvalidId> {
                 let id: Self = text.as_ref().parse()?;
                 id.check_new()?;
                 Ok(id)
             }
 
-            /// Says why no new id may be spelt like this one, if that is so.
+            /// Checks the spelling rules for new ids. Returns the rule that this id breaks, if any.
             pub fn check_new(&self) -> Result<(), $crate::ids::InvalidId> {
                 $crate::ids::check_spelling($kind, &self.0, $crate::ids::Spelling::$spelling)
             }
 
-            /// The text of the id, as it was given.
+            /// The text of the id.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -216,9 +217,9 @@ macro_rules! text_id {
     };
 }
 
-/// Defines a separate type for a number.
+/// Defines a type for a number.
 ///
-/// The crate that uses it needs serde.
+/// A crate that uses this macro must depend on serde.
 #[macro_export]
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident, $inner:ty) => {
@@ -246,34 +247,34 @@ macro_rules! number {
 }
 
 text_id!(
-    /// The owner of sessions. Part of every key.
+    /// The id of a tenant, the owner of sessions. It is part of every key.
     TenantId, "tenant id", Visible);
 text_id!(
     /// The name of a session within its tenant.
     SessionId, "session id", Word);
 text_id!(
-    /// The opaque label by which workers choose the sessions that they serve.
+    /// An opaque label of a session. Workers use it to choose the sessions that they serve.
     QueueLabel, "queue label", Free);
 text_id!(
-    /// The name of a worker: a process that holds leases. It names itself.
+    /// The name of a worker, a process that holds leases. Each worker chooses its own name.
     WorkerId, "worker id", Visible);
 text_id!(
-    /// The caller's id of one run; also the operation id of the claim that begins it.
+    /// The caller's id of one run. It is also the operation id of the claim that begins the run.
     RunId, "run id", Free);
 text_id!(
-    /// The caller's id of one write. The store recognises a repeat by it.
+    /// The caller's id of one write. The store uses it to recognise a repeat.
     OperationId, "operation id", Free);
 text_id!(
-    /// The id of one tool call, unique in its session for ever.
+    /// The id of one tool call. A session never reuses it.
     CallId, "call id", Free);
 text_id!(
-    /// The id of one pending call. It contains the incarnation and the round of asking.
+    /// The id of one pending call. It contains the incarnation, the call, and the round of asking.
     PendingId, "pending id", Free);
 text_id!(
-    /// The idempotency key of a delivery, unique in its session for ever.
+    /// The idempotency key of a delivery. A session accepts only one item under each key.
     ItemKey, "item key", Free);
 text_id!(
-    /// The name of a kind that this version does not know, in letters, digits, `_` and `-`.
+    /// The name of a kind that this version does not know. It consists of ASCII letters, digits, `_` and `-`.
     KindName, "name of a kind", Plain);
 text_id!(
     /// The id of one interrupt request.
@@ -286,13 +287,13 @@ number!(
     /// The version of a session row. Only claims, commits and compare-and-sets raise it.
     Version, u64);
 number!(
-    /// The place of a message in its session: 1, 2, 3, … without holes (INV-02). 0 is before the first.
+    /// The place of a message in its session: 1, 2, 3, … without gaps (INV-02). 0 precedes the first.
     MessageSeq, u64);
 number!(
-    /// The place of an event in its session: 1, 2, 3, … without holes (INV-02). 0 is before the first.
+    /// The place of an event in its session: 1, 2, 3, … without gaps (INV-02). 0 precedes the first.
     EventSeq, u64);
 number!(
-    /// The place of an item in its session's inbox: 1, 2, 3, … 0 is before the first.
+    /// The place of an item in its session's inbox: 1, 2, 3, … 0 precedes the first.
     InboxSeq, u64);
 number!(
     /// The id of a checkpoint: the version of the session after the commit that made it. It rises along a
@@ -302,15 +303,15 @@ number!(
     /// The format of a session's state bytes. A worker names the newest format that it can read.
     StateFormat, u32);
 
-/// The random id of one existence of a session, drawn at creation. After a session is deleted and created
-/// again, fences with the old id stay invalid.
+/// The random id of a session's incarnation, drawn at creation. If a session is deleted and created again, it
+/// has another incarnation, so fences with the old one stay invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Incarnation(pub Uuid);
 
 impl Incarnation {
-    /// Derives an incarnation from these bytes, which must be as good as random. The same bytes give the same
-    /// id.
+    /// Derives an incarnation from bytes, which must be indistinguishable from random. The same bytes give
+    /// the same id.
     pub fn derived(bytes: [u8; 16]) -> Self {
         Self(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
@@ -329,13 +330,14 @@ impl fmt::Debug for Incarnation {
 }
 
 impl PendingId {
-    /// The id for asking about `call` for the `round`th time, in this incarnation of its session.
+    /// The id of the pending call that asks about `call` for the `round`th time, in this incarnation of its
+    /// session.
     pub fn of(incarnation: Incarnation, call: &CallId, round: u32) -> Result<Self, InvalidId> {
         Self::new(format!("{incarnation}.{call}.{round}"))
     }
 
-    /// The incarnation and the call from which [`of`](Self::of) made the id. None: the id does not have that
-    /// form.
+    /// Returns the incarnation and the call from which [`of`](Self::of) made the id, or none if the id does
+    /// not have that form.
     pub fn parts(&self) -> Option<(Incarnation, CallId)> {
         let (incarnation, rest) = self.as_str().split_once('.')?;
         let (call, round) = rest.rsplit_once('.')?;
@@ -343,13 +345,13 @@ impl PendingId {
         Some((Incarnation(Uuid::try_parse(incarnation).ok()?), CallId::new(call).ok()?))
     }
 
-    /// The round from which [`of`](Self::of) made the id. None: the id does not have that form.
+    /// Returns the round from which [`of`](Self::of) made the id, or none if the id has no number at its end.
     pub fn round(&self) -> Option<u32> {
         self.as_str().rsplit_once('.')?.1.parse().ok()
     }
 }
 
-/// The key of a session: tenant and id together, in every query.
+/// The key of a session: its tenant and its id. Every query contains both.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SessionKey {
     /// The tenant.
@@ -384,7 +386,7 @@ pub struct Fence {
     pub key: SessionKey,
     /// The incarnation of the session.
     pub incarnation: Incarnation,
-    /// The run.
+    /// The number of the run.
     pub epoch: Epoch,
 }
 
@@ -421,7 +423,7 @@ mod tests {
         assert_eq!(SessionId::new("x".repeat(bytes)), too_long);
     }
 
-    /// Odd ids that earlier versions took.
+    /// Unusual ids that earlier versions accepted.
     const ODD: [&str; 7] = [" ", "a b", "a\u{3000}b", "ab\u{202e}dc", "a\u{200b}", "a\u{200d}b", "\u{feff}a"];
 
     #[test]

@@ -1,4 +1,4 @@
-//! Durable, idempotent deliveries to a session.
+//! The inbox: durable, idempotent deliveries to a session.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,20 +6,20 @@ use crate::ids::{InboxSeq, Incarnation, ItemKey, KindName, PendingId};
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The most items in a claim or in one page of the inbox. Either may have fewer although the inbox holds
-/// more, because a page also ends at [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX).
+/// The most items in a claim or in one page of the inbox. A page also ends at
+/// [`PAGE_BYTES_MAX`](super::PAGE_BYTES_MAX), so it may have fewer items although the inbox holds more.
 pub const INBOX_PAGE: u32 = 256;
 
-/// How a message or a signal counts when the session is parked.
+/// The effect that a message or a signal has on a session that no run holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wake {
-    /// Urgent: the item wakes the session.
+    /// The item wakes the session.
     #[default]
     Now,
-    /// The item counts one towards `wake_on`.
+    /// The item wakes a session at rest. For a suspended session, it counts as one towards `wake_on`.
     Count,
-    /// The item does not count towards waking.
+    /// The item does not wake the session.
     Quiet,
 }
 
@@ -29,37 +29,38 @@ pub enum Wake {
 pub enum ItemKind {
     /// A message to the agent.
     Message {
-        /// How the message counts.
+        /// The effect of the message on a session that no run holds.
         wake: Wake,
     },
-    /// A command to the engine: retry, resume.
+    /// A command to the engine, such as retry or resume.
     Signal {
-        /// How the signal counts.
+        /// The effect of the signal on a session that no run holds.
         wake: Wake,
     },
-    /// An answer to an open pending call. It is urgent once its call has all the answers it needs, else
-    /// quiet.
+    /// An answer to an open pending call. The answer that completes its call wakes the session; earlier
+    /// answers are quiet.
     Answer {
         /// The pending call.
         pending: PendingId,
-        /// Whether this answer alone closes the pending call, however many more are needed. A refusal does.
+        /// True if this answer alone settles the pending call, even if the call needs more answers. A refusal
+        /// does that.
         settles: bool,
     },
     /// A kind that only a newer version knows. The store keeps and shows the item unchanged, and no run of
     /// this version consumes it. Until it is consumed, it counts as unread.
     #[serde(untagged)]
     Other {
-        /// The name that the newer version gives it.
+        /// The name that the newer version gives the kind.
         #[serde(rename = "kind")]
         name: KindName,
-        /// How the item counts.
+        /// The effect of the item on a session that no run holds.
         wake: Wake,
     },
 }
 
 impl ItemKind {
-    /// The kind with this wire name, if the name and `wake` suffice to describe it. None: the kind is an
-    /// answer, or the name is not a valid name of a kind.
+    /// Returns the kind with this wire name and `wake`. Returns none for an answer, which needs more fields,
+    /// and for a text that is not a valid name of a kind.
     pub fn from_wire(name: &str, wake: Wake) -> Option<Self> {
         match name {
             "message" => Some(Self::Message { wake }),
@@ -91,21 +92,21 @@ impl ItemKind {
 /// One delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InboxItem {
-    /// The idempotency key, unique in the session for ever: the same key with the same content is a
-    /// duplicate, with other content a conflict (INV-27).
+    /// The idempotency key. If the session has ever accepted an item with this key, the item is a duplicate
+    /// if its content is the same, else a conflict (INV-27).
     pub key: ItemKey,
     /// The kind of the item.
     pub kind: ItemKind,
-    /// The incarnation that the item is meant for. A session of another incarnation answers `NotFound`.
-    /// Answers must name it.
+    /// The incarnation for which the item is meant. For a session of another incarnation, the outcome is
+    /// `NotFound`. An answer must name the incarnation.
     pub incarnation: Option<Incarnation>,
     /// The content of the item.
     pub payload: Payload,
 }
 
 impl InboxItem {
-    /// The digest by which the store compares two deliveries under one key. It covers the content and the
-    /// kind, with the pending call of an answer, but not how the item wakes.
+    /// The digest with which the store compares two deliveries under one key. It covers the content, the kind
+    /// and, for an answer, the pending call. It does not cover `wake` or `settles`.
     pub fn digest(&self) -> Digest {
         let mut text = String::from(self.kind.as_str());
         if let ItemKind::Answer { pending, .. } = &self.kind {
@@ -130,24 +131,24 @@ pub struct StoredItem {
     pub kind: ItemKind,
     /// The content of the item.
     pub payload: Payload,
-    /// When the item was accepted.
+    /// The instant at which the item was accepted.
     pub at: Timestamp,
 }
 
-/// The answer to [`read_inbox`](super::StateStore::read_inbox). A page may be short although there is more. A
-/// walk to the end is complete.
+/// The answer to [`read_inbox`](super::StateStore::read_inbox). A page may hold fewer items than the limit
+/// although there are more. A walk to the end is complete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InboxPage {
     /// The items, in order.
     pub items: Vec<StoredItem>,
-    /// The place to continue after; none at the end.
+    /// The place after which the next page begins; none at the end.
     pub next: Option<InboxSeq>,
 }
 
 /// The answer to [`deliver`](super::StateStore::deliver).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// Accepted. The item will be consumed exactly once (INV-26).
+    /// The item is in the inbox. It will be consumed exactly once (INV-26).
     Accepted {
         /// The place of the item in the inbox.
         seq: InboxSeq,
@@ -170,12 +171,13 @@ pub enum Delivery {
     NotPending,
     /// The session is aborted, which is final.
     Aborted,
-    /// The session does not exist, or not in the named incarnation.
+    /// The session does not exist, or its incarnation is not the one that the request names. An answer must
+    /// name an incarnation.
     NotFound,
 }
 
 impl Delivery {
-    /// Whether the item is in the inbox now, by this delivery or an earlier one.
+    /// Returns true if the store accepted the item, in this delivery or an earlier one.
     pub fn is_in(&self) -> bool {
         match self {
             Self::Accepted { .. } | Self::Duplicate { .. } => true,

@@ -1,17 +1,18 @@
-//! Requests to stop, from any process.
+//! Interrupts: requests to stop a session. Any process may make one.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Incarnation, InterruptId};
 use crate::time::Timestamp;
 
-/// How hard to stop. The variants are ordered: an abort replaces a waiting soft interrupt.
+/// The kind of a stop. The variants are in ascending order of severity: an abort replaces a waiting soft
+/// interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptKind {
     /// Ends the turn; the session stays usable.
     Soft,
-    /// Ends the session for ever.
+    /// Ends the session, which is final.
     Abort,
 }
 
@@ -31,14 +32,14 @@ impl InterruptKind {
 pub struct Interrupt {
     /// The id, drawn by the caller. The commit that names it clears the interrupt.
     pub id: InterruptId,
-    /// How hard to stop.
+    /// The kind of the stop.
     pub kind: InterruptKind,
     /// The reason, in the caller's words.
     pub reason: String,
     /// The instant of the request. The store does not interpret it, so it may come from the caller's clock.
     pub at: Timestamp,
-    /// The incarnation to stop; a session of another incarnation answers `NotFound`. If none, any
-    /// incarnation.
+    /// The incarnation to stop; any incarnation if none. For a session of another incarnation, the outcome is
+    /// `NotFound`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Incarnation>,
 }
@@ -46,26 +47,27 @@ pub struct Interrupt {
 /// The answer to [`request_interrupt`](super::StateStore::request_interrupt).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterruptOutcome {
-    /// The request waits now. A session that nobody runs is due now.
+    /// The request waits now. If no run holds the session, the session is due now.
     Requested,
-    /// A request that is at least as hard waits already, and is kept.
+    /// A request that is at least as severe waits already, and is kept.
     AlreadyWaiting {
         /// The id of that request.
         id: InterruptId,
     },
-    /// A soft stop of a session at rest. Nothing was changed, and the request does not affect the next turn.
+    /// A soft stop was requested, but the session is at rest. Nothing was changed, and the request does not
+    /// affect the next turn.
     AtRest,
-    /// The same interrupt, by its id, was requested before and no longer waits: it was carried out, or its
-    /// turn ended by itself. Nothing was changed. The store remembers only the newest such interrupt.
+    /// An interrupt with this id was requested before and no longer waits: it was carried out, or its turn
+    /// ended by itself. Nothing was changed. The store remembers only the newest such interrupt.
     Over,
     /// The session is aborted, which is final.
     Aborted,
-    /// The session does not exist, or not in the named incarnation.
+    /// The session does not exist, or its incarnation is not the one that the request names.
     NotFound,
 }
 
 impl InterruptOutcome {
-    /// Whether an interrupt waits now, from this request or an earlier one.
+    /// Returns true if an interrupt waits now, from this request or an earlier one.
     pub fn is_waiting(&self) -> bool {
         match self {
             Self::Requested | Self::AlreadyWaiting { .. } => true,
@@ -77,7 +79,7 @@ impl InterruptOutcome {
 /// The answer to [`take_interrupt`](super::StateStore::take_interrupt).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterruptCheck {
-    /// Nothing waits.
+    /// No interrupt waits.
     Clear,
     /// This interrupt waits and was handed to the run. It keeps waiting until a commit names it.
     Waiting(Interrupt),

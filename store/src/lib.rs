@@ -1,4 +1,4 @@
-//! The contract of a store.
+//! The contract of a Holdover store.
 //!
 //! A store knows nothing of agents, models or prompts. It keeps bytes, versions, owners and deadlines.
 //! [`StateStore`] is the whole contract; [`rules`] holds its decisions as pure functions over one
@@ -71,7 +71,7 @@ pub use tombstone::{TOMBSTONE_STANDS, Tombstone};
 use crate::ids::{CheckpointId, Fence, InboxSeq, SessionKey, TenantId};
 use crate::payload::Digest;
 
-/// A store: it keeps sessions. The trait is object-safe, and many tasks may share one handle.
+/// A store of sessions. The trait is object-safe, and many tasks may share one handle.
 ///
 /// For every method:
 /// - **Atomic.** A write is applied wholly or not at all, even if the caller drops the future at an await.
@@ -83,28 +83,29 @@ use crate::payload::Digest;
 ///   separately, at some time during the call and in no promised order. A list shows each row as it was at
 ///   one instant, but not all rows at the same instant. A fork copies its source as of one instant of the
 ///   call, and becomes visible at a later instant. If the source is removed in between, the fork stays.
-/// - **Visible.** Once a write is answered, every handle on the same data sees it (INV-06).
-///   [`Capabilities::commit_survives`] says what survives (INV-01).
+/// - **Visible.** Once a write returns, every handle on the same data sees it (INV-06).
+///   [`Capabilities::commit_survives`] says which faults it survives (INV-01).
 /// - **One clock.** Every instant comes from the store's own clock, read after waits. Leases are given as
 ///   durations, deadlines as instants on that clock.
 /// - **Bounded.** If a single payload, or all payloads of a call together, are larger than [`Capabilities`]
 ///   allow, the call fails with [`TooLarge`](StoreErrorKind::TooLarge) and changes nothing.
 ///   [`Limits`](rules::Limits) implements this rule.
 /// - **Losing a race is a value** in the outcome, and changes nothing. [`StoreError`] is for errors; its
-///   `retry` says whether the write may have landed.
-/// - **Tenants** are part of every key. For an id of another tenant, a call answers exactly as for an unknown
-///   id (INV-35).
+///   `retry` field says whether the write may have been applied.
+/// - **Tenants** are part of every key. For an id of another tenant, a call returns exactly the same as for
+///   an unknown id (INV-35).
 ///
 /// No method has a default body: a wrapper that forgets one does not compile.
 #[async_trait]
 pub trait StateStore: Send + Sync + 'static {
-    /// The promises of this backend under its present settings. They were last read when the store was
-    /// opened, or when it noticed that the settings may have changed.
+    /// The promises of this backend under its present settings. The store reads the settings when it is
+    /// opened, and again when it notices that they may have changed.
     fn capabilities(&self) -> Capabilities;
 
-    /// Returns digests of `words`, for keys that are stored in the clear although the words could be guessed.
-    /// If a layer encrypts, only a reader with the encryption key can compute the digest of a guess. Write
-    /// the first digest. The others may have been written before the encoding of payloads was changed.
+    /// Returns digests of `words`, for use in keys that are stored unencrypted although the words could be
+    /// guessed. If a layer encrypts, only a process with the encryption key can compute the digest of a
+    /// guess. Write only the first digest. The other digests may occur in stored data from before the
+    /// encoding of payloads was changed.
     ///
     /// The result is the same for the same words in every process. Without a layer that encrypts, it is
     /// [`Digest::of`] the words.
@@ -115,18 +116,18 @@ pub trait StateStore: Send + Sync + 'static {
     /// Creates a session with status idle, version 1, epoch 0, its first items, and its alarm or claim.
     /// Everything becomes visible together.
     ///
-    /// Checked in this order: if the same operation created a session of this key, the answer is
+    /// The checks have this order. If the same operation created a session of this key, the answer is
     /// [`CreateOutcome::Created`] again. If a [`Tombstone`] of this key names the operation or the
     /// incarnation, the answer is [`CreateOutcome::Deleted`]. If another session has this key, the answer is
     /// [`CreateOutcome::AlreadyExists`].
     async fn create_session(&self, new: NewSession) -> Result<CreateOutcome, StoreError>;
 
-    /// Reads a session with its staged results and start marks, at one instant. None if there is no such
-    /// session.
+    /// Reads a session with its staged results and start marks, at one instant. Returns none if there is no
+    /// such session.
     async fn load_session(&self, key: &SessionKey) -> Result<Option<Session>, StoreError>;
 
     /// Lists the sessions for which [`SessionRow::listed`](rules::SessionRow::listed) holds, newest first. A
-    /// cursor of another query is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// cursor of another query fails with [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn list_sessions(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError>;
 
     /// Removes every row of a session: messages, events, deltas, inbox, keys, pending calls, runs, staged
@@ -136,8 +137,9 @@ pub trait StateStore: Send + Sync + 'static {
 
     // Ownership
 
-    /// Moves the session to active for a new run: epoch and version rise by one, items are accepted, an open
-    /// run record is closed as lost, a new one is opened, and the alarm is set to the lease's end.
+    /// Moves the session to active for a new run. In the same write, epoch and version rise by one, the items
+    /// are accepted, an open run record is closed as lost, a new run record is opened, and the alarm is set
+    /// to the lease's end.
     async fn claim_session(&self, key: &SessionKey, claim: ClaimOne) -> Result<ClaimOutcome, StoreError>;
 
     /// Claims at most `claim.runs.len()` sessions whose alarm has rung. No two claims share a session and
@@ -148,7 +150,7 @@ pub trait StateStore: Send + Sync + 'static {
     /// of the next tenant by name, and continues with the first tenant after the last. Once each tenant had
     /// its turn, the remaining sessions come soonest alarm first. Within a tenant, the soonest always come
     /// first. A store may bound how many tenants with an alarm it looks at in one call; the next call
-    /// continues behind them. A store that has partitions may keep these orders within each.
+    /// continues behind them. A store that has partitions may keep these orders only within each partition.
     ///
     /// A call may skip a session while another write of it is in flight. The session stays due, and a later
     /// call finds it. A call may therefore return fewer sessions than the caller asked for although more are
@@ -156,16 +158,16 @@ pub trait StateStore: Send + Sync + 'static {
     /// during that last call.
     async fn claim_due(&self, claim: ClaimDue) -> Result<Vec<Claim>, StoreError>;
 
-    /// Moves a failed or interrupted session to suspended with the alarm now. Refuses every other move, and a
-    /// move that names another incarnation.
+    /// Moves a failed or interrupted session to suspended and sets its alarm to now. Refuses every other
+    /// move, and a move that names another incarnation.
     async fn compare_and_set_status(
         &self,
         key: &SessionKey,
         cas: StatusCas,
     ) -> Result<CasOutcome, StoreError>;
 
-    /// Extends the lease to end `lease` from now; never shortens it. The newest epoch may renew even after
-    /// its lease has ended.
+    /// Extends the lease so that it ends `lease` from now. Never shortens it. The newest epoch may renew even
+    /// after its lease has ended.
     async fn renew_lease(&self, fence: &Fence, lease: Duration) -> Result<LeaseOutcome, StoreError>;
 
     // Progress, all fenced
@@ -174,15 +176,15 @@ pub trait StateStore: Send + Sync + 'static {
     async fn stage_result(&self, fence: &Fence, staging: Staging) -> Result<StageOutcome, StoreError>;
 
     /// Applies a commit wholly or not at all. The lease is extended only when less than half of it is left. A
-    /// repeat of the last commit under the same fence answers the first outcome. After
+    /// repeat of the last commit under the same fence returns the first outcome. After
     /// [`Retry::OutcomeUnknown`] the owner repeats the same commit until it is answered (INV-05).
     async fn commit(&self, fence: &Fence, commit: Commit) -> Result<CommitOutcome, StoreError>;
 
     /// Appends deltas to a stream of this run. Does not change the version, the event log or the lease.
     /// [`read_events`](StateStore::read_events) shows acknowledged deltas until the stream ends.
     ///
-    /// Deltas are provisional. If commits survive the death of the process, acknowledged deltas do too. They
-    /// need not survive a power cut, even if commits do, so a store need not sync them separately.
+    /// Deltas are provisional. If commits survive the death of the process, acknowledged deltas do too.
+    /// Deltas need not survive a power cut, even if commits do, so a store need not sync them separately.
     async fn append_deltas(&self, fence: &Fence, batch: DeltaBatch) -> Result<DeltaOutcome, StoreError>;
 
     /// Hands the waiting interrupt to this run. The interrupt keeps waiting until a commit names it, so a
@@ -191,11 +193,12 @@ pub trait StateStore: Send + Sync + 'static {
 
     // From outside
 
-    /// Puts an item into the inbox, once for each key. Never moves an active session's alarm.
+    /// Puts an item into the inbox. Accepts only one item for each key. Never moves an active session's
+    /// alarm.
     async fn deliver(&self, key: &SessionKey, item: InboxItem) -> Result<Delivery, StoreError>;
 
-    /// Asks the session to stop. If the request names an incarnation, only that one is asked. A session that
-    /// nobody runs becomes due in every queue.
+    /// Asks the session to stop. If the request names an incarnation, only that incarnation is asked. If the
+    /// request is accepted and no run holds the session, the session becomes due in every queue.
     async fn request_interrupt(
         &self,
         key: &SessionKey,
@@ -205,11 +208,11 @@ pub trait StateStore: Send + Sync + 'static {
     // Reading
 
     /// Reads messages by ranges, in the order of the ranges. Numbers past the end are left out. An unknown
-    /// session is [`NotFound`](StoreErrorKind::NotFound).
+    /// session fails with [`NotFound`](StoreErrorKind::NotFound).
     ///
-    /// The page ends, at the latest, before the message that would take it beyond [`PAGE_BYTES_MAX`]. Its
-    /// first message is always in it. [`MessagePage::rest`] holds the ranges to ask for next; a page without
-    /// a message has none. [`StateStoreExt::read_all_messages`] walks to the end.
+    /// The page ends, at the latest, before the message that would take it beyond [`PAGE_BYTES_MAX`]. The
+    /// first message is always in the page. [`MessagePage::rest`] holds the ranges to ask for next; a page
+    /// without a message has none. [`StateStoreExt::read_all_messages`] reads all pages.
     async fn read_messages(
         &self,
         key: &SessionKey,
@@ -217,9 +220,9 @@ pub trait StateStore: Send + Sync + 'static {
     ) -> Result<MessagePage, StoreError>;
 
     /// Reads items after `after` that are not consumed, in order, at most `limit` items (bounded by
-    /// [`INBOX_PAGE`]) and [`PAGE_BYTES_MAX`]. The first item is always in the page. [`InboxPage::next`] says
-    /// where to go on; a page without an item has none. An unknown session is
-    /// [`NotFound`](StoreErrorKind::NotFound), a limit of 0 an
+    /// [`INBOX_PAGE`]) and [`PAGE_BYTES_MAX`]. The first item is always in the page. [`InboxPage::next`]
+    /// holds the place to continue after; a page without an item has none. An unknown session fails with
+    /// [`NotFound`](StoreErrorKind::NotFound), a limit of 0 with
     /// [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn read_inbox(
         &self,
@@ -231,7 +234,7 @@ pub trait StateStore: Send + Sync + 'static {
     /// Reads events after a cursor and, at the end of the log, the deltas of the stream that runs, all at one
     /// instant. Returns at most `limit` rows (bounded by [`PAGE_ROWS_MAX`]) and [`PAGE_BYTES_MAX`] of events
     /// and deltas together; the first row is always in the page. Events become visible in their order. A
-    /// limit of 0 is an [`InvalidArgument`](StoreErrorKind::InvalidArgument).
+    /// limit of 0 fails with [`InvalidArgument`](StoreErrorKind::InvalidArgument).
     async fn read_events(
         &self,
         key: &SessionKey,
@@ -239,7 +242,7 @@ pub trait StateStore: Send + Sync + 'static {
         limit: u32,
     ) -> Result<EventPage, StoreError>;
 
-    /// Lists the runs of a session in the order in which they began. An unknown session is
+    /// Lists the runs of a session in the order in which they began. An unknown session fails with
     /// [`NotFound`](StoreErrorKind::NotFound).
     async fn list_runs(&self, key: &SessionKey, page: PageRequest) -> Result<Page<RunRecord>, StoreError>;
 
@@ -247,21 +250,20 @@ pub trait StateStore: Send + Sync + 'static {
     /// be read is left out and logged.
     async fn list_pending(&self, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError>;
 
-    /// Lists the checkpoints of a session, newest first. An unknown session is
+    /// Lists the checkpoints of a session, newest first. An unknown session fails with
     /// [`NotFound`](StoreErrorKind::NotFound).
     async fn list_checkpoints(&self, query: &CheckpointQuery) -> Result<Page<Checkpoint>, StoreError>;
 
-    /// Returns when the watched data may have changed, at the latest after `at_most`. This is only a hint:
-    /// the call may return early although nothing has changed, and a caller that only polls misses nothing.
+    /// Waits until the watched data may have changed, at most for `at_most`. The return is only a hint: the
+    /// call may return early although nothing has changed, and a caller that only polls misses nothing.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
 
     // Branches, upkeep
 
     /// Creates a session from the prefix of another session up to a checkpoint, as of one instant of the
     /// call. The fork becomes visible as a whole, at a later instant. The source does not change. A repeat
-    /// with the same operation id continues, or answers [`ForkOutcome::Forked`] again. A repeat for a fork
-    /// that was deleted answers [`ForkOutcome::Deleted`], as [`create_session`](StateStore::create_session)
-    /// does, even if the source no longer exists.
+    /// with the same operation id continues, or returns [`ForkOutcome::Forked`] again. A repeat for a fork
+    /// that was deleted returns [`ForkOutcome::Deleted`], even if the source no longer exists.
     async fn fork_session(
         &self,
         from: &SessionKey,
@@ -275,9 +277,9 @@ pub trait StateStore: Send + Sync + 'static {
     /// A caller that was interrupted may continue from the last returned place, or begin again.
     ///
     /// A call may remove data from fewer sessions than the limit, even from none, and still return a cursor.
-    /// It passes over sessions that have nothing to remove, each once in a walk. A walk to the end has
-    /// handled every session to which the rule applied during the whole walk. The cost grows with the number
-    /// of sessions to which the rule applies, not with its square. A cursor of another rule is an
+    /// It skips sessions that have nothing to remove; a walk looks at each of them once. A walk to the end
+    /// has handled every session to which the rule applied during the whole walk. The cost grows with the
+    /// number of sessions to which the rule applies, not with its square. A cursor of another rule fails with
     /// [`InvalidArgument`](StoreErrorKind::InvalidArgument). A call may also remove old tombstones.
     async fn purge(&self, rule: &RetentionRule) -> Result<PurgeReport, StoreError>;
 }

@@ -1,9 +1,10 @@
-//! The list of operations of the contract. Macros derive forwarding stores, requests and answers from it.
+//! The list of the contract's operations. Macros generate forwarding stores, requests and answers from the
+//! list.
 
-/// Calls the macro in brackets with the tokens after it, then the list. An entry has the variant of
-/// [`Request`](crate::Request), the method with its arguments (each as the method takes it, and as a request
-/// keeps it), the variant of [`Answer`](crate::Answer) with the outcome, and whether it may change stored
-/// data.
+/// Calls the macro that is named in brackets. Passes it the tokens that follow the brackets, then the list of
+/// operations. An entry has the variant of [`Request`](crate::Request), the method, its arguments (in
+/// brackets the type that the method takes, then the type that a request keeps), the variant of
+/// [`Answer`](crate::Answer), the type of the outcome, and whether the operation may change stored data.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __each_operation {

@@ -7,7 +7,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-/// The SHA-256 of some bytes.
+/// The SHA-256 digest of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);
 
@@ -51,8 +51,8 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// Bytes with their digest. A store keeps both as they are and never parses the bytes. NUL, 2⁶⁴−1, 1e400,
-/// duplicate keys and key order survive.
+/// Bytes with their digest. A store never parses or changes the bytes, so JSON with NUL, 2⁶⁴−1, 1e400,
+/// duplicate keys or a certain key order is read as it was written.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Payload {
     bytes: Bytes,
@@ -71,29 +71,29 @@ pub struct DigestMismatch {
     pub bytes: usize,
 }
 
-/// How a layer around a store encoded a payload. The first bytes of the payload name the encoding. No UTF-8
-/// text begins with these bytes.
+/// The encoding in which a layer around a store wrote a payload. The first bytes of the payload name the
+/// encoding. No UTF-8 text begins with these bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Encoding {
-    /// Encoded by a layer that compresses.
+    /// The encoding of a layer that compresses.
     Compressed,
-    /// Encoded by a layer that encrypts, with the key of this name.
+    /// The encoding of a layer that encrypts.
     Encrypted {
-        /// The name of the key.
+        /// The name of the encryption key.
         key: u32,
     },
 }
 
 impl Encoding {
-    /// The first byte of a payload that a compressing layer keeps as it is.
+    /// The first byte of a payload that a compressing layer stored uncompressed.
     pub const STORED: u8 = 0xF8;
     /// The first byte of a payload that is one Zstandard frame.
     pub const ZSTANDARD: u8 = 0xF9;
-    /// The first byte of a payload that is encrypted with AES-256-SIV. The name of the key follows, in four
-    /// bytes, the highest first.
+    /// The first byte of a payload that is encrypted with AES-256-SIV. The name of the key follows as four
+    /// big-endian bytes.
     pub const AES_256_SIV: u8 = 0xFA;
 
-    /// The encoding that the first bytes name; none if they name none.
+    /// Returns the encoding that the first bytes name, if they name one.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         match bytes {
             [Self::STORED | Self::ZSTANDARD, ..] => Some(Self::Compressed),
@@ -106,7 +106,7 @@ impl Encoding {
 }
 
 impl fmt::Display for Encoding {
-    /// The reason why the payload cannot be read without the layer that decodes it.
+    /// Writes the reason why the payload cannot be read without the layer that decodes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Compressed => f.write_str("compressed, and nothing here decompresses it"),
@@ -116,19 +116,20 @@ impl fmt::Display for Encoding {
 }
 
 impl Payload {
-    /// A payload of no bytes.
+    /// Returns an empty payload.
     pub fn empty() -> Self {
         Self::new(Bytes::new())
     }
 
-    /// Takes `bytes` and computes their digest.
+    /// Makes a payload from `bytes` and computes their digest.
     pub fn new(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let digest = Digest::of(&bytes);
         Self { bytes, digest }
     }
 
-    /// Makes a payload from stored bytes. Refuses bytes that differ from those that were written.
+    /// Makes a payload from stored bytes. Fails if `digest` is not the digest of the bytes, because the bytes
+    /// then differ from those that were written.
     pub fn from_stored(bytes: impl Into<Bytes>, digest: Digest) -> Result<Self, DigestMismatch> {
         let payload = Self::new(bytes);
         if payload.digest == digest {
@@ -138,7 +139,7 @@ impl Payload {
         }
     }
 
-    /// `value` as JSON, serialised once.
+    /// Makes a payload that holds `value` as JSON.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_vec(value).map(Self::new)
     }
@@ -151,8 +152,8 @@ impl Payload {
         })
     }
 
-    /// The encoding of the bytes, if they are encoded. For a payload that was read, it means that the layer
-    /// that decodes it is missing.
+    /// The encoding of the bytes, if they are encoded. If a payload that was read from a store is still
+    /// encoded, the layer that decodes it is missing.
     pub fn encoding(&self) -> Option<Encoding> {
         Encoding::of(&self.bytes)
     }
@@ -172,14 +173,14 @@ impl Payload {
         self.bytes.len()
     }
 
-    /// Whether there are no bytes.
+    /// Returns true if the payload has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 }
 
 impl fmt::Debug for Payload {
-    /// Shows the size and the digest; contents never reach a log by accident.
+    /// Shows only the size and the digest, so that contents do not reach a log by accident.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Payload({} B, {:?})", self.bytes.len(), self.digest)
     }

@@ -6,7 +6,7 @@ use crate::ids::{CallId, InboxSeq, Incarnation, KindName, PendingId, SessionKey}
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
-/// The kind of a pending call: who owes the answer.
+/// The kind of a pending call. It says who owes the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PendingKind {
@@ -16,9 +16,9 @@ pub enum PendingKind {
     ClientTool,
     /// Other sessions owe the outcomes of their turns.
     Child,
-    /// A kind that only a newer version knows. The store keeps and shows it unchanged. The session has a
-    /// [format](crate::ids::StateFormat) of that version, so unless an interrupt waits, `claim_due` gives it
-    /// only to workers that read that format.
+    /// A kind that only a newer version knows. The store keeps the call and shows it unchanged. The session
+    /// has a [format](crate::ids::StateFormat) of that version, so `claim_due` returns the session only to
+    /// workers that read that format, unless an interrupt waits.
     #[serde(untagged)]
     Other(KindName),
 }
@@ -37,7 +37,7 @@ impl PendingKind {
         }
     }
 
-    /// The kind with this wire name. None: the text cannot be the name of a kind.
+    /// Returns the kind with this wire name, or none if the text cannot be the name of a kind.
     pub fn from_wire(name: &str) -> Option<Self> {
         let known = Self::ALL.into_iter().find(|kind| kind.as_str() == name);
         known.or_else(|| KindName::new(name).ok().map(Self::Other))
@@ -52,18 +52,18 @@ impl PendingKind {
 /// A pending call that a commit opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewPending {
-    /// The id, unique in the session for ever. It contains the incarnation and the round of asking.
+    /// The id of the pending call. A session never reuses it. See [`PendingId::of`].
     pub id: PendingId,
-    /// The call that waits.
+    /// The tool call that waits.
     pub call: CallId,
-    /// Who owes the answer.
+    /// The kind, which says who owes the answer.
     pub kind: PendingKind,
     /// The number of answers that the call needs; at least 1.
     pub needed: u32,
     /// The instant from which the store refuses answers. If none, it accepts answers until the call is
     /// closed.
     pub deadline: Option<Timestamp>,
-    /// The content that is shown to whoever owes the answer.
+    /// The content that is shown to the person or program that owes the answer.
     pub body: Payload,
 }
 
@@ -74,22 +74,22 @@ pub struct PendingCall {
     pub key: SessionKey,
     /// The incarnation of the session. An answer must name it.
     pub incarnation: Incarnation,
-    /// The id, unique in the session for ever.
+    /// The id of the pending call.
     pub id: PendingId,
-    /// The call that waits.
+    /// The tool call that waits.
     pub call: CallId,
-    /// Who owes the answer.
+    /// The kind, which says who owes the answer.
     pub kind: PendingKind,
     /// The number of answers that the call needs.
     pub needed: u32,
-    /// The number of answers that the call has; `needed` if one answer settled it alone.
+    /// The number of answers that the call has. It equals `needed` if one answer settled the call alone.
     pub answered: u32,
-    /// The newest answer's place in the inbox; 0 if there is none.
+    /// The place of the newest answer in the inbox; 0 if there is none.
     pub last_answer: InboxSeq,
     /// The instant from which the store refuses answers, if there is one.
     pub deadline: Option<Timestamp>,
-    /// The content that is shown to whoever owes the answer.
+    /// The content that is shown to the person or program that owes the answer.
     pub body: Payload,
-    /// When the call was opened.
+    /// The instant at which the call was opened.
     pub opened_at: Timestamp,
 }

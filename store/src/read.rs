@@ -11,65 +11,65 @@ use crate::ids::{
 use crate::payload::{Digest, Payload};
 use crate::time::Timestamp;
 
-/// The most rows of one page. A larger limit is lowered to it.
+/// The most rows of one page. A larger limit is reduced to this number.
 pub const PAGE_ROWS_MAX: u32 = 200;
 
-/// The limit of rows if the caller gives none.
+/// The limit of rows that applies if the caller gives none.
 pub const PAGE_ROWS_DEFAULT: u32 = 50;
 
-/// The most bytes of payload in one page of any read or list. Only a page of a single, larger row goes
-/// beyond: a page has at least one row if there is one to show.
+/// The most bytes of payload in one page of any read or list. Only a page with a single row may be larger,
+/// because a page has at least one row if there is one to show.
 pub const PAGE_BYTES_MAX: usize = 8 << 20;
 
-/// The messages `from ..= to`. Empty when `to` lies before `from`.
+/// A range of messages, `from ..= to`. It is empty if `to` is before `from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MessageRange {
-    /// The first.
+    /// The first message.
     pub from: MessageSeq,
-    /// The last.
+    /// The last message.
     pub to: MessageSeq,
 }
 
 impl MessageRange {
-    /// Messages `from ..= to`.
+    /// The range `from ..= to`.
     pub fn new(from: MessageSeq, to: MessageSeq) -> Self {
         Self { from, to }
     }
 
-    /// Whether `seq` lies in it.
+    /// Returns true if `seq` lies in the range.
     pub fn contains(&self, seq: MessageSeq) -> bool {
         self.from <= seq && seq <= self.to
     }
 }
 
-/// A message as it was appended.
+/// A stored message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredMessage {
-    /// The place of the message.
+    /// The place of the message in its session.
     pub seq: MessageSeq,
-    /// When it was appended.
+    /// The instant of the commit or fork that appended it.
     pub at: Timestamp,
     /// The bytes of the message.
     pub payload: Payload,
 }
 
-/// The answer to [`read_messages`](super::StateStore::read_messages). A page may be short although there is
-/// more. A walk to the end is complete.
+/// The answer to [`read_messages`](super::StateStore::read_messages). A page may end early although there are
+/// more messages. A walk to the end is complete.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MessagePage {
     /// The messages, in the order of the ranges.
     pub messages: Vec<StoredMessage>,
     /// The ranges to read next: the rest of the range in which the page ended, then the ranges after it. Pass
-    /// them back unchanged. Empty at the end.
+    /// them back unchanged. There are none at the end.
     pub rest: Vec<MessageRange>,
 }
 
-/// An event as it was appended.
+/// A stored event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// The place of the event.
+    /// The place of the event in its session.
     pub seq: EventSeq,
-    /// When it was appended.
+    /// The instant of the commit or fork that appended it.
     pub at: Timestamp,
     /// The bytes of the event.
     pub payload: Payload,
@@ -78,21 +78,20 @@ pub struct StoredEvent {
 /// The answer to [`read_events`](super::StateStore::read_events).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventPage {
-    /// The events after the cursor, oldest first, without gap or repeat. A page may be short although there
-    /// is more: `more` decides, not the number of rows.
+    /// The events after the cursor, oldest first, without gap or repeat. A page may end early although there
+    /// are more rows, so check `more`, not the number of rows.
     Events {
         /// The events.
         events: Vec<StoredEvent>,
-        /// The stream that runs, at the end of the log. None: no stream runs, or the log continues beyond
-        /// this page.
+        /// The deltas of the stream that runs, after the end of the log. None if no stream runs, or if the
+        /// log continues beyond this page.
         stream: Option<DeltaPage>,
-        /// The place to continue from; the given place if the page is empty.
+        /// The cursor to continue from. If the page is empty, it may be the given cursor.
         next: EventCursor,
-        /// Whether there were more rows after this page when it was read. If so, the page has at least one
-        /// row.
+        /// True if there were more rows after this page when it was read. Such a page has at least one row.
         more: bool,
     },
-    /// The cursor belongs to another incarnation of the session, which was deleted.
+    /// The cursor belongs to an incarnation of the session that was deleted.
     Gone,
     /// There is no such session.
     NotFound,
@@ -103,26 +102,27 @@ pub enum EventPage {
 pub struct RunRecord {
     /// The number of the run in the session.
     pub epoch: Epoch,
-    /// The caller's id of the run, verbatim.
+    /// The caller's id of the run.
     pub run: RunId,
-    /// The worker that ran it.
+    /// The worker of the run.
     pub worker: WorkerId,
     /// The status that the run found. [`SessionStatus::Active`] means a takeover.
     pub found: SessionStatus,
-    /// The run before it. None if the run found the session idle: new, or with its turn ended.
+    /// The run that this run continues. None if the run found the session idle, or if the session had no run
+    /// before.
     pub parent: Option<Epoch>,
-    /// When the run began.
+    /// The instant at which the run began.
     pub started_at: Timestamp,
-    /// How and when the run ended; none while it is open.
+    /// The end of the run; none while the run is open.
     pub end: Option<RunEnded>,
 }
 
-/// How and when a run ended.
+/// The end of a run, as its record keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEnded {
-    /// When the run ended.
+    /// The instant at which the run ended.
     pub at: Timestamp,
-    /// How the run ended. The claim that found the run open writes [`OutcomeKind::Lost`].
+    /// The kind of the end. [`OutcomeKind::Lost`] is written by the next claim if it finds the run open.
     pub outcome: OutcomeKind,
     /// The run's usage and the reason for its end; none for a lost run.
     pub detail: Option<Payload>,
@@ -132,14 +132,14 @@ pub struct RunEnded {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageRequest {
-    /// The cursor of the previous page; the first page if none.
+    /// The cursor that the previous page returned. If none, the first page is returned.
     pub after: Option<PageCursor>,
     /// The most rows of the page: [`PAGE_ROWS_DEFAULT`] if none, and never more than [`PAGE_ROWS_MAX`].
     pub limit: Option<NonZeroU32>,
 }
 
 impl PageRequest {
-    /// The first page of `limit` rows.
+    /// A request for the first page, with `limit` rows.
     pub fn first(limit: NonZeroU32) -> Self {
         Self { after: None, limit: Some(limit) }
     }
@@ -150,7 +150,7 @@ impl PageRequest {
     }
 }
 
-/// A page of a list. It may be short, even empty, and still have a cursor: `next` decides, not the number of
+/// A page of a list. It may have few rows or none and still have a cursor, so check `next`, not the number of
 /// rows. A walk to the end is complete. No page holds more payload than [`PAGE_BYTES_MAX`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Page<T> {
@@ -161,8 +161,7 @@ pub struct Page<T> {
 }
 
 /// The instants from `since`, inclusive, to `before`, exclusive. The range is half-open, so adjacent ranges
-/// share no instant. A side without a bound is open. The range is empty when `before` does not come after
-/// `since`.
+/// share no instant. Both bounds are optional. The range is empty if `before` is not after `since`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeRange {
@@ -173,59 +172,58 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// Every instant.
+    /// The range of all instants.
     pub const ALWAYS: Self = Self { since: None, before: None };
 
-    /// From this instant on. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
+    /// The range from this instant on. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
     pub fn since(at: impl Into<Timestamp>) -> Self {
         Self { since: Some(at.into()), before: None }
     }
 
-    /// Before this instant. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
+    /// The range before this instant. Accepts a [`Timestamp`] or a `chrono::DateTime<Utc>`.
     pub fn before(at: impl Into<Timestamp>) -> Self {
         Self { since: None, before: Some(at.into()) }
     }
 
-    /// Whether `at` lies in the range.
+    /// Returns true if `at` lies in the range.
     pub fn contains(&self, at: Timestamp) -> bool {
         self.since.is_none_or(|since| since <= at) && self.before.is_none_or(|before| at < before)
     }
 }
 
-/// A query for sessions, newest first, ties by id descending. To filter by agent, user, tags, metadata or the
-/// source of a fork, use [`labels`](Self::labels).
+/// A query for sessions. They are listed newest first, and by descending id if created at the same instant.
+/// To filter by agent, user, tags, metadata or the source of a fork, use [`labels`](Self::labels).
 ///
-/// A session must pass all filters. A list walks along the sessions of the tenant by their creation, or only
-/// along those that have all of the labels. `created` bounds the walk. The other filters are checked on each
-/// session of the walk. A store may bound how many sessions it looks at for one page; the page may then have
-/// fewer rows and still have a cursor.
+/// A session must pass all filters. A store walks over the sessions of the tenant in the order of their
+/// creation, or only over those that have all of the labels. `created` may limit that walk. The store checks
+/// the other filters on each session of the walk. A store may bound how many sessions it looks at for one
+/// page; the page may then have fewer rows and still have a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionQuery {
     /// The tenant.
     pub tenant: TenantId,
-    /// Only the session with this incarnation, if it exists. A store finds it by an index, unless an older
-    /// version of the store wrote the session without that index.
+    /// The incarnation of the only session to list. A store finds it with an index, unless an older version
+    /// of the store wrote the session without that index.
     pub life: Option<Incarnation>,
-    /// Only sessions with one of these statuses; any status if empty.
+    /// The statuses of the sessions to list; any status if empty.
     pub status: Vec<SessionStatus>,
-    /// Only sessions in this queue.
+    /// The queue of the sessions to list; any queue if none.
     pub queue: Option<QueueLabel>,
-    /// Only sessions with all of these labels. A store finds them by an index, unless an older version of the
-    /// store wrote them without that index.
+    /// The labels that every listed session must have. A store finds such sessions with an index, unless an
+    /// older version of the store wrote them without that index.
     pub labels: super::Labels,
-    /// Only sessions created in this time, by [`created_at`](super::SessionSummary::created_at), which never
-    /// changes.
+    /// The time in which the sessions were created, by [`created_at`](super::SessionSummary::created_at),
+    /// which never changes.
     pub created: TimeRange,
-    /// Only sessions last changed in this time, by [`updated_at`](super::SessionSummary::updated_at). If a
-    /// session changes during a walk, the walk uses its `updated_at` at the instant when it reaches the
-    /// session.
+    /// The time in which the sessions last changed, by [`updated_at`](super::SessionSummary::updated_at). If
+    /// a session changes during a walk, its `updated_at` when the walk reaches it decides.
     pub changed: TimeRange,
-    /// The page that is asked for.
+    /// The page to return.
     pub page: PageRequest,
 }
 
 impl SessionQuery {
-    /// All sessions of `tenant`.
+    /// A query for all sessions of `tenant`.
     pub fn all(tenant: TenantId) -> Self {
         Self {
             tenant,
@@ -239,7 +237,7 @@ impl SessionQuery {
         }
     }
 
-    /// The digest of everything but the page. The query's cursors are bound to it.
+    /// The digest of the query without its page. Cursors are valid only for queries with the same digest.
     pub fn digest(&self) -> Digest {
         let mut filter = serde_json::json!({
             "list": "sessions", "tenant": self.tenant, "status": self.status,
@@ -256,26 +254,27 @@ impl SessionQuery {
     }
 }
 
-/// A query for open pending calls, soonest deadline first (none last), ties by session id and pending id.
+/// A query for open pending calls, soonest deadline first. Calls without a deadline come last; ties are
+/// ordered by session id and pending id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingQuery {
     /// The tenant.
     pub tenant: TenantId,
-    /// Only calls of this session, if set.
+    /// The session of the calls to list; any session if none.
     pub session: Option<SessionId>,
-    /// Only calls of this kind, if set.
+    /// The kind of the calls to list; any kind if none.
     pub kind: Option<PendingKind>,
-    /// The page that is asked for.
+    /// The page to return.
     pub page: PageRequest,
 }
 
 impl PendingQuery {
-    /// All pending calls of `tenant`.
+    /// A query for all pending calls of `tenant`.
     pub fn all(tenant: TenantId) -> Self {
         Self { tenant, session: None, kind: None, page: PageRequest::default() }
     }
 
-    /// The digest of everything but the page. The query's cursors are bound to it.
+    /// The digest of the query without its page. Cursors are valid only for queries with the same digest.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({
             "list": "pending", "tenant": self.tenant, "session": self.session, "kind": self.kind,
@@ -284,7 +283,8 @@ impl PendingQuery {
     }
 }
 
-/// The digest to which the cursors of [`list_runs`](super::StateStore::list_runs) of `key` are bound.
+/// The digest for the cursors of [`list_runs`](super::StateStore::list_runs) for `key`. They are valid only
+/// for lists with the same digest.
 pub fn runs_digest(key: &SessionKey) -> Digest {
     Digest::of(serde_json::json!({ "list": "runs", "key": key }).to_string().as_bytes())
 }

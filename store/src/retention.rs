@@ -11,22 +11,22 @@ use crate::time::Timestamp;
 
 const OPERATION: &str = "purge";
 
-/// A rule that says which data to remove, and from which sessions. It never touches a session that is active
-/// or suspended, or that has an alarm (rung or to come), an unread item or a waiting interrupt.
+/// A rule that says which old data to remove. It never applies to a session that is active or suspended, or
+/// that has an alarm, an unread item or a waiting interrupt.
 ///
-/// One call is one step of a walk over the sessions to which the rule applies, longest unchanged first.
-/// `after` is the place where the previous step ended.
+/// One call of `purge` is one step of a walk over the sessions to which the rule applies, longest unchanged
+/// first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetentionRule {
-    /// Only sessions of this tenant; of all tenants if none.
+    /// The tenant of the sessions; all tenants if none.
     pub tenant: Option<TenantId>,
-    /// Only sessions with one of these statuses at rest; every status at rest if empty.
+    /// The statuses of the sessions, all at rest; every status at rest if empty.
     pub status: Vec<SessionStatus>,
-    /// Only sessions in which nothing has changed since this instant, by the store's clock.
+    /// The instant before which the sessions last changed, by the store's clock.
     pub unchanged_since: Timestamp,
     /// The data to remove.
     pub remove: Remove,
-    /// The most sessions that one call looks at. It handles each wholly or not at all.
+    /// The most sessions that one call looks at. Each is handled wholly or not at all.
     pub limit: NonZeroU32,
     /// The place where the previous call ended: [`PurgeReport::next`] of the same rule, with any limit. If
     /// none, the walk begins at the start.
@@ -37,7 +37,7 @@ pub struct RetentionRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remove {
-    /// The session with everything that belongs to it. A [`Tombstone`](super::Tombstone) is left.
+    /// The session with everything that belongs to it. A [`Tombstone`](super::Tombstone) remains.
     Sessions,
     /// All checkpoints except the newest.
     Checkpoints {
@@ -47,8 +47,8 @@ pub enum Remove {
 }
 
 impl RetentionRule {
-    /// Refuses a status that is not at rest, and a cursor of another rule. Returns the store's own bytes of
-    /// the place to continue after; none at the start.
+    /// Refuses a status that is not at rest, and a cursor of another rule. Returns the place to continue
+    /// after, in the store's own bytes, or none at the start.
     pub fn check(&self) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(status) = self.status.iter().find(|status| !status.at_rest()) {
             let detail = format!("status: a session that is {status} does not rest");
@@ -58,7 +58,8 @@ impl RetentionRule {
         place.map_err(|why| StoreError::invalid(OPERATION, format!("after: {why}")))
     }
 
-    /// The digest of everything but the limit and the cursor. The rule's cursors are bound to it.
+    /// The digest of the rule without its limit and cursor. Cursors are valid only for rules with the same
+    /// digest.
     pub fn digest(&self) -> Digest {
         let filter = serde_json::json!({
             "list": OPERATION, "tenant": self.tenant, "status": self.status,

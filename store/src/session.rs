@@ -1,4 +1,4 @@
-//! A session as a store keeps it.
+//! Types for sessions: creation, status, labels, deletion.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::ids::{
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
-/// The status of a session: the only part of the machine that a store reads.
+/// The status of a session. It is the only part of the engine's state machine that a store reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
@@ -20,7 +20,7 @@ pub enum SessionStatus {
     Idle,
     /// A run holds the session. Once its lease is over, others may claim the session.
     Active,
-    /// Parked: the turn waits, and nobody runs the session.
+    /// Parked: the turn waits, and no run holds the session.
     Suspended,
     /// At rest after a soft stop; resumable.
     Interrupted,
@@ -47,12 +47,12 @@ impl SessionStatus {
         }
     }
 
-    /// The status with this wire name.
+    /// Returns the status with this wire name, if there is one.
     pub fn from_wire(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 
-    /// Whether the turn is over: idle, interrupted, failed or aborted.
+    /// Returns true if no turn is under way: the session is idle, interrupted, failed or aborted.
     pub fn at_rest(self) -> bool {
         match self {
             Self::Idle | Self::Interrupted | Self::Failed | Self::Aborted => true,
@@ -67,9 +67,9 @@ impl std::fmt::Display for SessionStatus {
     }
 }
 
-/// Names and values by which sessions are listed: agent, user, source of a fork, tags, metadata. A session
-/// has at most [`LABELS_MAX`](Self::LABELS_MAX) labels, fixed at creation. Each name has one value; a tag is
-/// a name with an empty value.
+/// Names and values with which queries find sessions, such as the agent, the user, the source of a fork, tags
+/// and metadata. A session has at most [`LABELS_MAX`](Self::LABELS_MAX) labels, fixed at creation. Each name
+/// has one value; a tag is a name with an empty value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, String>);
@@ -79,29 +79,28 @@ impl Labels {
     pub const LABELS_MAX: usize = 32;
     /// The longest name or value, in bytes.
     pub const TEXT_BYTES_MAX: usize = 256;
-    /// The name of the agent that serves the session, without its version. The runtime sets it unless the
-    /// creator does.
+    /// The label for the name of the agent that serves the session, without its version. The runtime sets it
+    /// unless the creator does.
     pub const AGENT: &'static str = "agent";
-    /// The version of that agent, if it has one. Set like [`AGENT`](Self::AGENT).
+    /// The label for the version of that agent, if it has one. The runtime sets it unless the creator does.
     pub const AGENT_VERSION: &'static str = "agent_version";
-    /// The name of the program that created the session and has its agent. The runtime sets it unless the
-    /// creator does.
+    /// The label for the name of the program that created the session and defines its agent. The runtime sets
+    /// it unless the creator does.
     pub const PROGRAM: &'static str = "program";
-    /// The id of the session that this one was forked from. Set by the runtime.
+    /// The label for the id of the session from which this session was forked. The runtime sets it.
     pub const FORKED_FROM: &'static str = "forked_from";
 
-    /// The id of the parent: the session whose call this session answers. Set by the runtime.
+    /// The label for the id of the parent: the session whose call this session answers. The runtime sets it.
     pub const PARENT: &'static str = "parent";
-    /// The id of the topmost ancestor: the root of the parent or, if the parent has none, the parent. Set by
-    /// the runtime.
+    /// The label for the id of the topmost ancestor: the root of the parent or, if the parent has none, the
+    /// parent. The runtime sets it.
     pub const ROOT: &'static str = "root";
-    /// The id of the task that another program gave to this session. Set by the runtime.
+    /// The label for the id of the task that another program gave to this session. The runtime sets it.
     pub const TASK: &'static str = "task";
-    /// The labels that name who waits for the outcome of a session. A session that takes over the outcome has them too.
+    /// The labels that name who waits for the outcome of a session. A session that takes over has them too.
     pub const OF_CALLER: [&'static str; 3] = [Self::PARENT, Self::ROOT, Self::TASK];
 
-    /// Sets this label, unless it is new and there are [`LABELS_MAX`](Self::LABELS_MAX) others already. The
-    /// label therefore never makes the labels too many.
+    /// Sets this label, unless it is new and there are already [`LABELS_MAX`](Self::LABELS_MAX) labels.
     #[must_use]
     pub fn with_if_room(mut self, name: &str, value: impl Into<String>) -> Self {
         if self.0.contains_key(name) || self.0.len() < Self::LABELS_MAX {
@@ -110,7 +109,7 @@ impl Labels {
         self
     }
 
-    /// Whether every label of `wanted` is here with the same value.
+    /// Returns true if these labels include every label of `wanted` with the same value.
     pub fn contains_all(&self, wanted: &Self) -> bool {
         wanted.0.iter().all(|(name, value)| self.0.get(name) == Some(value))
     }
@@ -122,14 +121,14 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Labels {
     }
 }
 
-/// How a new session begins.
+/// The way in which a new session begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// Sets no alarm. The session is due at once if one of its items wakes it, else at rest.
+    /// The session is due at once if one of its items wakes it. Otherwise it rests without an alarm.
     WithItems,
     /// The session is due at this instant, even if its items would wake it earlier.
     At(Timestamp),
-    /// Claimed in the same write.
+    /// The session is claimed in the same write.
     Claimed(ClaimOne),
 }
 
@@ -140,32 +139,32 @@ pub struct NewSession {
     pub key: SessionKey,
     /// The incarnation, which the caller draws at random.
     pub incarnation: Incarnation,
-    /// The operation id. The store recognises a repeat of this creation by it.
+    /// The operation id. The store uses it to recognise a repeat of this creation.
     pub operation: OperationId,
-    /// The queue label, by which workers choose the session.
+    /// The queue label. Workers use it to choose the sessions that they claim.
     pub queue: QueueLabel,
-    /// The labels by which the session is listed.
+    /// The labels. Queries use them to find sessions.
     pub labels: Labels,
-    /// The definition: data that every run of the session needs. It is opaque and immutable, and comes with
-    /// every claim.
+    /// The definition: data that every run of the session needs. It is opaque to the store, never changes,
+    /// and comes with every claim.
     pub definition: Payload,
     /// The format of the state that the session will have.
     pub format: StateFormat,
-    /// The first inbox items, accepted with the creation or not at all: messages and signals.
+    /// The first inbox items: messages and signals. Either all are accepted with the creation, or nothing is
+    /// created.
     pub items: Vec<InboxItem>,
-    /// How the session begins. The items of [`Start::Claimed`] come after `items`.
+    /// The way in which the session begins. The items of [`Start::Claimed`] come after `items`.
     pub start: Start,
 }
 
 /// The answer to [`create_session`](super::StateStore::create_session).
 #[derive(Debug, Clone, PartialEq)]
 pub enum CreateOutcome {
-    /// Created by this operation. A repeat answers the same. Holds the claim if the creation asked for one
-    /// and its lease still runs.
+    /// The session was created by this operation. A repeat returns the same outcome.
     Created {
         /// The version after creation.
         version: Version,
-        /// The claim that was asked for with [`Start::Claimed`].
+        /// The claim, if the creation asked for one with [`Start::Claimed`] and its lease still runs.
         claim: Option<Box<Claim>>,
     },
     /// A session with this key exists; it was not changed.
@@ -178,12 +177,12 @@ pub enum CreateOutcome {
         version: Version,
     },
     /// The session that this operation created, or that had this incarnation, was deleted: a
-    /// [`Tombstone`](super::Tombstone) names it. Nothing was created, and a repeat is refused as long as the
-    /// tombstone stands. To begin again, draw a new incarnation and a new operation.
+    /// [`Tombstone`](super::Tombstone) names it. Nothing was created. A repeat is refused as long as the
+    /// tombstone exists. To begin again, draw a new incarnation and a new operation id.
     Deleted,
     /// Two of the items have the same key; nothing was created.
     ItemConflict {
-        /// The index of the second of them among all items.
+        /// The index of the second of these two among all items.
         index: usize,
     },
 }
@@ -201,9 +200,9 @@ pub struct Session {
     pub version: Version,
     /// The number of the newest run; 0 before the first.
     pub epoch: Epoch,
-    /// The queue label, by which workers choose the session.
+    /// The queue label. Workers use it to choose the sessions that they claim.
     pub queue: QueueLabel,
-    /// The labels by which the session is listed.
+    /// The labels. Queries use them to find sessions.
     pub labels: Labels,
     /// The definition, as given at creation.
     pub definition: Payload,
@@ -221,28 +220,28 @@ pub struct Session {
     pub unread: u64,
     /// The newest item that a run has declared read. Only later items count towards waking.
     pub inbox_seen: InboxSeq,
-    /// The instant at which the session wants a worker.
+    /// The instant at which the session wants a worker; none if it wants none.
     pub alarm: Option<Timestamp>,
-    /// The lease: who holds the session, and until when. None when nobody does.
+    /// The lease, which names the worker that holds the session. None while no run holds it.
     pub lease: Option<Lease>,
-    /// The interrupt that waits, if any.
+    /// The waiting interrupt, if there is one.
     pub interrupt: Option<Interrupt>,
     /// The number of takeovers of an ended lease since the last commit of any kind.
     pub attempts: u32,
     /// The staged results and start marks.
     pub staged: Staged,
-    /// When the session was created.
+    /// The instant at which the session was created.
     pub created_at: Timestamp,
-    /// When the session's row last changed.
+    /// The instant at which the session's row last changed.
     pub updated_at: Timestamp,
 }
 
-/// The lease of a session: who holds it, and until when.
+/// The lease of a session. It names the worker that holds the session, and the end of its hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The worker that holds the session.
     pub worker: WorkerId,
-    /// The instant from which others may claim the session.
+    /// The instant from which other runs may claim the session.
     pub ends: Timestamp,
     /// The length of the lease when it was granted, in milliseconds.
     pub granted_ms: u64,
@@ -261,28 +260,28 @@ pub struct SessionSummary {
     pub version: Version,
     /// The number of the newest run.
     pub epoch: Epoch,
-    /// The queue label, by which workers choose the session.
+    /// The queue label. Workers use it to choose the sessions that they claim.
     pub queue: QueueLabel,
-    /// The labels by which the session is listed.
+    /// The labels. Queries use them to find sessions.
     pub labels: Labels,
     /// The newest message.
     pub last_message: MessageSeq,
     /// The number of inbox items that are not consumed.
     pub unread: u64,
-    /// The instant at which the session wants a worker.
+    /// The instant at which the session wants a worker; none if it wants none.
     pub alarm: Option<Timestamp>,
-    /// When the session was created.
+    /// The instant at which the session was created.
     pub created_at: Timestamp,
-    /// When the session's row last changed.
+    /// The instant at which the session's row last changed.
     pub updated_at: Timestamp,
 }
 
-/// Whether an active session may be deleted.
+/// The treatment of active sessions by a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeleteMode {
-    /// An active session is kept.
+    /// Keeps a session that is active.
     UnlessActive,
-    /// The session is deleted whatever its status. The next write of a run that holds it answers
+    /// Deletes the session whatever its status. The outcome of the next write of a run that holds it is
     /// `StaleFence`.
     Force,
 }
@@ -290,20 +289,20 @@ pub enum DeleteMode {
 /// A request to delete a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deletion {
-    /// Whether an active session may be deleted.
+    /// The treatment of active sessions by a deletion.
     pub mode: DeleteMode,
-    /// The incarnation to delete; a session of another incarnation answers `NotFound`. If none, any
-    /// incarnation.
+    /// The incarnation to delete; any incarnation if none. For a session of another incarnation, the outcome
+    /// is `NotFound`.
     pub incarnation: Option<Incarnation>,
-    /// The version that the session must have. If none, any version.
+    /// The version that the session must have; any version if none.
     pub expected_version: Option<Version>,
 }
 
 impl Deletion {
-    /// Deletes any incarnation, unless its status is active.
+    /// A deletion of any incarnation, unless its status is active.
     pub const UNLESS_ACTIVE: Self =
         Self { mode: DeleteMode::UnlessActive, incarnation: None, expected_version: None };
-    /// Deletes any incarnation, whatever its status.
+    /// A deletion of any incarnation, whatever its status.
     pub const FORCE: Self = Self { mode: DeleteMode::Force, ..Self::UNLESS_ACTIVE };
 
     /// The same request for this incarnation only.
@@ -322,67 +321,69 @@ impl Deletion {
 /// The answer to [`delete_session`](super::StateStore::delete_session).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeleteOutcome {
-    /// Every row of the session is gone. A [`Tombstone`](super::Tombstone) is left.
+    /// Every row of the session was removed. A [`Tombstone`](super::Tombstone) remains.
     Deleted,
     /// The session is active; nothing was changed.
     Active,
-    /// The session has another version; nothing was changed. An active session that may be deleted by force alone answers
-    /// `Active` instead.
+    /// The session has another version; nothing was changed. For an active session that may not be deleted, the
+    /// outcome is `Active` instead.
     VersionConflict {
-        /// The version that was named.
+        /// The version that the request names.
         expected: Version,
-        /// The version that the session has.
+        /// The version of the session.
         actual: Version,
     },
-    /// The session does not exist, or not in the named incarnation.
+    /// The session does not exist, or its incarnation is not the one that the request names.
     NotFound,
 }
 
-/// A move of a session without a claim: from failed or interrupted to suspended, with the alarm now.
+/// A change of a session's status without a claim: from failed or interrupted to suspended, with the alarm
+/// set to now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusCas {
-    /// The incarnation to move; a session of another incarnation answers `NotFound`. If none, any
-    /// incarnation.
+    /// The incarnation to move; any incarnation if none. For a session of another incarnation, the outcome is
+    /// `NotFound`.
     pub incarnation: Option<Incarnation>,
     /// The version that the session must have.
     pub expected_version: Version,
     /// The new status. Only [`SessionStatus::Suspended`] is allowed.
     pub to: SessionStatus,
-    /// Messages and signals that are accepted with the move or not at all.
+    /// Messages and signals to deliver with the move. Either all are accepted with the move, or nothing is
+    /// changed.
     pub items: Vec<InboxItem>,
 }
 
 /// The answer to [`compare_and_set_status`](super::StateStore::compare_and_set_status).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CasOutcome {
-    /// Moved.
+    /// The session has the new status.
     Moved {
         /// The version after the move.
         version: Version,
     },
     /// The session has another version; nothing was changed.
     VersionConflict {
-        /// The version that was named.
+        /// The version that the request expected.
         expected: Version,
         /// The version that the session has.
         actual: Version,
         /// The status that the session has.
         status: SessionStatus,
     },
-    /// No such move exists; nothing was changed.
+    /// This move is not allowed; nothing was changed.
     NotAllowed {
         /// The status that the session has.
         from: SessionStatus,
-        /// The status that was asked for.
+        /// The status that the request named.
         to: SessionStatus,
     },
     /// An item was not accepted, so nothing was changed.
     ItemRefused {
-        /// The index of the item.
+        /// The index of that item in the request.
         index: usize,
-        /// Why the item was not accepted.
+        /// The reason why the item was not accepted.
         refusal: super::Delivery,
     },
-    /// The session does not exist, or not in the named incarnation.
+    /// The session does not exist, or its incarnation is not the one that the request names.
     NotFound,
 }

@@ -1,8 +1,9 @@
-//! Characters that a reader cannot see, or that change how other characters look.
+//! Checks for characters that are invisible, or that change how other characters look.
 
-/// Whether `c` is invisible, changes the direction of writing, or controls a terminal: a control character, a
-/// direction mark, a line or paragraph separator, a character without width. Line breaks and tabs are control
-/// characters, too. The two [joiners](is_joiner) are not hidden, because emoji and many scripts need them.
+/// Returns true if `c` is invisible, changes the direction of writing, or controls a terminal: a control
+/// character, a direction mark, a line or paragraph separator, or a character without width. Line breaks and
+/// tabs are control characters, too. The two [joiners](is_joiner) are not hidden, because emoji and many
+/// scripts need them.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -12,7 +13,8 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether `c` is one of the two joiners. They have no width. Emoji and words of many scripts contain them.
+/// Returns true if `c` is a zero-width joiner or a zero-width non-joiner. Emoji and words of many scripts
+/// contain them.
 pub fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }

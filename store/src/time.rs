@@ -1,4 +1,4 @@
-//! Instants on the store's clock. The core never reads a clock: callers pass the time to it.
+//! Instants on the store's clock. The core never reads a clock; callers pass the time to it.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// An instant on the store's clock: whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The unit is the millisecond because every backend keeps milliseconds exactly (a Redis score is a double:
-/// exact to 2⁵³).
+/// The unit is the millisecond, because every backend stores milliseconds exactly. (A Redis score is a
+/// double, which is exact up to 2⁵³.)
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(i64);
@@ -28,13 +28,15 @@ impl Timestamp {
         self.0
     }
 
-    /// The instant `by` later, with `by` rounded down to a millisecond. At most the last possible instant.
+    /// Returns the instant that is `by` later, with `by` rounded down to a millisecond. Returns the last
+    /// possible instant if the result would be after it.
     #[must_use]
     pub fn after(self, by: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
     }
 
-    /// The same instant as a `chrono` type. See [`From`] for instants beyond the range of `chrono`.
+    /// Returns the same instant as a `chrono` type. An instant beyond the range of `chrono` becomes its first
+    /// or last instant.
     pub fn to_utc(self) -> DateTime<Utc> {
         self.into()
     }
@@ -46,8 +48,8 @@ impl Timestamp {
     }
 }
 
-/// RFC 3339: `2024-05-01T12:00:00Z`, with milliseconds if there are any. An instant outside the years 0 to
-/// 9999 is shown in milliseconds.
+/// Writes the instant as in RFC 3339, such as `2024-05-01T12:00:00Z`, with milliseconds if they are not 0. An
+/// instant outside the years 0 to 9999 is written in milliseconds since 1970.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match DateTime::from_timestamp_millis(self.0).filter(|at| (0..=9999).contains(&at.year())) {
@@ -80,8 +82,8 @@ impl fmt::Debug for Timestamp {
     }
 }
 
-/// The clock that a store reads. A store gets its clock when it is opened. A test can pass a clock that it
-/// moves by hand.
+/// A clock for a store to read. A store gets its clock when it is opened. A test can pass a clock that it
+/// advances by hand.
 pub trait Clock: Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Timestamp;

@@ -1,4 +1,4 @@
-//! Compression.
+//! Compression of payloads.
 
 use std::io;
 
@@ -10,19 +10,19 @@ use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind};
 const STORED: u8 = Encoding::STORED;
 const ZSTANDARD: u8 = Encoding::ZSTANDARD;
 
-/// Shorter payloads are not compressed.
+/// The length from which payloads are compressed, in bytes.
 const BYTES_MIN: usize = 32;
 const LEVEL: i32 = 3;
 
-/// Compresses payloads with Zstandard, if that makes them smaller.
+/// A codec that compresses payloads with Zstandard if that makes them smaller.
 ///
 /// The version of the compressor is pinned, because a store recognises a repeat by its bytes. The changelog
 /// says if a release of this crate changes that version. After such a release, a repeat of an older delivery
-/// or staging may be answered as a conflict.
+/// or staging may be refused as a conflict.
 ///
-/// Compress before encrypting, because encrypted bytes do not compress. The stored length then shows how well
-/// a payload compresses. If an attacker can choose a part of a payload and see stored lengths, do not
-/// compress, because the lengths may reveal the rest.
+/// Compress before encrypting, because encrypted bytes do not compress. If an attacker can choose a part of a
+/// payload and see the stored lengths, do not compress, because the lengths may reveal the rest of the
+/// payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compressed {
     now: Form,
@@ -35,12 +35,12 @@ enum Form {
 }
 
 impl Compressed {
-    /// Compresses.
+    /// Makes a codec that compresses new payloads.
     pub fn new() -> Self {
         Self { now: Form::Zstandard }
     }
 
-    /// Writes new payloads uncompressed, and still reads compressed ones.
+    /// Makes a codec that writes new payloads uncompressed, and still reads compressed ones.
     pub fn no_more() -> Self {
         Self { now: Form::Stored }
     }
@@ -102,7 +102,7 @@ impl PayloadCodec for Compressed {
     }
 }
 
-/// Whether the frame's header names a larger content size.
+/// Returns true if the frame's header gives a content size above `bytes_max`.
 fn is_larger(frame: &[u8], bytes_max: usize) -> bool {
     let says = zstd::zstd_safe::get_frame_content_size(frame).ok().flatten();
     says.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > bytes_max))

@@ -1,6 +1,7 @@
 //! Decodes every payload of every answer, and bounds decoded pages.
 //!
-//! Types are taken apart field by field, so that a new field does not compile until this code handles it.
+//! The code destructures every type without `..`, so that a new field does not compile until it is handled
+//! here.
 
 use std::fmt::Display;
 
@@ -14,7 +15,7 @@ use holdover_store::{
 
 use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind, reason};
 
-/// Decodes the answer of one operation.
+/// A decoder for the answer of one operation.
 pub(super) struct Decoder<'a, C> {
     codec: &'a C,
     operation: &'static str,
@@ -31,7 +32,8 @@ pub(super) enum Fit {
 }
 
 impl<'a, C: PayloadCodec> Decoder<'a, C> {
-    /// A decoder for an answer of `operation`. It refuses payloads that would become larger than `bytes_max`.
+    /// Makes a decoder for an answer of `operation`. It refuses payloads that would become larger than
+    /// `bytes_max`.
     pub(super) fn new(codec: &'a C, operation: &'static str, bytes_max: usize) -> Self {
         Self { codec, operation, bytes_max }
     }
@@ -170,7 +172,7 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
         })
     }
 
-    /// Decodes one payload and returns its new number of bytes.
+    /// Decodes one payload in place and returns its new size in bytes.
     fn payload(
         &self,
         key: &SessionKey,
@@ -199,7 +201,7 @@ impl<'a, C: PayloadCodec> Decoder<'a, C> {
     }
 }
 
-/// Decodes rows for as long as they fit into one page.
+/// Decodes rows as long as they fit into one page.
 fn page<R>(
     rows: impl IntoIterator<Item = R>,
     mut decode: impl FnMut(R) -> Result<usize, StoreError>,

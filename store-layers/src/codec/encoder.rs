@@ -1,6 +1,7 @@
 //! Encodes every payload of every request.
 //!
-//! Types are taken apart field by field, so that a new field does not compile until this code handles it.
+//! The code destructures every type without `..`, so that a new field does not compile until it is handled
+//! here.
 
 use holdover_store::ids::TenantId;
 use holdover_store::payload::Payload;
@@ -12,7 +13,7 @@ use holdover_store::{
 use super::ways::{Compared, Ways};
 use super::{CodecError, PayloadCodec, PayloadContext, PayloadKind, reason};
 
-/// Encodes a request to one session.
+/// An encoder for a request to one session.
 pub(super) struct Encoder<'a, C> {
     codec: &'a C,
     operation: &'static str,
@@ -21,7 +22,7 @@ pub(super) struct Encoder<'a, C> {
 }
 
 impl<'a, C: PayloadCodec> Encoder<'a, C> {
-    /// An encoder for a request of `operation` to a session of `tenant`.
+    /// Makes an encoder for a request of `operation` to a session of `tenant`.
     pub(super) fn new(codec: &'a C, operation: &'static str, tenant: &'a TenantId, ways: &'a Ways) -> Self {
         Self { codec, operation, tenant, ways }
     }
@@ -206,7 +207,8 @@ impl<'a, C: PayloadCodec> Encoder<'a, C> {
     }
 }
 
-/// The error for an unknown request: it may hold a payload that would pass unencoded.
+/// Returns the error for an unknown request. Such a request is refused, because it may hold a payload that
+/// would pass unencoded.
 pub(super) fn unknown(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::Unsupported, operation, "the codec does not know this operation")
 }

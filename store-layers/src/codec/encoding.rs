@@ -17,37 +17,37 @@ use super::encoder::{Encoder, unknown};
 use super::ways::{Compared, Ways};
 use super::{PayloadCodec, PayloadContext, PayloadKind, page, room};
 
-/// A store whose payloads are encoded by a codec. Made by [`PayloadCodec::around`].
+/// A store whose payloads are encoded by a codec. [`PayloadCodec::around`] makes one.
 ///
 /// Every payload is encoded when it is written and decoded when it is read: definitions, states, messages,
 /// staged results, inbox items, events, bodies of pending calls, details of runs, deltas, and reasons of
 /// interrupts. Everything else passes unchanged in both directions.
 ///
-/// - **Repeats** are recognised by the store, by the encoded bytes. If the store answers that it has other
-///   bytes, the layer asks again in each older [way](PayloadCodec::ways). This is safe, because such an
-///   answer means that nothing was changed.
+/// - **Repeats.** The store recognises a repeat by its encoded bytes. If the store answers that it has other
+///   bytes, the layer sends the request again in each older [way](PayloadCodec::ways). This is safe, because
+///   such an answer means that nothing was changed.
 /// - **Limits.** The [capabilities](StateStore::capabilities) are those of the store, minus the overhead of
-///   the codec. A request within them fits; a larger one is refused before it is encoded. The reason of an
-///   interrupt is kept as text, so its limit is smaller: a few bytes less than three quarters of the payload
-///   limit, and with one codec around another at least half.
-/// - **Pages** are also bounded after decoding. A page that would grow beyond
+///   the codec. A request within these limits fits; a larger request is refused before it is encoded. The
+///   reason of an interrupt is kept as text, so its limit is smaller: a few bytes less than three quarters of
+///   the payload limit, and with one codec around another at least half.
+/// - **Pages** are also bounded after decoding. A page that decoding would make larger than
 ///   [`PAGE_BYTES_MAX`](holdover_store::PAGE_BYTES_MAX) ends earlier.
-/// - **A payload that cannot be decoded** is an error of the kind
+/// - **Errors.** A payload that cannot be decoded causes an error of the kind
 ///   [`Corrupt`](holdover_store::StoreErrorKind::Corrupt), or
 ///   [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing), that names the session and the field. The
-///   layer gives a claim of such a session back. The session is due again when the lease would have ended, or
-///   at once while an interrupt waits. If the claim carried items or came with a creation, these were
-///   accepted, so the error says that the outcome is unknown. The error also says so if the claim could not
-///   be given back. [`claim_due`](StateStore::claim_due) leaves the session out if it has claimed others, so
-///   it does not block them. [`list_pending`](StateStore::list_pending) lists a call whose encryption key is
-///   missing with its body still encoded.
+///   layer gives back a claim of such a session. The session is due again when the lease would have ended or,
+///   if an interrupt waits and the claim was not a takeover, at once. If the claim carried items or came with
+///   a creation, these were accepted, so the retry of the error is `OutcomeUnknown`. The retry is the same if
+///   the claim could not be given back. [`claim_due`](StateStore::claim_due) leaves such a session out. It
+///   fails with this error only if no claim could be decoded. [`list_pending`](StateStore::list_pending)
+///   lists a call whose encryption key is missing with its body still encoded.
 /// - **Growth.** A payload that would become larger than [`DECODED_BYTES_MAX`], or than the store allows if
 ///   that is more, is not decoded. A smaller payload is decoded even if the present limits would refuse to
 ///   write it.
 pub type Encoded<S, C> = Layered<S, Encoding<C>>;
 
-/// The size to which a payload may always be decoded, in bytes, even if the store's present limits are lower.
-/// The limits may have been higher when the payload was written.
+/// The size up to which a payload is always decoded, in bytes, even if the store's present limit is lower.
+/// The limit may have been higher when the payload was written.
 pub const DECODED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The layer of an [`Encoded`] store.
@@ -57,13 +57,13 @@ pub struct Encoding<C> {
 }
 
 impl<C: PayloadCodec> Encoding<C> {
-    /// The layer that encodes payloads with `codec`.
+    /// Makes the layer that encodes payloads with `codec`.
     pub fn new(codec: C) -> Self {
         Self { codec }
     }
 
-    /// Sends the request with every payload encoded. Repeats it in older ways while the store answers that it
-    /// has other bytes.
+    /// Sends the request with every payload encoded. While the store answers that it has other bytes, sends
+    /// the request again in an older way.
     async fn ask(&self, request: &Request, store: &Arc<dyn StateStore>) -> Result<Answer, StoreError> {
         let Some(key) = request.key() else { return request.clone().perform(store).await };
         let mut ways = Ways::newest(self.codec.ways());
@@ -162,7 +162,7 @@ impl<C: PayloadCodec> Encoding<C> {
         Ok(Fit::Whole)
     }
 
-    /// The claims that can be decoded. An error if there are claims and none can be decoded.
+    /// Returns the claims that can be decoded. Fails if there are claims and none can be decoded.
     async fn readable(
         &self,
         decoder: &Decoder<'_, C>,
@@ -188,7 +188,7 @@ impl<C: PayloadCodec> Encoding<C> {
     }
 
     /// Gives back a claim that cannot be decoded, so that a worker without the key neither holds the session
-    /// nor makes it fail.
+    /// nor makes it fail. Returns the error for the caller.
     async fn give_back(&self, claim: &Claim, why: StoreError, store: &Arc<dyn StateStore>) -> StoreError {
         let key: &SessionKey = &claim.fence.key;
         let Ok(operation) = OperationId::new(claim.run.as_str()) else { return why };
@@ -213,7 +213,7 @@ impl<C: PayloadCodec> Encoding<C> {
     }
 }
 
-/// Whether a granted claim of this request also accepted items or created the session.
+/// Returns true if a granted claim of this request also accepted items or created the session.
 fn carries(request: &Request) -> bool {
     matches!(request, Request::Create(_))
         || matches!(request, Request::Claim(_, claim) if !claim.items.is_empty())
@@ -232,7 +232,8 @@ impl<C: PayloadCodec> Layer for Encoding<C> {
         room::capabilities(&self.codec, &store.capabilities())
     }
 
-    /// The digests of the words in each way, then the digests of the store without this layer.
+    /// Returns the digests of the words in each way, then the digests that the store gives without this
+    /// layer.
     fn digests(
         &self,
         store: &dyn StateStore,

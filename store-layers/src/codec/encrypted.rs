@@ -1,4 +1,4 @@
-//! Encryption.
+//! Encryption of payloads.
 
 use aes_siv::KeyInit;
 use aes_siv::siv::{Aes256Siv, IV_SIZE};
@@ -7,31 +7,31 @@ use holdover_store::payload::Encoding;
 
 use super::{CodecError, EncryptionKey, KeyId, Keyring, PayloadCodec, PayloadContext};
 
-/// The format and the id of the key, in the clear.
+/// The length of the unencrypted head, in bytes: the format and the id of the key.
 const HEAD_BYTES: usize = 1 + size_of::<u32>();
 
-/// Payloads encrypted with AES-256-SIV (RFC 5297): a deterministic cipher, so that a store still recognises
-/// repeats.
+/// A codec that encrypts payloads with AES-256-SIV (RFC 5297). This cipher is deterministic, so a store still
+/// recognises repeats.
 ///
 /// Each payload is bound to its tenant, its [kind](super::PayloadKind), the format and the key.
 ///
 /// **It protects** the content of payloads from anyone who can read the store, its backups or the traffic to
-/// it. It also detects a payload that was changed, cut, or moved from another tenant or kind: reading it is
-/// an error of the kind [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). If the encryption key is
-/// missing, the error is of the kind [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
+/// it. It also detects a payload that was changed, cut, or moved from another tenant or kind. Reading such a
+/// payload fails with [`Corrupt`](holdover_store::StoreErrorKind::Corrupt). If the encryption key is missing,
+/// reading fails with [`KeyMissing`](holdover_store::StoreErrorKind::KeyMissing).
 ///
 /// **It does not protect** what the store itself must read: ids, keys of items, labels, queues, names of
 /// workers, statuses, instants, numbers. A reader of the store can see which payloads of one tenant, kind and
 /// key are equal, and the length of each. Anyone who can write to the store can exchange payloads of one kind
-/// within a tenant, restore an older one, or remove them. Payloads are not bound to a session or place,
-/// because a store copies payloads itself when it promotes a result or forks a session.
+/// within a tenant, restore an older payload, or remove payloads. Payloads are not bound to a session or
+/// place, because a store copies payloads itself when it promotes a result or forks a session.
 #[derive(Debug)]
 pub struct Encrypted {
     keys: Keyring,
 }
 
 impl Encrypted {
-    /// Writes with the active key of the ring, and reads with all of them.
+    /// Makes a codec that encrypts with the active key of the ring and decrypts with all of its keys.
     pub fn new(keys: Keyring) -> Self {
         Self { keys }
     }

@@ -7,8 +7,8 @@ use std::str::FromStr;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The name of a key. It is kept in the clear with every payload that the key encrypts. Never reuse it for
-/// another key.
+/// The name of a key. It is stored unencrypted with every payload that the key encrypts. Never reuse a name
+/// for another key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyId(pub u32);
 
@@ -18,8 +18,8 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// A secret of [`BYTES`](Self::BYTES) random bytes. `openssl rand -hex 64` makes one. It is wiped from memory
-/// when it is dropped, and its debug output does not show it.
+/// An encryption key of [`BYTES`](Self::BYTES) random bytes. `openssl rand -hex 64` prints one. The key is
+/// wiped from memory when it is dropped, and its debug output does not show it.
 pub struct EncryptionKey(Box<Zeroizing<[u8; Self::BYTES]>>);
 
 /// The error for a text that is not a key. It does not contain the text.
@@ -32,7 +32,7 @@ impl EncryptionKey {
     /// The length of a key, in bytes: two AES-256 keys.
     pub const BYTES: usize = 64;
 
-    /// The key of these bytes, which must be random.
+    /// Makes a key from these bytes, which must be random.
     pub fn new(mut bytes: [u8; Self::BYTES]) -> Self {
         let mut key = Self(Box::new(Zeroizing::new([0; Self::BYTES])));
         key.0.copy_from_slice(&bytes);
@@ -48,7 +48,7 @@ impl EncryptionKey {
 impl FromStr for EncryptionKey {
     type Err = InvalidKey;
 
-    /// Reads hexadecimal digits; white space around them is ignored.
+    /// Reads a key from hexadecimal digits. White space around them is ignored.
     fn from_str(text: &str) -> Result<Self, InvalidKey> {
         let digits = text.trim().as_bytes();
         if digits.len() != 2 * Self::BYTES {
@@ -61,17 +61,17 @@ impl FromStr for EncryptionKey {
 }
 
 impl fmt::Debug for EncryptionKey {
-    /// Shows nothing of the key.
+    /// Does not show the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("EncryptionKey(..)")
     }
 }
 
-/// The keys for reading, one of which is active: it is used for writing.
+/// The keys with which a process can decrypt. One of them is active: it is used to encrypt.
 ///
-/// To change keys while processes run: give every process the new key beside the old one, then let every
-/// process write with the new one. Keep the old key as long as the store has payloads that were written with
-/// it.
+/// To change the key while processes run, first give every process the new key in addition to the old one.
+/// Then make the new key active in every process. Keep the old key as long as the store has payloads that
+/// were encrypted with it.
 #[derive(Debug)]
 pub struct Keyring {
     active: KeyId,
@@ -91,12 +91,12 @@ pub enum InvalidKeyring {
 }
 
 impl Keyring {
-    /// A ring with one key.
+    /// Makes a ring with one key, which is active.
     pub fn of(id: KeyId, key: EncryptionKey) -> Self {
         Self { active: id, keys: BTreeMap::from([(id, key)]) }
     }
 
-    /// A ring of `keys`. The key named `active` is used for writing.
+    /// Makes a ring of `keys`. The key named `active` is used to encrypt.
     pub fn new(
         active: KeyId,
         keys: impl IntoIterator<Item = (KeyId, EncryptionKey)>,
@@ -127,7 +127,7 @@ impl Keyring {
         self.keys.get(&id)
     }
 
-    /// The key of this way: the active one, then the others, newest name first.
+    /// Returns the key for this way. Way 0 has the active key; the others follow by descending name.
     pub(super) fn of_way(&self, way: usize) -> Option<(KeyId, &EncryptionKey)> {
         let active = self.keys.get_key_value(&self.active);
         let others = self.keys.iter().rev().filter(|(id, _)| **id != self.active);

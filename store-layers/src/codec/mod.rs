@@ -1,4 +1,4 @@
-//! Codecs: payloads compressed, encrypted, or in an encoding of your own.
+//! Codecs, which compress, encrypt or otherwise encode payloads.
 
 mod compressed;
 mod decoder;
@@ -33,30 +33,31 @@ pub use then::Then;
 /// payload that it reads.
 ///
 /// A codec must be deterministic, because a store recognises a repeat by its bytes. It gets the kind and
-/// tenant of a payload, but not its session or place, because a store copies payloads itself: promoted
-/// results, forks.
+/// tenant of a payload, but not its session or place, because a store copies payloads itself when it promotes
+/// a result or forks a session.
 pub trait PayloadCodec: Send + Sync + 'static {
-    /// The most bytes by which an encoded payload is larger than the plain one.
+    /// The most bytes that encoding adds to a payload.
     fn overhead_bytes_max(&self) -> usize;
 
-    /// The number of ways in which readable payloads may have been written; at least 1. Way 0 is the way of
-    /// new payloads. The others are older ways, for example with an older key.
+    /// The number of ways in which payloads in the store may have been encoded; at least 1. New payloads are
+    /// encoded in way 0. The others are older ways, for example with an older key.
     fn ways(&self) -> usize {
         1
     }
 
-    /// Encodes a payload. Returns the same bytes for the same input in every process.
+    /// Encodes a payload in one of the ways. Must return the same bytes for the same input in every process.
     fn encode(&self, of: &PayloadContext<'_>, plain: Bytes, way: usize) -> Result<Bytes, CodecError>;
 
-    /// Decodes a payload that was written in any of the ways. Must refuse a payload that would grow to more
+    /// Decodes a payload that was encoded in any of the ways. Must refuse a payload that would grow to more
     /// than `bytes_max` bytes, before it allocates that memory.
     fn decode(&self, of: &PayloadContext<'_>, encoded: Bytes, bytes_max: usize) -> Result<Bytes, CodecError>;
 
-    /// Whether these bytes have the mark of this codec. A mark must not begin like UTF-8 text. An [`OrPlain`]
-    /// codec returns true for all bytes.
+    /// Returns true if these bytes have the mark of this codec. No UTF-8 text may begin like a mark. An
+    /// [`OrPlain`] codec returns true for all bytes.
     fn marks(&self, encoded: &[u8]) -> bool;
 
-    /// Combines this codec with `next`, which encodes its output: for example, compress and then encrypt.
+    /// Combines this codec with `next`, which encodes the output of this codec. For example, compress and
+    /// then encrypt.
     fn then<C: PayloadCodec>(self, next: C) -> Then<Self, C>
     where
         Self: Sized,
@@ -64,7 +65,7 @@ pub trait PayloadCodec: Send + Sync + 'static {
         Then::new(self, next)
     }
 
-    /// This codec, extended to also read payloads that were written without a codec. See [`OrPlain`].
+    /// Extends this codec to also read payloads that were written without a codec. See [`OrPlain`].
     fn or_plain(self) -> OrPlain<Self>
     where
         Self: Sized,
@@ -72,7 +73,7 @@ pub trait PayloadCodec: Send + Sync + 'static {
         OrPlain::new(self)
     }
 
-    /// `store` with its payloads encoded by this codec.
+    /// Wraps `store` so that this codec encodes its payloads.
     fn around<S: StateStore>(self, store: impl Into<Arc<S>>) -> Encoded<S, Self>
     where
         Self: Sized,
@@ -84,13 +85,13 @@ pub trait PayloadCodec: Send + Sync + 'static {
 /// The kind and tenant of a payload. They never change while the payload is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadContext<'a> {
-    /// Whose.
+    /// The tenant of the payload's session.
     pub tenant: &'a TenantId,
-    /// What.
+    /// The kind of the payload.
     pub kind: PayloadKind,
 }
 
-/// The kind of a payload. A store copies payloads only within a kind.
+/// The kind of a payload. When a store copies a payload, the copy has the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum PayloadKind {
@@ -102,7 +103,7 @@ pub enum PayloadKind {
     Message,
     /// An event.
     Event,
-    /// The body of a pending call, which is shown to whoever owes the answer.
+    /// The body of a pending call, which is shown to the person or program that owes the answer.
     Pending,
     /// The detail of a run.
     Run,
@@ -110,7 +111,7 @@ pub enum PayloadKind {
     Delta,
     /// The reason of an interrupt.
     Reason,
-    /// Words of a key. Their encoding is digested and never decoded.
+    /// Words of a key for [`digests`](StateStore::digests). Their encoding is digested and never decoded.
     Key,
 }
 
@@ -131,24 +132,24 @@ impl PayloadKind {
     }
 }
 
-/// The reason why a codec cannot encode or decode a payload: one line, without content of the payload or of a
-/// key.
+/// The reason why a codec cannot encode or decode a payload. Its text is one line, and must not contain parts
+/// of the payload or of a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 #[non_exhaustive]
 pub struct CodecError {
     why: Cow<'static, str>,
-    /// Whether only the key is missing. The payload may be intact.
+    /// True if decoding failed only because the key is missing. The payload may be intact.
     needs_key: bool,
 }
 
 impl CodecError {
-    /// An error with this reason.
+    /// Makes an error with this reason.
     pub fn new(why: impl Into<Cow<'static, str>>) -> Self {
         Self { why: why.into(), needs_key: false }
     }
 
-    /// The payload is encrypted under a key that is not here.
+    /// Makes the error for a payload that is encrypted with a key that this process does not have.
     pub fn key_missing(key: KeyId) -> Self {
         let why = payload::Encoding::Encrypted { key: key.0 }.to_string();
         Self { needs_key: true, ..Self::new(why) }

@@ -1,15 +1,15 @@
-//! Adding a codec to data that was written without it.
+//! A codec for stores that hold data from before the codec was used.
 
 use bytes::Bytes;
 
 use super::{CodecError, PayloadCodec, PayloadContext};
 
-/// A codec that also reads payloads that were written without a codec. Use it for a store that has sessions
-/// already. Made by [`PayloadCodec::or_plain`].
+/// A codec that also reads payloads that were written without a codec. Use it for a store that already has
+/// sessions. [`PayloadCodec::or_plain`] makes one.
 ///
-/// New payloads are encoded. Remove `OrPlain` once the store has no plain payloads, for two reasons: anyone
-/// who can write to the store can replace an encrypted payload by a plain one, and a write that the store
-/// answers with a conflict in every encoded way is sent again in plain. A plain payload that has the
+/// New payloads are encoded. Stop using `OrPlain` once the store has no plain payloads, for two reasons.
+/// Anyone who can write to the store can replace an encrypted payload with a plain one. A write that the
+/// store refuses with a conflict in every encoded way is sent again unencoded. A plain payload that has the
 /// [mark](PayloadCodec::marks) of the codec cannot be read; UTF-8 text never has it.
 #[derive(Debug, Clone)]
 pub struct OrPlain<C>(C);

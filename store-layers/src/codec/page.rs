@@ -1,4 +1,4 @@
-//! Shortens pages that became too large when they were decoded.
+//! Functions that shorten pages that became too large when they were decoded.
 
 use std::num::NonZeroU32;
 
@@ -7,7 +7,7 @@ use holdover_store::{
     CheckpointQuery, InboxPage, MessagePage, MessageRange, PendingQuery, Request, StoredMessage,
 };
 
-/// The first `rows` of a page that was read for `ranges`.
+/// Shortens a page of messages, which was read for `ranges`, to its first `rows` messages.
 pub(super) fn messages(page: MessagePage, ranges: &[MessageRange], rows: usize) -> MessagePage {
     let MessagePage { messages: mut kept, rest: _ } = page;
     let left_out = kept.split_off(rows.min(kept.len()));
@@ -16,8 +16,8 @@ pub(super) fn messages(page: MessagePage, ranges: &[MessageRange], rows: usize) 
     MessagePage::cut(kept, ranges.get(range..).unwrap_or_default(), next.seq)
 }
 
-/// The index of the range in which message `next` was read after the messages `before`. Messages are dense,
-/// so a range is read to its end or to the end of the transcript.
+/// Returns the index of the range in which message `next` was read after the messages `before`. Messages have
+/// no gaps, so a range is read to its end or to the end of the transcript.
 fn range_of(before: &[StoredMessage], ranges: &[MessageRange], next: MessageSeq) -> usize {
     let mut read = before.iter().map(|message| message.seq).chain([next]).peekable();
     for (index, range) in ranges.iter().enumerate() {
@@ -32,14 +32,14 @@ fn range_of(before: &[StoredMessage], ranges: &[MessageRange], next: MessageSeq)
     ranges.len()
 }
 
-/// The first `rows` of a page of the inbox.
+/// Shortens a page of the inbox to its first `rows` items.
 pub(super) fn inbox(page: InboxPage, rows: usize) -> InboxPage {
     let InboxPage { mut items, next: _ } = page;
     items.truncate(rows);
     InboxPage::new(items, true)
 }
 
-/// The same request for `rows` rows, if it has a limit of rows.
+/// Returns the same request with `rows` as the limit. Returns none if the request has no such limit.
 pub(super) fn of_rows(request: &Request, rows: usize) -> Option<Request> {
     let rows = u32::try_from(rows).ok().and_then(NonZeroU32::new)?;
     let mut shorter = request.clone();

@@ -1,4 +1,4 @@
-//! The reason of an interrupt, the only text that a store keeps for its callers.
+//! The encoding of an interrupt's reason, which a store keeps as text.
 
 use bytes::Bytes;
 use data_encoding::BASE64_NOPAD;
@@ -39,12 +39,12 @@ pub(super) fn decode(
     String::from_utf8(plain.into()).map_err(|_| CodecError::new("it is no text"))
 }
 
-/// The encoding of an interrupt's reason, as the store keeps it. None if it has no mark of an encoding.
+/// Returns the encoding of a stored reason, or none if the reason has no mark of an encoding.
 pub fn encoding_of_reason(kept: &str) -> Option<Encoding> {
     Encoding::of(&BASE64_NOPAD.decode(kept.strip_prefix(PREFIX)?.as_bytes()).ok()?)
 }
 
-/// The longest reason whose encoded text has no more than `bytes_max` bytes.
+/// Returns the length of the longest reason whose encoded text has at most `bytes_max` bytes.
 pub(super) fn bytes_max(codec: &impl PayloadCodec, bytes_max: usize) -> usize {
     let text = bytes_max.saturating_sub(PREFIX.len());
     // Base64 needs four characters for three bytes, and two or three for the last one or two.

@@ -1,4 +1,4 @@
-//! The limits of a store whose payloads grow when they are encoded.
+//! The limits of a store behind a codec that makes payloads larger.
 
 use holdover_store::rules::Limits;
 use holdover_store::{Capabilities, Request, Start, StoreError};
@@ -6,17 +6,17 @@ use holdover_store::{Capabilities, Request, Start, StoreError};
 use super::encoder::unknown;
 use super::{PayloadCodec, reason};
 
-/// The number of payloads of one write for whose overhead
-/// [`commit_bytes_max`](Capabilities::commit_bytes_max) is lowered. In a write with more payloads, the
+/// The number of payloads in one write whose overhead is subtracted from
+/// [`commit_bytes_max`](Capabilities::commit_bytes_max) in advance. In a write with more payloads, the
 /// overhead of each further payload counts against that limit.
 const PAYLOADS_SET_ASIDE: usize = 4096;
 
-/// The capabilities of `store`, minus the overhead of `codec`.
+/// Returns the capabilities of `store`, minus the overhead of `codec`.
 pub(super) fn capabilities(codec: &impl PayloadCodec, store: &Capabilities) -> Capabilities {
     capabilities_for(codec, store, 0)
 }
 
-/// The same for a write of `payloads` payloads.
+/// Returns the capabilities of `store`, minus the overhead of `codec` for a write with `payloads` payloads.
 fn capabilities_for(codec: &impl PayloadCodec, store: &Capabilities, payloads: usize) -> Capabilities {
     let overhead = codec.overhead_bytes_max();
     // The reserved overhead is at most half of the store's limit.
@@ -29,7 +29,7 @@ fn capabilities_for(codec: &impl PayloadCodec, store: &Capabilities, payloads: u
     }
 }
 
-/// Refuses a request that would not fit or is meaningless, before it is encoded.
+/// Refuses a request that would not fit or makes no sense, before it is encoded.
 pub(super) fn check(
     codec: &impl PayloadCodec,
     store: &Capabilities,

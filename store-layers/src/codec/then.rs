@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use super::{CodecError, PayloadCodec, PayloadContext};
 
-/// A codec whose output another codec encodes. Made by [`PayloadCodec::then`].
+/// A codec that applies two codecs: the second encodes the output of the first. [`PayloadCodec::then`] makes
+/// one.
 #[derive(Debug, Clone)]
 pub struct Then<A, B> {
     first: A,
@@ -22,7 +23,7 @@ impl<A: PayloadCodec, B: PayloadCodec> PayloadCodec for Then<A, B> {
         self.first.overhead_bytes_max().saturating_add(self.second.overhead_bytes_max())
     }
 
-    /// One way for each pair of ways, beginning with the second codec's newest way.
+    /// The number of pairs of ways. The first pairs have the second codec's newest way.
     fn ways(&self) -> usize {
         self.first.ways() * self.second.ways()
     }

@@ -1,4 +1,5 @@
-//! The way in which each payload of a write is encoded, so that a repeat of an older write is recognised.
+//! The choice of the way in which each payload of a write is encoded, so that the store recognises a repeat
+//! of an older write.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,8 @@ pub(super) enum Compared {
 }
 
 impl Compared {
-    /// The payload of which the store answers that it has other bytes. Such an answer means that nothing was
-    /// changed.
+    /// Returns the payload for which the store answers that it has other bytes. Such an answer means that
+    /// nothing was changed.
     pub(super) fn refused_by(answer: &Answer) -> Option<Self> {
         if let Answer::Staged(StageOutcome::Conflict { call })
         | Answer::Committed(CommitOutcome::StageConflict { call }) = answer
@@ -44,7 +45,8 @@ impl Compared {
     }
 }
 
-/// The way of each compared payload: the newest, until an answer shows that the store has other bytes.
+/// The way of each compared payload. It is the newest way until an answer shows that the store has other
+/// bytes.
 #[derive(Debug)]
 pub(super) struct Ways {
     count: usize,
@@ -52,7 +54,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    /// All payloads in the newest of `count` ways.
+    /// Starts with the newest of `count` ways for all payloads.
     pub(super) fn newest(count: usize) -> Self {
         Self { count, chosen: BTreeMap::new() }
     }
@@ -61,7 +63,7 @@ impl Ways {
         self.chosen.get(compared).copied().unwrap_or(0)
     }
 
-    /// Chooses the next way for this payload. Returns whether there is one.
+    /// Chooses the next way for this payload. Returns false if there is none.
     pub(super) fn take_next(&mut self, compared: &Compared) -> bool {
         let next = self.of(compared) + 1;
         let is_there = next < self.count;

@@ -1,4 +1,4 @@
-//! Requests from outside: items and interrupts.
+//! Deliveries and interrupt requests.
 
 use holdover_store::ids::{Fence, SessionKey};
 use holdover_store::rules::Arrival;
@@ -9,7 +9,7 @@ use holdover_store::{
 
 use crate::table::{Record, Sessions};
 
-/// Puts an item into the inbox, once per key.
+/// Puts an item into the inbox. Accepts only one item for each key.
 pub fn deliver(sessions: &mut Sessions, key: &SessionKey, item: InboxItem, now: Timestamp) -> Delivery {
     match sessions.get_mut(key) {
         None => Delivery::NotFound,
@@ -20,7 +20,7 @@ pub fn deliver(sessions: &mut Sessions, key: &SessionKey, item: InboxItem, now: 
     }
 }
 
-/// Accepts all of `items` or none. `Err`: the place of the first that was refused, and why.
+/// Accepts all of `items` or none. An error holds the index of the first refused item, and the refusal.
 pub(super) fn accept_all<'a>(
     record: &mut Record,
     items: impl IntoIterator<Item = &'a InboxItem>,
@@ -67,7 +67,7 @@ pub fn interrupt(
     }
 }
 
-/// Hands the waiting interrupt to the run that asks.
+/// Hands the waiting interrupt to the calling run.
 pub fn take_interrupt(sessions: &mut Sessions, fence: &Fence) -> InterruptCheck {
     match sessions.get_mut(&fence.key) {
         None => InterruptCheck::StaleFence,

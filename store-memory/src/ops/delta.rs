@@ -1,4 +1,4 @@
-//! Deltas: pieces of a model's answer, written while the model speaks.
+//! Deltas: pieces of a model's answer, stored while the model writes it.
 
 use holdover_store::ids::Fence;
 use holdover_store::time::Timestamp;
@@ -6,7 +6,7 @@ use holdover_store::{DeltaBatch, DeltaOutcome, StoredDelta};
 
 use crate::table::Sessions;
 
-/// Appends to the stream of the run that holds the session.
+/// Appends deltas to a stream of the run that holds the session.
 pub fn append_deltas(
     sessions: &mut Sessions,
     fence: &Fence,

@@ -8,7 +8,7 @@ use holdover_store::{Checkpoint, ForkOutcome, NewFork};
 use crate::table::{Record, Sessions};
 use crate::tombstones::Tombstones;
 
-/// Copies the prefix and makes the fork visible.
+/// Creates a fork with copies of the source's messages, events and checkpoints up to checkpoint `at`.
 pub fn fork(
     sessions: &mut Sessions,
     tombstones: &Tombstones,

@@ -1,4 +1,4 @@
-//! Creating, reading and deleting a session.
+//! Creation, reading and deletion of sessions.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ fn created_before(existing: &Record, new: &NewSession, now: Timestamp) -> Create
     }
 }
 
-/// Reads a session.
+/// Reads a session. Returns none if there is no such session.
 pub fn load(sessions: &Sessions, key: &SessionKey) -> Option<Session> {
     sessions.get(key).map(Record::session)
 }
@@ -82,7 +82,7 @@ pub fn delete(
     }
 }
 
-/// The first items, then those of the claim.
+/// Returns the items of the creation, then those of its claim.
 fn items_of(new: &NewSession) -> impl Iterator<Item = &InboxItem> {
     let claimed: &[InboxItem] = match &new.start {
         Start::Claimed(claim) => &claim.items,

@@ -1,4 +1,4 @@
-//! Lists, page by page. A cursor names the last row shown, so added or removed rows do not disturb a walk.
+//! Lists. A cursor names the last row of its page, so rows that are added or removed do not disturb a walk.
 
 use std::cmp::Reverse;
 
@@ -14,13 +14,13 @@ use holdover_store::{
 use super::read::find;
 use crate::table::{Record, Sessions};
 
-/// A place in a list, in the order of the list.
+/// A place in a list. Places sort in the order of the list.
 pub(super) trait Place: Ord + Sized {
     fn to_bytes(&self) -> Vec<u8>;
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
-/// Sessions of a tenant, newest first, ties by id descending.
+/// Lists sessions of a tenant, newest first, ties by descending id.
 pub fn list_sessions(sessions: &Sessions, query: &SessionQuery) -> Result<Page<SessionSummary>, StoreError> {
     let wanted = |record: &&Record| record.row.listed(&record.labels, query);
     let rows = sessions.values().filter(wanted).map(|record| {
@@ -30,7 +30,7 @@ pub fn list_sessions(sessions: &Sessions, query: &SessionQuery) -> Result<Page<S
     page("list_sessions", query.digest(), &query.page, rows.collect(), |_| 0)
 }
 
-/// Open pending calls of a tenant, soonest deadline first.
+/// Lists open pending calls of a tenant, soonest deadline first.
 pub fn list_pending(sessions: &Sessions, query: &PendingQuery) -> Result<Page<PendingCall>, StoreError> {
     let of_session = |key: &SessionKey| {
         key.tenant == query.tenant && query.session.as_ref().is_none_or(|id| *id == key.id)
@@ -48,7 +48,7 @@ pub fn list_pending(sessions: &Sessions, query: &PendingQuery) -> Result<Page<Pe
     page("list_pending", query.digest(), &query.page, rows.collect(), |pending| pending.body.len())
 }
 
-/// The runs of a session in the order they began.
+/// Lists the runs of a session, in the order in which they began.
 pub fn list_runs(
     sessions: &Sessions,
     key: &SessionKey,
@@ -62,7 +62,7 @@ pub fn list_runs(
     page.map_err(|error| error.on(key))
 }
 
-/// The checkpoints of a session, newest first.
+/// Lists the checkpoints of a session, newest first.
 pub fn list_checkpoints(
     sessions: &Sessions,
     query: &CheckpointQuery,
@@ -100,7 +100,7 @@ fn page<P: Place, T>(
     Ok(Page { items: rows.into_iter().map(|(_, row)| row).collect(), next })
 }
 
-/// The place that a cursor's bytes name.
+/// Decodes the place that the bytes of a cursor name.
 pub(super) fn place<P: Place>(operation: &'static str, position: &[u8]) -> Result<P, StoreError> {
     P::from_bytes(position).ok_or_else(|| StoreError::invalid(operation, "after: it names no place"))
 }
@@ -142,7 +142,7 @@ impl Place for (Reverse<Timestamp>, Reverse<SessionId>) {
 impl Place for (Timestamp, SessionKey) {
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.0.as_ms().to_be_bytes().to_vec();
-        // Ids hold no control character, so NUL ends the first.
+        // Ids contain no control character, so NUL separates them.
         bytes.extend_from_slice(self.1.tenant.as_str().as_bytes());
         bytes.push(0);
         bytes.extend_from_slice(self.1.id.as_str().as_bytes());
@@ -157,13 +157,13 @@ impl Place for (Timestamp, SessionKey) {
     }
 }
 
-/// Whether there is no deadline, the deadline, session, pending call.
+/// The place of a pending call: whether it has no deadline, its deadline, its session and its id.
 impl Place for (bool, Option<Timestamp>, SessionId, PendingId) {
     fn to_bytes(&self) -> Vec<u8> {
         let (no_deadline, deadline, session, id) = self;
         let mut bytes = vec![u8::from(*no_deadline)];
         bytes.extend_from_slice(&deadline.unwrap_or_default().as_ms().to_be_bytes());
-        // Ids hold no control character, so NUL ends the first.
+        // Ids contain no control character, so NUL separates them.
         bytes.extend_from_slice(session.as_str().as_bytes());
         bytes.push(0);
         bytes.extend_from_slice(id.as_str().as_bytes());

@@ -1,4 +1,4 @@
-//! Claims, leases, changes of status.
+//! Claims, leases and changes of status.
 
 use std::time::Duration;
 
@@ -39,7 +39,8 @@ fn claimed(record: &Record, now: Timestamp) -> ClaimOutcome {
     }
 }
 
-/// Claims what is due, in turn: `turn` is whose it was last.
+/// Claims due sessions. If more are due than runs are given, tenants take turns; `turn` is the tenant that
+/// had the last turn.
 pub fn claim_due(
     sessions: &mut Sessions,
     turn: &mut Option<TenantId>,
@@ -62,7 +63,8 @@ pub fn claim_due(
     claims
 }
 
-/// Moves the row to active, closes a run that was left open, opens the new one.
+/// Moves the row to active, closes the record of a run that was left open, and opens the record of the new
+/// run.
 pub(super) fn begin_run(record: &mut Record, run: RunId, worker: WorkerId, lease: Duration, now: Timestamp) {
     let mut row = record.row.clone();
     let claimed = row.claim(run.clone(), worker.clone(), lease, now);
@@ -74,7 +76,7 @@ pub(super) fn begin_run(record: &mut Record, run: RunId, worker: WorkerId, lease
     record.runs.push(record.row.run_record(run, worker, claimed, now));
 }
 
-/// Moves the status, with the items that come along.
+/// Changes the status and accepts the items of the request.
 pub fn compare_and_set(
     sessions: &mut Sessions,
     key: &SessionKey,
@@ -97,7 +99,7 @@ pub fn compare_and_set(
     }
 }
 
-/// Lets the lease run on.
+/// Extends the lease of the run that holds the session.
 pub fn renew(sessions: &mut Sessions, fence: &Fence, lease: Duration, now: Timestamp) -> LeaseOutcome {
     match sessions.get_mut(&fence.key).and_then(|record| record.row.renew(fence, lease, now)) {
         Some(receipt) => LeaseOutcome::Renewed(receipt),

@@ -1,4 +1,4 @@
-//! Reading a session's logs.
+//! Reads of a session's messages, inbox and events.
 
 use holdover_store::ids::{InboxSeq, SessionKey};
 use holdover_store::payload::Payload;
@@ -10,7 +10,7 @@ use holdover_store::{
 
 use crate::table::{Record, Sessions};
 
-/// The record of `key`, or that there is none.
+/// Returns the record of `key`, or fails with `NotFound` if there is none.
 pub(super) fn find<'a>(
     sessions: &'a Sessions,
     operation: &'static str,
@@ -24,7 +24,7 @@ fn check_limit(operation: &'static str, key: &SessionKey, limit: u32) -> Result<
     if limit == 0 { Err(StoreError::invalid(operation, "limit: 0 reads nothing").on(key)) } else { Ok(()) }
 }
 
-/// Messages by ranges, in the order of the ranges.
+/// Reads messages by ranges, in the order of the ranges.
 pub fn read_messages(
     sessions: &Sessions,
     key: &SessionKey,
@@ -49,7 +49,7 @@ pub fn read_messages(
     Ok(MessagePage::whole(read))
 }
 
-/// Items that are not consumed.
+/// Reads the items after `after` that are not consumed.
 pub fn read_inbox(
     sessions: &Sessions,
     key: &SessionKey,
@@ -60,7 +60,7 @@ pub fn read_inbox(
     Ok(find(sessions, "read_inbox", key)?.unread_after(after, limit))
 }
 
-/// Events after a cursor.
+/// Reads events after a cursor and, at the end of the log, the deltas of the stream that runs.
 pub fn read_events(
     sessions: &Sessions,
     key: &SessionKey,
@@ -85,7 +85,7 @@ pub fn read_events(
     Ok(record.row.event_page(after, events, deltas))
 }
 
-/// What comes after the rows that were read, as far as there is room.
+/// Returns the rows after those that the reader has read, as far as they fit in the page.
 fn next<T: Clone>(
     rows: &[T],
     was_read: impl Fn(&T) -> bool,

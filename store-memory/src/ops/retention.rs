@@ -1,4 +1,4 @@
-//! Retention.
+//! Retention: the removal of old data from sessions at rest.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::time::Timestamp;
@@ -8,7 +8,7 @@ use super::list::{Place, place};
 use crate::table::Sessions;
 use crate::tombstones::Tombstones;
 
-/// Refuses a rule without a meaning, and a cursor of another.
+/// Refuses a rule with a status that is not at rest, and a cursor of another rule.
 pub fn check_purge(rule: &RetentionRule) -> Result<(), StoreError> {
     after(rule).map(drop)
 }
@@ -17,8 +17,8 @@ fn after(rule: &RetentionRule) -> Result<Option<(Timestamp, SessionKey)>, StoreE
     rule.check()?.map(|position| place("purge", &position)).transpose()
 }
 
-/// Removes what a rule that was checked says of the next sessions that it is about, longest unchanged first. Answers
-/// with the keys of the sessions that are gone.
+/// Removes the data that a checked rule selects from the next sessions to which it applies, longest unchanged
+/// first. Also returns the keys of the sessions that were removed.
 pub fn purge(
     sessions: &mut Sessions,
     tombstones: &mut Tombstones,

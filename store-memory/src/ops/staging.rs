@@ -1,4 +1,4 @@
-//! Making results durable before their step is finished.
+//! Staging: makes results durable before their step is finished.
 
 use holdover_store::ids::Fence;
 use holdover_store::time::Timestamp;

@@ -1,4 +1,4 @@
-//! Tests of lists, and of their cost beside many sessions, counted in index entries that are read.
+//! Tests of lists, and of their cost in a store with many sessions, counted in index entries that are read.
 
 use holdover_store::ids::*;
 use holdover_store::payload::Payload;
@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::*;
 use crate::SystemClock;
 
-/// So many sessions stand beside those that are looked for.
+/// The number of sessions besides those that a list looks for.
 const MANY: u32 = 5_000;
-/// So many entries a list looks at, at most.
+/// The most index entries that a list of few sessions may read.
 const ENTRIES_MAX: usize = 30;
 
 fn store() -> RowStore<MemoryRows> {
@@ -30,7 +30,7 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
     pairs.iter().copied().collect()
 }
 
-/// A session in the hands of a run, with an event and an open pending call.
+/// Creates a session that a run holds, with an event and an open pending call.
 async fn put(store: &RowStore<MemoryRows>, id: &str, labels: Labels) {
     let run = ClaimOne {
         run: "run".parse().unwrap(),

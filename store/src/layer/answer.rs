@@ -21,7 +21,7 @@ macro_rules! answers {
         }
 
         impl Answer {
-            /// The outcome that the method answered.
+            /// The outcome that the method returned.
             pub fn outcome(&self) -> &dyn fmt::Debug {
                 match self {
                     $(Self::$variant(outcome) => outcome,)*
@@ -36,7 +36,7 @@ macro_rules! answers {
                 }
             }
 
-            /// Gives the answer back if it is one of another operation.
+            /// Returns the unchanged answer as the error if it belongs to another operation.
             impl TryFrom<Answer> for $outcome {
                 type Error = Answer;
 

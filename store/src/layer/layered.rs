@@ -10,14 +10,14 @@ use crate::ids::TenantId;
 use crate::payload::Digest;
 use crate::{Capabilities, StateStore, StoreError, StoreErrorKind};
 
-/// A store whose every call passes a [`Layer`]. A clone is the same store behind the same layer.
+/// A store whose calls all pass through a [`Layer`]. A clone shares the store and the layer.
 pub struct Layered<S, L> {
     store: Arc<S>,
     layer: Arc<L>,
 }
 
 impl<S: StateStore, L: Layer> Layered<S, L> {
-    /// `store` behind `layer`.
+    /// Puts `layer` in front of `store`.
     pub fn new(store: impl Into<Arc<S>>, layer: impl Into<Arc<L>>) -> Self {
         Self { store: store.into(), layer: layer.into() }
     }
@@ -53,7 +53,7 @@ impl<S: fmt::Debug, L: fmt::Debug> fmt::Debug for Layered<S, L> {
     }
 }
 
-/// An argument of a method, as a request keeps it.
+/// Converts an argument of a method to the owned form that a request keeps.
 macro_rules! kept {
     ([& $($_given:tt)+] $given:ident) => {
         $given.to_owned()
@@ -63,7 +63,7 @@ macro_rules! kept {
     };
 }
 
-/// Asks the layer for each operation.
+/// Implements each method of the contract by passing a request to the layer.
 macro_rules! layered {
     (
         $($request:ident = $method:ident($($arg:ident: [$($given:tt)+] $_kept:ty),*)

@@ -1,8 +1,8 @@
 //! Layers: code between a caller and a store.
 //!
-//! Every call of a [`StateStore`] can be a value: a [`Request`] with its arguments, and an [`Answer`]. So a
-//! layer is one function, whatever its purpose: it can record, count, delay, refuse, repeat or change calls
-//! without code for each method. Only [`Layered`] lists them.
+//! Every call of a [`StateStore`] is represented by values: a [`Request`] with the arguments, and an
+//! [`Answer`]. A layer is therefore one function. It can record, count, delay, refuse, repeat or change calls
+//! without code for each method. [`Layered`] implements the methods for all layers.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -44,14 +44,15 @@ use super::{Capabilities, StateStore, StoreError};
 use crate::ids::TenantId;
 use crate::payload::Digest;
 
-/// Code between a caller and a store. With [`Layered`] it is a store itself.
+/// Code between a caller and a store. [`Layered`] makes a store from a layer and a store.
 #[async_trait]
 pub trait Layer: Send + Sync + 'static {
-    /// Handles one call. [`Request::perform`] passes it on. The answer must be one to this request. For any
-    /// other answer, the caller gets an error of the kind [`Backend`](super::StoreErrorKind::Backend).
+    /// Handles one call. [`Request::perform`] passes the call to the store. The answer must belong to this
+    /// request. For any other answer, the caller gets an error of the kind
+    /// [`Backend`](super::StoreErrorKind::Backend).
     async fn around(&self, request: Request, store: Arc<dyn StateStore>) -> Result<Answer, StoreError>;
 
-    /// The promises of the store through this layer.
+    /// The promises that the store makes through this layer.
     fn capabilities(&self, store: &dyn StateStore) -> Capabilities {
         store.capabilities()
     }

@@ -7,7 +7,7 @@ use super::Answer;
 use crate::ids::SessionKey;
 use crate::{StateStore, StoreError, Watch};
 
-/// An argument that a request keeps, as the method takes it.
+/// Converts an argument that a request keeps to the form that the method takes.
 macro_rules! given {
     ([& $($_given:tt)+] $kept:ident) => {
         &$kept
@@ -17,14 +17,14 @@ macro_rules! given {
     };
 }
 
-/// Defines the enum, and what is the same for each variant.
+/// Defines the enum, and the methods that treat all variants alike.
 macro_rules! requests {
     (
         $($variant:ident = $method:ident($($arg:ident: [$($given:tt)+] $kept:ty),*)
             -> $_answer:ident($_outcome:ty), writes: $writes:literal;)*
     ) => {
-        /// A call of a [`StateStore`] with its arguments: one variant for each method. A clone is the same
-        /// request again.
+        /// A call of a [`StateStore`] with its arguments: one variant for each method. Performing a clone
+        /// repeats the call.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Request {
@@ -35,7 +35,7 @@ macro_rules! requests {
         }
 
         impl Request {
-            /// Sends the request to `store`.
+            /// Calls the method on `store` and returns its answer.
             pub async fn perform(self, store: &Arc<dyn StateStore>) -> Result<Answer, StoreError> {
                 Ok(match self {
                     $(Self::$variant($($arg),*) => {
@@ -58,7 +58,7 @@ macro_rules! requests {
                 }
             }
 
-            /// Whether the request may change stored data.
+            /// Returns true if the request may change stored data.
             pub fn writes(&self) -> bool {
                 match self {
                     $(Self::$variant(..) => $writes,)*
@@ -71,7 +71,7 @@ macro_rules! requests {
 crate::__each_operation! { [requests] }
 
 impl Request {
-    /// The session of the request; for a fork, its source. None if the request is about several.
+    /// The session of the request; for a fork, the source. None if the request concerns several sessions.
     pub fn key(&self) -> Option<&SessionKey> {
         match self {
             Self::Create(new) => Some(&new.key),

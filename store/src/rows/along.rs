@@ -1,4 +1,4 @@
-//! Finds due sessions along sorted byte strings: [`Index::Alarms`] and [`Index::Turns`].
+//! The search for due sessions in the indexes of sorted byte strings, [`Index::Alarms`] and [`Index::Turns`].
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use crate::time::Timestamp;
 const BEHIND_ALL: u8 = 0xff;
 
 /// Implements [`Rows::due`](super::Rows::due) for a backend that keeps [`Index::Alarms`] and
-/// [`Index::Turns`]. `entries` returns the first entries of an index in a range, at most as many as asked
-/// for. `find` returns the wanted rows of a session, or none if the session is not due at `now`. If a session
-/// cannot be read, the result holds an error in its place.
+/// [`Index::Turns`]. `entries` returns the first entries of an index in a range, at most as many as the last
+/// argument says. `find` returns the wanted rows of a session, or none if the session is not due at `now`. If
+/// a session cannot be read, the result holds an error in its place.
 pub fn due_along<F, E>(
     query: &DueQuery,
     now: Timestamp,
@@ -117,7 +117,7 @@ where
 }
 
 impl<N, L> Along<N, L> {
-    /// A session whose alarm is exactly now is due.
+    /// The instant after now. A session whose alarm is exactly now is due.
     fn next_instant(&self) -> Timestamp {
         self.now.after(Duration::from_millis(1))
     }
@@ -147,7 +147,7 @@ fn turn_place(entry: &[u8]) -> Option<DuePlace> {
     Some(DuePlace { alarm: instant_of(*alarm), tenant: tenant.to_vec(), id: id.to_vec() })
 }
 
-/// The prefix of a group's entries. No queue has an empty name.
+/// The prefix of a group's entries. The interrupted group has an empty name, which no queue has.
 fn head(group: &DueGroup) -> Vec<u8> {
     let (queue, format) = match group {
         DueGroup::Interrupted => (&[][..], StateFormat(0)),
@@ -156,7 +156,7 @@ fn head(group: &DueGroup) -> Vec<u8> {
     [queue, &[0], &format.0.to_be_bytes()].concat()
 }
 
-/// The group of an entry, and the bytes after it.
+/// Splits an entry into its group and the bytes after the group.
 fn group_of(entry: &[u8]) -> Option<(DueGroup, &[u8])> {
     let (queue, rest) = split(entry)?;
     let (format, place) = rest.split_first_chunk()?;
@@ -168,7 +168,7 @@ fn group_of(entry: &[u8]) -> Option<(DueGroup, &[u8])> {
     Some((group, place))
 }
 
-/// Ids and labels hold no control character, so NUL ends them.
+/// Splits bytes at the first NUL. Ids and labels contain no control character, so NUL ends them.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = bytes.iter().position(|byte| *byte == 0)?;
     Some((bytes.get(..end)?, bytes.get(end + 1..)?))
@@ -317,7 +317,8 @@ mod tests {
     #[test]
     fn a_look_asks_a_bounded_number_of_times() {
         let now = Timestamp::from_ms(0);
-        // Not due, each of a tenant of its own; of a newer format; of one tenant.
+        // Sessions that are not due, each of its own tenant; due sessions with a newer format; due sessions
+        // of one tenant.
         let later = (0..5_000).map(|id| in_queue(1, &format!("t{id:05}"), id, 1));
         let newer = (0..5_000).map(|id| in_queue(2, "new", id, -2));
         let many = (0..5_000).map(|id| in_queue(1, "many", id, -1));
@@ -326,7 +327,7 @@ mod tests {
         assert_eq!(found.found, [Ok(key("many", 0))]);
         assert!(entries.asked.get() < 2 * PROBES, "{}", entries.asked.get());
 
-        // The next looks go on where that one ended, so everybody has a turn.
+        // The next queries continue where that query ended, so every tenant has a turn.
         let (mut after, mut looks) = (found.after, 0);
         let small = in_queue(1, "t04999x", 1, 0);
         let entries = Entries::of(entries.sessions.into_values().chain([small.clone()]));
@@ -343,7 +344,7 @@ mod tests {
         }
     }
 
-    /// About as many as a look asks at most.
+    /// The approximate number of index queries that one query for due sessions makes at most.
     const PROBES: usize = 256;
 
     #[test]

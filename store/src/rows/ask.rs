@@ -1,4 +1,4 @@
-//! One decision about a session, and the write that it needs.
+//! Operations on one session: the decision, and the write that it needs.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::rules::SessionRow;
 use crate::time::Timestamp;
 use crate::{StoreError, StoredMessage, Tombstone};
 
-/// An operation on one session. It is decided on facts, again for every retry.
+/// An operation on one session. It is decided on facts, and decided again for every retry.
 pub(super) trait Ask: Sync {
-    /// The answer.
+    /// The answer of the operation.
     type Outcome;
 
     /// The rows that the decision needs in addition to the slot.
@@ -25,31 +25,31 @@ pub(super) trait Ask: Sync {
         None
     }
 
-    /// Whether to assume that the key has no session, so that nothing is read before the first try.
+    /// Returns true to assume, for the first try, that the key has no session. Nothing is read before that
+    /// try.
     fn supposes_absent(&self) -> bool {
         false
     }
 
-    /// Whether to read first instead of deciding on held rows.
+    /// Returns true to read before the first decision, instead of deciding on held rows.
     fn reads_first(&self) -> bool {
         false
     }
 
-    /// Decides on `facts`. The same facts give the same decision.
+    /// Decides the operation on `facts`. The same facts always give the same decision.
     fn decide(&self, facts: &Facts) -> Decision<Self::Outcome>;
 
-    /// The answer if the source of the copy does not exist. Called only for a write with a copy.
+    /// The answer if the source of a copy does not exist. Called only for a write with a copy.
     fn no_source(&self) -> Option<Self::Outcome> {
         None
     }
 }
 
-/// The result of deciding on facts: an answer, an error, a request to read more rows, or a write and the answer that
-/// follows it.
+/// The result of deciding an operation on facts.
 pub(super) enum Decision<O> {
     /// Write nothing; return this answer.
     Answer(O),
-    /// The stored data is inconsistent; return this error.
+    /// Return this error: the stored data is inconsistent.
     Fail(StoreError),
     /// Read these rows, then decide again.
     Need(Vec<Want>),
@@ -58,7 +58,7 @@ pub(super) enum Decision<O> {
 }
 
 impl<O> Decision<O> {
-    /// Writes `draft`, then answers `outcome`.
+    /// The decision to apply `draft` and then return `outcome`.
     pub(super) fn write(draft: Draft, outcome: O) -> Self {
         Self::Write(Box::new(draft), outcome)
     }
@@ -78,7 +78,7 @@ impl<O> Decision<O> {
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) row: Option<SessionRow>,
-    /// The tombstones after the write. None: they do not change.
+    /// The tombstones after the write. If none, they do not change.
     pub(super) lives: Option<Vec<Tombstone>>,
     pub(super) ops: Vec<Op>,
     pub(super) copy: Option<Prefix>,
@@ -89,7 +89,8 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// A draft that writes the row. If it ends a stream, its deltas are removed.
+    /// Returns a draft that writes the row. If the row ends a stream, the draft removes the deltas of that
+    /// stream.
     pub(super) fn of(before: Option<&SessionRow>, after: SessionRow) -> Self {
         let mut draft = Self::default();
         if before.is_some_and(|before| before.stream.open) && !after.stream.open {
@@ -107,7 +108,7 @@ impl Draft {
         self.ops.push(Op::Insert(row));
     }
 
-    /// Appends messages after `last`.
+    /// Appends messages, numbered from the number after `last`.
     pub(super) fn append_messages<'a>(
         &mut self,
         last: MessageSeq,
@@ -119,21 +120,22 @@ impl Draft {
         }
     }
 
-    /// Appends events up to `last`, if there are any.
+    /// Appends events as one batch, if there are any. The last event gets the number `last`.
     pub(super) fn append_events(&mut self, last: EventSeq, payloads: &[Payload], at: Timestamp) {
         if !payloads.is_empty() {
             self.put(Row::Events(EventBatch { last, at, payloads: payloads.to_vec() }));
         }
     }
 
-    /// Limits the draft: from `instant` on, if set, the decision would differ.
+    /// Limits the draft in time: from `instant` on, the decision would differ. None sets no limit.
     pub(super) fn before(&mut self, instant: Option<Timestamp>) {
         if let Some(instant) = instant {
             self.until = Some(self.until.map_or(instant, |until| until.min(instant)));
         }
     }
 
-    /// The write of this draft, decided on `facts`.
+    /// Returns the write of this draft, which was decided on `facts`. It is no longer applied from `latest`
+    /// on.
     pub(super) fn into_write(self, key: &SessionKey, facts: &Facts, latest: Timestamp) -> Write {
         let before = facts.slot.clone();
         let lives = self.lives.unwrap_or_else(|| before.as_ref().map_or_else(Vec::new, |b| b.lives.clone()));

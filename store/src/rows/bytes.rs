@@ -1,8 +1,8 @@
-//! Rows as bytes, for backends that keep bytes under keys.
+//! The encoding of rows as bytes, for backends that keep bytes under keys.
 //!
-//! A row is a head and a payload. First comes the length of the head in four bytes, big-endian, then the head
-//! as JSON. If there is a payload, its digest and its bytes follow. The row does not repeat the fields of its
-//! key.
+//! A row consists of the length of its head (four bytes, big-endian), the head as JSON and, if the row has a
+//! payload, the payload's digest and bytes. A row does not repeat the fields of its key; a row with no other
+//! fields is empty. A slot is JSON.
 
 use std::ops::Range;
 
@@ -37,14 +37,14 @@ struct SlotHead {
     lives: Vec<(Incarnation, OperationId, Timestamp)>,
 }
 
-/// Encodes a slot as bytes, in JSON.
+/// Encodes a slot as JSON.
 pub fn encode_slot(slot: &Slot) -> Vec<u8> {
     let lives = slot.lives.iter().map(|life| (life.incarnation, life.operation.clone(), life.at));
     let (token, place, row) = (slot.token.0, slot.place, slot.row.clone());
     to_json(&SlotHead { token, place, row, lives: lives.collect() })
 }
 
-/// Decodes a slot from these bytes.
+/// Decodes the slot under `key` from its bytes.
 pub fn decode_slot(key: &SessionKey, bytes: &[u8]) -> Result<Slot, InvalidRow> {
     let head: SlotHead = from_json(bytes)?;
     let life = |(incarnation, operation, at)| Tombstone { key: key.clone(), incarnation, operation, at };
@@ -55,10 +55,11 @@ pub fn decode_slot(key: &SessionKey, bytes: &[u8]) -> Result<Slot, InvalidRow> {
     Ok(Slot { token: Token(head.token), place: head.place, row: head.row, lives })
 }
 
-/// The slot to leave when an unreadable session is removed. It keeps only the incarnations that can be read
-/// from these bytes; the last one ended at `at`. None: no incarnation can be read, so no slot is left.
+/// Returns the slot that remains when an unreadable session is removed. It holds tombstones of the
+/// incarnations that can be read from these bytes and whose tombstones are not old; the last incarnation ends
+/// at `at`. Returns none if there are no such incarnations, so no slot remains.
 ///
-/// For [`Rows::remove_unreadable`](super::Rows::remove_unreadable).
+/// Used to implement [`Rows::remove_unreadable`](super::Rows::remove_unreadable).
 pub fn bury_slot(key: &SessionKey, bytes: &[u8], at: Timestamp) -> Option<Slot> {
     fn told<T: DeserializeOwned>(head: &serde_json::Value) -> Option<T> {
         T::deserialize(head).ok()
@@ -72,7 +73,7 @@ pub fn bury_slot(key: &SessionKey, bytes: &[u8], at: Timestamp) -> Option<Slot> 
     (!lives.is_empty()).then(|| Slot { token: Token::random(), place: 0, row: None, lives })
 }
 
-/// Encodes the key of a row in its session as bytes, which sort like [`RowKey`].
+/// Encodes the key of a row in its session as bytes. The bytes have the same order as [`RowKey`].
 pub fn encode_row_key(key: &RowKey) -> Vec<u8> {
     let mut bytes = vec![code(key.kind)];
     match &key.at {
@@ -103,13 +104,13 @@ pub fn decode_row_key(bytes: &[u8]) -> Result<RowKey, InvalidRow> {
     Ok(RowKey { kind, at })
 }
 
-/// The range of bytes in which the keys of all rows of a kind lie.
+/// The range of the encoded keys of all rows of a kind.
 pub fn kind_range(kind: Kind) -> Range<Vec<u8>> {
     vec![code(kind)]..vec![code(kind) + 1]
 }
 
-/// The range of bytes in which the keys of a kind with the numbers from `first` to `last` lie. Empty if there
-/// is no such number.
+/// The range of the encoded keys of a kind with the numbers from `first` to `last`, both included. It is
+/// empty if `first` is greater than `last`.
 pub fn number_range(kind: Kind, first: u64, last: u64) -> Range<Vec<u8>> {
     let start = encode_row_key(&RowKey::number(kind, first));
     if first > last {
@@ -118,13 +119,13 @@ pub fn number_range(kind: Kind, first: u64, last: u64) -> Range<Vec<u8>> {
     start..behind(encode_row_key(&RowKey::number(kind, last)))
 }
 
-/// The range of bytes in which this key lies and no other.
+/// The range of bytes that contains only this encoded key.
 pub fn key_range(key: &RowKey) -> Range<Vec<u8>> {
     let start = encode_row_key(key);
     start.clone()..behind(start)
 }
 
-/// The code of a kind in a key. It is stored, so it must never change.
+/// The code of a kind in an encoded key. Backends store the code, so it must never change.
 fn code(kind: Kind) -> u8 {
     match kind {
         Kind::Labels => 0,

@@ -1,10 +1,10 @@
-//! The choice of due sessions for a worker, and the turns of tenants.
+//! The choice of due sessions for a worker, and of the order in which tenants take turns.
 //!
-//! The due sessions of each tenant are claimed soonest alarm first. If more are due than are asked for,
+//! The due sessions of each tenant are claimed soonest alarm first. If more are due than the worker asks for,
 //! tenants take turns, so that a tenant with many due sessions does not block others. Two indexes serve this:
 //! one by alarm, which finds due sessions directly, and one by tenant, which gives the next tenant. The
-//! number of index queries grows with the number of queues and formats that are served. It does not grow with
-//! the number of sessions or tenants.
+//! number of index queries grows with the number of queues and formats that the worker serves. It does not
+//! grow with the number of sessions or tenants.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,50 +13,51 @@ use crate::ids::{SessionKey, StateFormat, TenantId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// After this number of questions to the index by tenant, a query gives no further tenant its turn. With many
-/// tenants with an alarm, a tenant may therefore have its turn only in a later query.
+/// The number of index queries after which one query gives no further tenant a turn. If many tenants have
+/// alarms, a tenant may therefore have its turn only in a later query.
 const PROBES_MAX: usize = 256;
 
 /// A query for the sessions that are due for a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DueQuery {
-    /// The queues. A session with an interrupt waiting is due in every queue.
+    /// The queues of the sessions. A session with a waiting interrupt is found in any queue.
     pub queues: Queues,
-    /// The newest format of a session's state. A session with an interrupt waiting is due whatever its
-    /// format.
+    /// The newest format of a session's state. A session with a waiting interrupt is found with any format.
     pub newest_format: StateFormat,
-    /// Only sessions of this tenant; of all tenants if none.
+    /// The tenant of the sessions; all tenants if none.
     pub tenant: Option<TenantId>,
-    /// The tenant whose turn it was last. The next tenant by name is next; the first tenant follows the last.
+    /// The tenant that had the last turn. The next turn belongs to the next tenant by name; after the last
+    /// name, the first name follows.
     pub after: Option<TenantId>,
     /// The most sessions to find.
     pub limit: usize,
 }
 
-/// The sessions that were found due.
+/// The result of a query for due sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due<F> {
-    /// The sessions.
+    /// The due sessions.
     pub found: Vec<F>,
-    /// The tenant whose turn it was last: [`DueQuery::after`] of the next query.
+    /// The tenant that had the last turn. Pass it as [`DueQuery::after`] to the next query.
     pub after: Option<TenantId>,
 }
 
-/// A group of sessions that are together in the indexes of due sessions.
+/// A group of sessions that are stored together in the indexes of sessions with an alarm.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DueGroup {
-    /// Sessions with an interrupt waiting. They are due in every queue, whatever their format.
+    /// Sessions with a waiting interrupt, of every queue and format.
     Interrupted,
     /// Sessions of one queue with one format.
     Queue {
         /// The name of the queue.
         queue: Vec<u8>,
-        /// The format of their state.
+        /// The format of the sessions' state.
         format: StateFormat,
     },
 }
 
-/// The place of a session with an alarm. The names are bytes, because stored bytes may not be valid names.
+/// The place of a session with an alarm in an index. The names are bytes, because stored bytes may not be
+/// valid names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DuePlace {
     /// The alarm of the session.
@@ -69,16 +70,16 @@ pub struct DuePlace {
 
 /// The two indexes of sessions with an alarm, by alarm and by tenant, at one instant of the store's clock.
 pub trait DueIndex {
-    /// The data that is found for a session.
+    /// The data that the index returns for a session.
     type Found;
-    /// The error when it cannot be found.
+    /// The error of the backend.
     type Error;
 
-    /// The groups of a query that are not empty.
+    /// Returns the groups that match the queues and the format of `query` and are not empty.
     fn groups(&self, query: &DueQuery) -> Result<Vec<DueGroup>, Self::Error>;
 
-    /// The first sessions of a group behind a place whose alarm has rung, soonest first, ties by tenant and
-    /// id.
+    /// Returns the first sessions of a group after a place whose alarm has rung, soonest first, ties by
+    /// tenant and id. Returns at most `limit`.
     fn rung(
         &self,
         group: &DueGroup,
@@ -86,7 +87,8 @@ pub trait DueIndex {
         limit: usize,
     ) -> Result<Vec<DuePlace>, Self::Error>;
 
-    /// The same for one tenant.
+    /// Returns the first sessions of one tenant in a group after a place whose alarm has rung, soonest first,
+    /// ties by id. Returns at most `limit`.
     fn rung_of(
         &self,
         group: &DueGroup,
@@ -95,14 +97,15 @@ pub trait DueIndex {
         limit: usize,
     ) -> Result<Vec<DuePlace>, Self::Error>;
 
-    /// The first tenant behind another, by the bytes of their names, that has an alarm in a group.
+    /// Returns the first tenant after another, by the bytes of the names, that has a session in a group.
     fn next_tenant(&self, group: &DueGroup, after: Option<&[u8]>) -> Result<Option<Vec<u8>>, Self::Error>;
 
-    /// The wanted rows of the session at a place. None: it is not due. An error fails the whole query, so the
-    /// backend must return an unreadable session as a `Found`.
+    /// Reads the data of the session at a place. Returns none if the session is not due. An error fails the
+    /// whole query, so an unreadable session must be returned as a `Found`.
     fn find(&self, place: &DuePlace) -> Result<Option<Self::Found>, Self::Error>;
 
-    /// Whether the session can be claimed. An unreadable session takes no place from others.
+    /// Returns true if the session can be read. A session that cannot be read does not count towards the
+    /// limit.
     fn is_sound(found: &Self::Found) -> bool;
 }
 
@@ -123,7 +126,7 @@ impl DuePlace {
         Self { alarm, tenant, id }
     }
 
-    /// The key of the session. None: its names are not valid.
+    /// The key of the session, or none if its names are not valid.
     pub fn key(&self) -> Option<SessionKey> {
         let [tenant, id] = [&self.tenant, &self.id].map(|name| std::str::from_utf8(name).ok());
         Some(SessionKey::new(tenant?.parse().ok()?, id?.parse().ok()?))
@@ -131,7 +134,8 @@ impl DuePlace {
 }
 
 /// Finds due sessions. If at most as many are due as the query asks for, returns all of them, soonest alarm
-/// first. Otherwise returns the soonest of each tenant whose turn it is, and then the soonest of all.
+/// first. Otherwise returns the soonest of each tenant in turn, and then the soonest of the remaining
+/// sessions.
 pub fn find_due<I: DueIndex>(index: &I, query: &DueQuery) -> Result<Due<I::Found>, I::Error> {
     let groups = index.groups(query)?;
     let mut taken = Taken { index, limit: query.limit, found: Vec::new(), sound: 0, seen: BTreeSet::new() };
@@ -163,7 +167,8 @@ impl<I: DueIndex> Taken<'_, I> {
         self.sound >= self.limit
     }
 
-    /// Takes the session at a place, unless it was looked at before. Returns whether it can be claimed.
+    /// Takes the session at a place, unless that place was looked at before. Returns true if the session is
+    /// taken and can be read.
     fn take(&mut self, place: DuePlace) -> Result<bool, I::Error> {
         if self.seen.contains(&place) {
             return Ok(false);
@@ -211,7 +216,7 @@ impl<'a, I: DueIndex> Soonest<'a, I> {
         Ok(first.and_then(|stream| stream.ahead.pop_front()))
     }
 
-    /// Fetches more places of each group that has none left.
+    /// Fetches at most `count` more places of each group that has none left.
     fn fill(&mut self, count: usize) -> Result<(), I::Error> {
         for stream in self.groups.iter_mut().filter(|stream| stream.ahead.is_empty() && !stream.ended) {
             let (group, last) = (&stream.group, stream.last.as_ref());
@@ -235,8 +240,8 @@ struct Turns<'a, I> {
 }
 
 impl<I: DueIndex> Turns<'_, I> {
-    /// Takes the soonest session of each tenant after `after`, then of the tenants up to it. Returns whose
-    /// turn it was last.
+    /// Takes the soonest session of each tenant after `after`, then of the tenants up to `after`. Returns the
+    /// tenant that had the last turn.
     fn take(
         mut self,
         after: Option<&TenantId>,
@@ -247,7 +252,7 @@ impl<I: DueIndex> Turns<'_, I> {
         let mut at = began.clone();
         let mut wrapped = began.is_none();
         let mut served = false;
-        // At least one tenant has its turn, even if many groups are asked.
+        // At least one tenant has a turn, even if there are many groups to query.
         while !taken.is_full() && (!served || self.probes < PROBES_MAX) {
             let next = self.next(at.as_deref())?;
             let Some(tenant) =
@@ -278,7 +283,7 @@ impl<I: DueIndex> Turns<'_, I> {
         Ok(next)
     }
 
-    /// Takes the soonest session of one tenant that can be claimed.
+    /// Takes the soonest session of one tenant that can be read.
     fn take_soonest(&mut self, tenant: &[u8], taken: &mut Taken<'_, I>) -> Result<(), I::Error> {
         self.probes += self.groups.len();
         let mut soonest = Soonest::new(self.index, self.groups.to_vec(), Some(tenant));

@@ -10,14 +10,14 @@ use crate::ids::{Incarnation, OperationId};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// Known rows of a session. They are current as long as the session has the same token.
+/// Known rows of a session. They are current as long as the session's token does not change.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     /// The slot under the key.
     pub(super) slot: Option<Arc<Slot>>,
     /// The instant as of which to decide.
     pub(super) now: Timestamp,
-    /// Whether `slot` and `now` were learnt during this call. Only then may the store return a decision that
+    /// True if `slot` and `now` were read during this call. Only then may the store return a decision that
     /// writes nothing, because older facts may be out of date.
     pub(super) fresh: bool,
     rows: BTreeMap<RowKey, Row>,
@@ -30,7 +30,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Facts that assume that there is nothing under the key.
+    /// Returns facts that assume that nothing is stored under the key.
     pub(super) fn supposed_absent(now: Timestamp) -> Self {
         Self {
             slot: None,
@@ -43,7 +43,7 @@ impl Facts {
         }
     }
 
-    /// The facts that a read found.
+    /// Returns the facts that a read of `wants` found.
     pub(super) fn found(found: Found, wants: &[Want]) -> Self {
         let mut facts = Self {
             slot: found.slot,
@@ -77,7 +77,7 @@ impl Facts {
         facts
     }
 
-    /// The same, as of `now`, for a new call.
+    /// Returns these facts for a new call that begins at `now`. They are no longer fresh.
     pub(super) fn held(self, now: Timestamp) -> Self {
         Self { now, fresh: false, ..self }
     }
@@ -87,31 +87,31 @@ impl Facts {
         self.slot.as_ref().and_then(|slot| slot.row.as_ref())
     }
 
-    /// Whether a tombstone of this key has this incarnation or operation.
+    /// Returns true if a tombstone of this key names this incarnation or operation.
     pub(super) fn names_life(&self, incarnation: Incarnation, operation: &OperationId) -> bool {
         let mut lives = self.slot.iter().flat_map(|slot| &slot.lives);
         lives.any(|life| life.names(incarnation, operation))
     }
 
-    /// The facts about an incarnation that is about to begin: it has no rows.
+    /// Returns the facts about a new incarnation under the key, which has no rows yet.
     pub(super) fn of_new_life(&self) -> Self {
         Self { slot: self.slot.clone(), fresh: self.fresh, ..Self::supposed_absent(self.now) }
     }
 
-    /// Whether the facts say if this row exists.
+    /// Returns true if it is known whether this row exists.
     pub(super) fn knows(&self, key: &RowKey) -> bool {
         let number = key.as_number();
         self.rows.contains_key(key) || self.absent.contains(key) || self.knows_range(key.kind, number, number)
     }
 
-    /// Whether every row of a kind is known from one number to another. For a kind with names: whether every
-    /// row is known.
+    /// Returns true if all rows of a kind from one number to another are known. For a kind with names,
+    /// returns true if all rows of the kind are known.
     pub(super) fn knows_range(&self, kind: Kind, from: u64, to: u64) -> bool {
         let holds = |range: &(Kind, u64, u64)| range.0 == kind && range.1 <= from && to <= range.2;
         self.whole.contains(&kind) || self.ranges.iter().any(holds)
     }
 
-    /// The row with this key, if it is known to be there.
+    /// The row with this key, if it is known to exist.
     pub(super) fn get(&self, key: &RowKey) -> Option<&Row> {
         self.rows.get(key)
     }
@@ -126,7 +126,7 @@ impl Facts {
         self.rows.insert(row.key(), row);
     }
 
-    /// The facts after `write` is applied.
+    /// Returns the facts after `write` is applied. `place` is the place that the backend chose.
     pub(super) fn after(mut self, write: &Write, place: u64) -> Self {
         if write.row_before().is_none() || write.ends_life() {
             self.rows.clear();
@@ -168,8 +168,8 @@ impl Facts {
         self
     }
 
-    /// Keeps the rows on which later writes of a run decide, and forgets the rest: the log, the definition,
-    /// keys. Also forgets kinds that exceed the limits, so the kept data is bounded.
+    /// Keeps the rows that decisions of a run's later writes need, and forgets all others, such as the log,
+    /// the definition and keys. Also forgets kinds that exceed the limits, so the kept data is bounded.
     pub(super) fn trim(&mut self, rows_max: usize, bytes_max: usize) {
         self.absent.clear();
         self.ranges.clear();
@@ -189,7 +189,7 @@ impl Facts {
         self.whole.remove(&Kind::Run);
     }
 
-    /// Of the kept items, only the places and how they count are needed.
+    /// Removes the payloads of items. Decisions need only their places and wakes.
     fn lighten_items(&mut self) {
         for row in self.rows.values_mut() {
             if let Row::Item { item, .. } = row {
@@ -199,7 +199,7 @@ impl Facts {
     }
 }
 
-/// Whether rows of this kind are kept from one write to the next.
+/// Returns true if rows of this kind are kept from one write to the next.
 fn is_kept(kind: Kind) -> bool {
     match kind {
         Kind::Item | Kind::Staged | Kind::Start | Kind::Pending | Kind::Run => true,
@@ -215,7 +215,7 @@ fn is_kept(kind: Kind) -> bool {
     }
 }
 
-/// The names in some keys, for a want.
+/// Returns the names in these keys, for a [`Want`].
 pub(super) fn names<'a>(keys: impl IntoIterator<Item = &'a RowKey>) -> Vec<String> {
     keys.into_iter()
         .filter_map(|key| match &key.at {

@@ -1,8 +1,8 @@
 //! The run to which each fence was granted, as far as this handle knows.
 //!
 //! A store that lost its newest commits in a failover may grant an epoch a second time. Then two runs have
-//! the same fence, and only the run id tells them apart. So a handle remembers the run of each grant, and
-//! refuses a run whose epoch was granted to another run since.
+//! the same fence and differ only in their run ids. A handle therefore remembers the run of each grant, and
+//! refuses writes of a run whose epoch was later granted to another run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ struct Grants {
 }
 
 impl Granted {
-    /// Remembers a claim.
+    /// Remembers the run of a claim.
     pub(super) fn remember(&self, claim: &Claim) {
         let mut grants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if grants.by_fence.insert(claim.fence.clone(), claim.run.clone()).is_none() {
@@ -37,7 +37,8 @@ impl Granted {
         }
     }
 
-    /// Whether the epoch of `fence` belongs to another run than the one that it was granted to.
+    /// Returns true if `row` shows another run under the epoch of `fence` than the run to which this handle
+    /// granted it.
     pub(super) fn to_another(&self, fence: &Fence, row: &SessionRow) -> bool {
         if row.incarnation != fence.incarnation || row.epoch != fence.epoch {
             return false;

@@ -1,4 +1,5 @@
-//! The rows that a handle keeps of the sessions it wrote last, so that the next write of a run needs no read.
+//! The rows that a handle keeps of the sessions that it wrote last. With them, the next write of a run needs
+//! no read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex as Lock, PoisonError};
@@ -8,15 +9,15 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::facts::Facts;
 use crate::ids::SessionKey;
 
-/// The most sessions of which rows are held.
+/// The most sessions whose rows are held.
 const SESSIONS_MAX: usize = 1_024;
-/// The most rows of one kind that are held of a session.
+/// The most rows of one kind that are held for a session.
 const ROWS_MAX: usize = 256;
-/// The most bytes of payload that are held of one kind.
+/// The most bytes of payload that are held for one kind of a session's rows.
 const BYTES_MAX: usize = 256 << 10;
 
-/// The sessions that are held. Their number is bounded: the session used longest ago is forgotten, and its
-/// next write needs a read.
+/// The sessions whose rows are held. Their number is bounded: the least recently used session is forgotten,
+/// and its next write needs a read.
 #[derive(Default)]
 pub(super) struct Held {
     sessions: Lock<Sessions>,
@@ -35,8 +36,8 @@ struct Entry {
     used: u64,
 }
 
-/// The turn of one write of a session. Other writes of the session through this handle wait, so they do not
-/// lose races to each other.
+/// The exclusive turn to write one session. Other writes of the session through this handle wait, so they do
+/// not lose races against each other.
 pub(super) struct Turn(OwnedMutexGuard<Option<Facts>>);
 
 impl Held {
@@ -46,7 +47,7 @@ impl Held {
         Turn(facts.lock_owned().await)
     }
 
-    /// A turn, if nobody is writing the session.
+    /// Returns a turn if no other write of the session is in progress through this handle.
     pub(super) fn free_turn(&self, key: &SessionKey) -> Option<Turn> {
         let facts = self.lock().entry(key);
         facts.try_lock_owned().ok().map(Turn)
@@ -76,7 +77,8 @@ impl Sessions {
         facts
     }
 
-    /// Forgets a session that nobody is writing. If all are being written, the limit is exceeded for a while.
+    /// Forgets the least recently used sessions that are not being written. If all are being written, the
+    /// limit is exceeded for a while.
     fn make_room(&mut self) {
         while self.by_key.len() >= SESSIONS_MAX {
             let free = self.by_use.iter().find(|(_, key)| {
@@ -90,13 +92,13 @@ impl Sessions {
 }
 
 impl Turn {
-    /// Takes the held facts. Nothing is held until `hold`, so a caller that is dropped in between leaves no
-    /// outdated facts.
+    /// Takes the held facts out. Nothing is held until the next call of `hold`, so a caller that is dropped
+    /// in between leaves no outdated facts.
     pub(super) fn take(&mut self) -> Option<Facts> {
         self.0.take()
     }
 
-    /// Holds these facts.
+    /// Holds these facts, trimmed to the limits.
     pub(super) fn hold(&mut self, mut facts: Facts) {
         facts.trim(ROWS_MAX, BYTES_MAX);
         *self.0 = Some(facts);

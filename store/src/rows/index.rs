@@ -1,5 +1,5 @@
-//! Indexes over sessions and their pending calls: the places in them, and the entries for backends without
-//! indexes.
+//! Indexes of sessions and pending calls: places in an index, and index entries for backends without indexes
+//! of their own.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub struct SessionPlace {
 }
 
 impl SessionPlace {
-    /// Decodes the place from an entry of an index of sessions. None: the entry is not valid.
+    /// Decodes the place from an entry of an index of sessions. Returns none if the entry is not valid.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Sessions => Self::from_bytes(place_in(entry)?),
@@ -37,27 +37,27 @@ impl SessionPlace {
         }
     }
 
-    /// The place in a list of sessions. The list begins with the greatest place.
+    /// The place of a session in a list of sessions. The list begins with the greatest place.
     pub fn listed(summary: &SessionSummary) -> Self {
         Self { at: summary.created_at, key: summary.key.clone() }
     }
 
-    /// The place among sessions that rest.
+    /// The place of a session in [`Index::Resting`].
     pub fn changed(row: &SessionRow) -> Self {
         Self { at: row.updated_at, key: row.key.clone() }
     }
 
-    /// The place as bytes, which sort in ascending order.
+    /// Encodes the place as bytes, which have the same order as places.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = instant(self.at).to_vec();
-        // Ids hold no control character, so NUL ends the first.
+        // Ids contain no control character, so NUL separates them.
         bytes.extend_from_slice(self.key.tenant.as_str().as_bytes());
         bytes.push(0);
         bytes.extend_from_slice(self.key.id.as_str().as_bytes());
         bytes
     }
 
-    /// Reads a place back from its bytes.
+    /// Decodes a place from its bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (at, ids) = bytes.split_first_chunk()?;
         let (tenant, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
@@ -69,9 +69,9 @@ impl SessionPlace {
 /// The place of an open pending call in the list of its tenant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PendingPlace {
-    /// Whether the call has no deadline. Such calls come last.
+    /// True if the call has no deadline. Such calls come last.
     pub endless: bool,
-    /// The deadline of the call; any value if it has none.
+    /// The deadline of the call. If it has none, the value means nothing.
     pub deadline: Timestamp,
     /// The session of the call.
     pub session: SessionId,
@@ -80,7 +80,7 @@ pub struct PendingPlace {
 }
 
 impl PendingPlace {
-    /// Decodes the place from an entry of [`Index::Pending`]. None: the entry is not valid.
+    /// Decodes the place from an entry of [`Index::Pending`]. Returns none if the entry is not valid.
     pub fn of_entry(index: Index, entry: &[u8]) -> Option<Self> {
         match index {
             Index::Pending => Self::from_bytes(place_in(entry)?),
@@ -104,18 +104,18 @@ impl PendingPlace {
         }
     }
 
-    /// The place as bytes, which sort in ascending order.
+    /// Encodes the place as bytes, which have the same order as places.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![u8::from(self.endless)];
         bytes.extend_from_slice(&instant(self.deadline));
-        // Ids hold no control character, so NUL ends the first.
+        // Ids contain no control character, so NUL separates them.
         bytes.extend_from_slice(self.session.as_str().as_bytes());
         bytes.push(0);
         bytes.extend_from_slice(self.id.as_str().as_bytes());
         bytes
     }
 
-    /// Reads a place back from its bytes.
+    /// Decodes a place from its bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (endless, rest) = bytes.split_first()?;
         let (at, ids) = rest.split_first_chunk()?;
@@ -140,7 +140,7 @@ pub enum Index {
     Resting,
     /// Open pending calls by tenant, deadline, session and id.
     Pending,
-    /// Keys that have only tombstones, by the end of their newest incarnation.
+    /// Keys that have only tombstones, by the deletion of their newest incarnation and the key.
     Dead,
     /// Sessions with an alarm, by [group](DueGroup), alarm and key.
     Alarms,
@@ -152,8 +152,8 @@ pub enum Index {
     Labels,
 }
 
-/// The index entries of a session's row: all those that change with the row. When the row changes, remove the
-/// old entries and add the new ones.
+/// Returns the index entries that depend on a session's row. When the row changes, remove the old entries and
+/// add the new ones.
 pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
     let listed = SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes();
     let life = [row.incarnation.0.as_bytes().as_slice(), &listed].concat();
@@ -172,9 +172,9 @@ pub fn index_entries(row: &SessionRow) -> Vec<(Index, Vec<u8>)> {
     entries
 }
 
-/// Whether two rows of one session have the same places in all indexes.
+/// Returns true if two rows of one session have the same index entries.
 pub(super) fn stand_alike(before: &SessionRow, after: &SessionRow) -> bool {
-    /// The places that a row has in [`index_entries`], without its names.
+    /// The values in a row's [`index_entries`], except its key.
     fn places(row: &SessionRow) -> impl PartialEq + '_ {
         let in_queue = row.interrupt.is_none().then_some((&row.queue, row.format));
         let due = row.alarm.map(|alarm| (alarm, in_queue));
@@ -183,7 +183,7 @@ pub(super) fn stand_alike(before: &SessionRow, after: &SessionRow) -> bool {
     places(before) == places(after)
 }
 
-/// The entries of a slot in the indexes: of its row or, without a row, of its newest tombstone.
+/// Returns the index entries of a slot: those of its row or, if it has no row, that of its newest tombstone.
 pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
     match (&slot.row, slot.lives.last()) {
         (Some(row), _) => index_entries(row),
@@ -194,7 +194,7 @@ pub fn slot_entries(slot: &Slot) -> Vec<(Index, Vec<u8>)> {
     }
 }
 
-/// The entries of a row of a session in the indexes, if its kind has any.
+/// Returns the index entries of one of a session's rows, if its kind has any.
 pub fn row_entries(session: &SessionRow, row: &Row) -> Vec<(Index, Vec<u8>)> {
     match row {
         Row::Pending { call, .. } => vec![(Index::Pending, pending_entry(call))],
@@ -214,8 +214,7 @@ pub fn row_entries(session: &SessionRow, row: &Row) -> Vec<(Index, Vec<u8>)> {
     }
 }
 
-/// The range of the entries that come after a place and before an instant, in [`Index::Resting`] and
-/// [`Index::Dead`].
+/// The range of the entries after a place and before an instant, in [`Index::Resting`] and [`Index::Dead`].
 pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<u8>> {
     let start = after.map_or_else(Vec::new, |place| behind(place.to_bytes()));
     let end = instant(before).to_vec();
@@ -223,16 +222,16 @@ pub fn time_range(after: Option<&SessionPlace>, before: Timestamp) -> Range<Vec<
     start.clone().min(end.clone())..end
 }
 
-/// The range of a tenant's entries in [`Index::Sessions`] that come after a place in the list of its
-/// sessions. The list begins with the newest session, so walk the range backwards. The range ends at the
-/// place.
+/// The range of a tenant's entries in [`Index::Sessions`] that come after a place in a list of sessions. The
+/// list begins with the newest session, so walk the range backwards. The range ends at the place, which it
+/// does not include.
 pub fn sessions_range(tenant: &TenantId, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
     let Range { start, end } = tenant_range(tenant);
     let end = after.map_or(end, |place| of_tenant(tenant, &place.to_bytes()));
     start..end
 }
 
-/// The same range in [`Index::Lives`], for one incarnation.
+/// The range of the entries of one incarnation in [`Index::Lives`], like [`sessions_range`].
 pub fn life_range(tenant: &TenantId, life: Incarnation, after: Option<&SessionPlace>) -> Range<Vec<u8>> {
     let of_life = |place: &[u8]| of_tenant(tenant, &[life.0.as_bytes().as_slice(), place].concat());
     // A place is an instant of eight bytes, then ids.
@@ -252,31 +251,32 @@ fn tenant_range(tenant: &TenantId) -> Range<Vec<u8>> {
     with(0)..with(1)
 }
 
-/// The smallest bytes after `entry`.
+/// Returns the smallest bytes after `entry`.
 pub(super) fn behind(mut entry: Vec<u8>) -> Vec<u8> {
     entry.push(0);
     entry
 }
 
-/// The entry of an open pending call.
+/// The entry of an open pending call in [`Index::Pending`].
 pub fn pending_entry(call: &PendingCall) -> Vec<u8> {
     of_tenant(&call.key.tenant, &PendingPlace::of(call).to_bytes())
 }
 
-/// The entries of a tenant begin with its name.
+/// Returns the entry with this place. Every entry of a tenant begins with the tenant's name.
 pub(super) fn of_tenant(tenant: &TenantId, place: &[u8]) -> Vec<u8> {
     let mut bytes = tenant_range(tenant).start;
     bytes.extend_from_slice(place);
     bytes
 }
 
-/// The bytes after the tenant.
+/// The bytes of an entry after the tenant.
 fn place_in(entry: &[u8]) -> Option<&[u8]> {
     let end = entry.iter().position(|byte| *byte == 0)?;
     entry.get(end + 1..)
 }
 
-/// Big-endian with the sign bit inverted, so that byte order is the order of time.
+/// Encodes an instant as big-endian bytes with the sign bit inverted, so that the bytes have the order of
+/// time.
 pub(super) fn instant(at: Timestamp) -> [u8; 8] {
     (at.as_ms() ^ i64::MIN).to_be_bytes()
 }

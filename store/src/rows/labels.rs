@@ -1,5 +1,5 @@
-//! Sessions by label, along [`Index::Labels`]: the list of each label has the order of the list of all
-//! sessions.
+//! The search for sessions by label in [`Index::Labels`]. The list of each label has the same order as the
+//! list of all sessions.
 
 use std::ops::{Bound, Range};
 
@@ -9,10 +9,10 @@ use crate::ids::TenantId;
 use crate::payload::Digest;
 use crate::rules::SessionRow;
 
-/// The length of a label in an entry, in bytes.
+/// The length of a label's digest in an entry, in bytes.
 const LABEL_BYTES: usize = 32;
 
-/// The entries of a session with these labels in [`Index::Labels`]: one for each label. They never change
+/// Returns the entries of a session in [`Index::Labels`], one for each of these labels. They do not change
 /// while the session exists.
 pub fn label_entries(row: &SessionRow, labels: &Labels) -> Vec<(Index, Vec<u8>)> {
     let place = SessionPlace { at: row.created_at, key: row.key.clone() }.to_bytes();
@@ -23,8 +23,8 @@ pub fn label_entries(row: &SessionRow, labels: &Labels) -> Vec<(Index, Vec<u8>)>
     labels.0.iter().map(entry).collect()
 }
 
-/// The range of the entries of a tenant's label in [`Index::Labels`] from a place on. The newest sessions are
-/// at its end.
+/// The range of the entries in [`Index::Labels`] for one label of a tenant, from a place on. The newest
+/// sessions are at the end of the range.
 pub fn label_range(tenant: &TenantId, name: &str, value: &str, from: Bound<&SessionPlace>) -> Range<Vec<u8>> {
     let label = label(name, value);
     let of_label = |place: &[u8]| of_tenant(tenant, &[label.as_slice(), place].concat());
@@ -37,19 +37,19 @@ pub fn label_range(tenant: &TenantId, name: &str, value: &str, from: Bound<&Sess
     of_label(&[])..end
 }
 
-/// The bytes after the label, in an entry without its tenant.
+/// The bytes after the label. `entry` does not include the tenant.
 pub(super) fn place_of_label(entry: &[u8]) -> Option<&[u8]> {
     entry.get(LABEL_BYTES..)
 }
 
-/// The label as it is in an entry: a fixed length, different for each label.
+/// The form of a label in an entry: a digest, which has a fixed length and differs for each label.
 fn label(name: &str, value: &str) -> [u8; LABEL_BYTES] {
     let length = (name.len() as u64).to_be_bytes();
     Digest::of(&[&length, name.as_bytes(), value.as_bytes()].concat()).0
 }
 
-/// The places of the sessions that have all of these labels, newest first, after a place. There must be at
-/// least one label. `seek` returns the first place of one label's list from a place on.
+/// Returns the places of the sessions that have all of these labels, newest first, after a place. There must
+/// be at least one label. `seek` returns the first place in the list of one label, from a place on.
 ///
 /// All lists have the same order, so the search in each list starts at the place that another list has
 /// reached. The shortest list bounds the number of calls of `seek`.
@@ -105,13 +105,13 @@ mod tests {
             items: vec![],
             start: Start::WithItems,
         };
-        // Some at one instant, some before 1970.
+        // Several sessions are created at the same instant, and some before 1970.
         let row = SessionRow::create(&new, Timestamp::from_ms(nth / 3 - 2));
         assert_eq!(row.status, SessionStatus::Idle);
         row
     }
 
-    /// All entries, and how often they were asked.
+    /// The entries of an index, and the number of queries.
     #[derive(Default)]
     struct Entries(BTreeSet<Vec<u8>>, Cell<usize>);
 
@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn labels() -> impl Strategy<Value = Labels> {
-        // Names and values that read alike when they are put together, and empty ones.
+        // Includes empty names and values, and pairs that are equal when name and value are joined.
         prop::collection::btree_map("[ab\0]{0,2}", "[ab\0]{0,2}", 0..4).prop_map(Labels)
     }
 
@@ -170,7 +170,7 @@ mod tests {
     fn the_shortest_list_bounds_how_often_they_are_asked() {
         let mut entries = Entries::default();
         for nth in 0..10_000 {
-            // Every session has the first, few have the last.
+            // All sessions have the first label, and few have the last.
             let mut labels: Labels =
                 [("agent", "a"), ("half", if nth < 5_000 { "old" } else { "new" })].into_iter().collect();
             if nth % 2_000 == 7 {

@@ -1,14 +1,15 @@
-//! For authors of stores: a store made of rows.
+//! A base for stores that keep rows, for authors of stores.
 //!
-//! To write a store, implement [`StateStore`](crate::StateStore) itself, or the smaller trait [`Rows`]. A
-//! backend of `Rows` reads rows of a session, walks along an index, and **applies** a list of row operations
-//! if the session still has the token on which they were decided. [`RowStore`] implements `StateStore` on top
-//! of `Rows`. It decides with the [`rules`](crate::rules), so a backend needs no rules of its own.
+//! To write a store, implement [`StateStore`](crate::StateStore), or the smaller trait [`Rows`]. A backend
+//! that implements `Rows` reads the rows of a session, walks along indexes, and **applies** a list of row
+//! operations if the session still has the token for which they were decided. [`RowStore`] implements
+//! `StateStore` on top of `Rows`. It uses the [`rules`](crate::rules) for every decision, so a backend needs
+//! no rules of its own.
 //!
 //! A write has these steps. The store reads the session's [`Slot`] and the rows that the decision needs,
-//! unless it still holds them from its own last write. It decides, and passes a [`Write`] to the backend. The
-//! backend compares the token and the clock, and applies all of the write or nothing. If the token differs,
-//! the store reads again and decides again.
+//! unless it still holds them from its own last write. The store decides, and passes a [`Write`] to the
+//! backend. The backend checks the token and the clock, and applies the write wholly or not at all. If the
+//! token differs, the store reads and decides again.
 //!
 //! Everything that belongs to a session is stored under its key. Every write changes the session's token, so
 //! rows that were read together with a token are current as long as the session has that token.
@@ -73,37 +74,37 @@ use crate::{
 /// - **In time.** A write is applied only if the store's clock, read while the write holds the session, is at
 ///   or after [`Write::from`] and before [`Write::until`].
 /// - **One instant.** All rows that one [`read`](Self::read) returns are from the same instant.
-/// - **Visible.** Once a write is answered, every handle on the same data sees it.
-/// - **Errors** contain the cause and say whether a write may have landed. [`RowStore`] sets their operation
-///   and key.
+/// - **Visible.** Once `apply` returns, every handle on the same data sees the write.
+/// - **Errors** contain the cause and say whether a write may have been applied. [`RowStore`] sets their
+///   operation and key.
 #[async_trait]
 pub trait Rows: Send + Sync + 'static {
     /// The promises of this backend under its present settings.
     fn capabilities(&self) -> Capabilities;
 
-    /// The store's clock, if this process knows it without asking the backend; never ahead of it. None: only
-    /// the backend knows it.
+    /// Returns the store's clock if this process can read it without the backend. The result is never ahead
+    /// of the clock. Returns none if only the backend knows the clock.
     fn now(&self) -> Option<Timestamp>;
 
-    /// The time limit of one operation of the store: for its wait for earlier writes of the same session, and
-    /// for all its exchanges with the backend together. An operation that copies or removes a whole session
-    /// may take longer. A time-out may be reported up to a tenth of the limit late. None: each exchange ends
-    /// by itself, and there is no other limit.
+    /// The time limit of one operation of the store. It covers the wait for earlier writes of the same
+    /// session and all exchanges with the backend together. An operation that copies or removes a whole
+    /// session may take longer. A time-out may be reported up to a tenth of the limit late. If none, there is
+    /// no limit besides those of the backend.
     fn patience(&self) -> Option<Duration> {
         None
     }
 
-    /// Reads the slot under a key, and rows of that session.
+    /// Reads the slot under a key, and the wanted rows of that session.
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
 
-    /// Applies writes of different sessions, each independently of the others. Returns one answer for each,
-    /// in their order.
+    /// Applies writes to different sessions, each independently of the others. Returns one result for each
+    /// write, in the same order.
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>>;
 
-    /// Finds sessions for which [`SessionRow::is_due`] holds by the store's clock: at most
+    /// Finds sessions for which [`SessionRow::is_due`] returns true by the store's clock: at most
     /// [`DueQuery::limit`], chosen as [`find_due`] does, each with its wanted rows. A session that is being
-    /// written may be left out. For an unreadable session, the result holds an error in its place, so it does
-    /// not block other sessions.
+    /// written may be left out. For an unreadable session, the result holds an error, so the session does not
+    /// block others.
     async fn due(
         &self,
         query: &DueQuery,
@@ -111,7 +112,7 @@ pub trait Rows: Send + Sync + 'static {
     ) -> Result<Due<Result<Found, StoreError>>, StoreError>;
 
     /// Lists sessions of a tenant, newest first, ties by id descending, after `after`. May leave out sessions
-    /// for which [`SessionSummary::listed`] does not hold. Returns about `limit` sessions.
+    /// for which [`SessionSummary::listed`] returns false. Returns about `limit` sessions.
     async fn sessions(
         &self,
         query: &SessionQuery,
@@ -121,8 +122,8 @@ pub trait Rows: Send + Sync + 'static {
 
     /// Lists open pending calls of a tenant, soonest deadline first, after `after`. May leave out calls that
     /// are not of the session or kind that the query names. Returns about `limit` calls, and stops once their
-    /// bodies have `bytes`. If a call cannot be read but its place can, the call is left out and logged, so
-    /// it does not block other calls.
+    /// bodies have `bytes`. A call that cannot be read is left out and logged if its place can be read, so it
+    /// does not block other calls.
     async fn pending(
         &self,
         query: &PendingQuery,
@@ -141,13 +142,13 @@ pub trait Rows: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Scanned<SessionRow, SessionPlace>, StoreError>;
 
-    /// Lists keys with an incarnation that ended before `before`, earliest end first, at most `limit`. May
-    /// leave out keys that have a session.
+    /// Lists at most `limit` keys with an incarnation that was deleted before `before`, earliest deletion
+    /// first. May leave out keys that have a session.
     async fn dead(&self, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, StoreError>;
 
-    /// Removes a session whose row cannot be read; if an incarnation is named, only that one. Keeps the
-    /// tombstones that can be read. Returns whether there was such a session. A backend whose rows cannot
-    /// become corrupt need not implement this; without it, such a session cannot be removed.
+    /// Removes a session whose row cannot be read. If `life` names an incarnation, removes only that
+    /// incarnation. Keeps the tombstones that can be read. Returns true if there was such a session. The
+    /// default removes nothing; it suits backends whose rows cannot become corrupt.
     async fn remove_unreadable(
         &self,
         key: &SessionKey,
@@ -157,6 +158,6 @@ pub trait Rows: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Returns when the watched data may have changed, at the latest after `at_most`. This is only a hint.
+    /// Waits until the watched data may have changed, at most for `at_most`. The return is only a hint.
     async fn wait_for_change(&self, watch: Watch, at_most: Duration) -> Result<(), StoreError>;
 }

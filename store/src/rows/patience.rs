@@ -1,4 +1,4 @@
-//! The time limit of an operation: for its turn and all its exchanges with the backend together.
+//! The time limit of an operation. It covers the wait for a turn and all exchanges with the backend together.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::{Retry, StoreError, StoreErrorKind};
 
-/// One tenth of the limit. When less than that is left, the operation starts no further exchange. The
-/// operation waits for an answer one tenth longer than the limit, because an error of the backend says more
-/// than a time-out.
+/// The divisor of the limit that gives the margin, one tenth of the limit. When less than the margin is left,
+/// the operation starts no further exchange. The operation waits for an answer until one margin after the
+/// limit, because an error of the backend says more than a time-out.
 const MARGIN: u32 = 10;
 
 /// The time limit of one operation.
@@ -18,17 +18,18 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// A limit of `most` from now on; none: no limit.
+    /// Starts a limit of `most` from now on. If none, there is no limit.
     pub(super) fn of(most: Option<Duration>) -> Self {
         Self { began: Instant::now(), most }
     }
 
-    /// Waits until other writes of this handle have given up the turn for the session.
+    /// Waits for the turn to write a session. Fails when the limit has passed.
     pub(super) async fn turn<T>(&self, turn: impl Future<Output = T>) -> Result<T, StoreError> {
         self.within(Duration::ZERO, turn).await.ok_or_else(|| self.over())
     }
 
-    /// Waits for the answer of a backend. If none comes, a write may have landed.
+    /// Waits for the answer of the backend. If no answer comes in time, fails with an unknown outcome,
+    /// because a write may have been applied.
     pub(super) async fn exchange<T>(&self, answer: impl Future<Output = T>) -> Result<T, StoreError> {
         if self.is_over() {
             return Err(self.over());
@@ -38,12 +39,12 @@ impl Patience {
         self.within(margin, answer).await.ok_or_else(silent)
     }
 
-    /// Whether no further exchange may start.
+    /// Returns true if no further exchange may start.
     pub(super) fn is_over(&self) -> bool {
         self.most.is_some_and(|most| self.left(most) < most / MARGIN)
     }
 
-    /// The time that is left; none: no limit.
+    /// The time that is left; none if there is no limit.
     pub(super) fn rest(&self) -> Option<Duration> {
         self.most.map(|most| self.left(most))
     }
@@ -59,7 +60,7 @@ impl Patience {
         most.saturating_sub(self.began.elapsed())
     }
 
-    /// The error of a time-out before anything was changed.
+    /// The error for a time-out before anything was changed.
     fn over(&self) -> StoreError {
         self.error("others were writing the session")
     }

@@ -8,62 +8,62 @@ use super::write::Slot;
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// The rows of a kind that are read.
+/// The rows of one kind to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
     /// All rows, in ascending order.
     All,
     /// The rows from the first number to the last, both included, in ascending order.
     Numbers(u64, u64),
-    /// The same rows, in descending order.
+    /// The rows from the first number to the last, both included, in descending order.
     Descending(u64, u64),
     /// The rows with these names, in any order.
     Names(Vec<String>),
 }
 
-/// Rows of one kind that are read.
+/// A request to read rows of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
     /// The kind.
     pub kind: Kind,
-    /// The rows of that kind.
+    /// The rows to read of that kind.
     pub which: Which,
-    /// The most rows to read. The first rows are read.
+    /// The most rows to read. Rows after that number are left out.
     pub rows: usize,
-    /// The limit on payload bytes. The read ends after the row with which the payloads of the kind reach it.
-    /// Later rows of this kind are left out, even for later wants of the same read.
+    /// The limit on payload bytes. This want ends after the row whose payload reaches the limit. Payloads of
+    /// the same kind that earlier wants of the same read returned count, too.
     pub bytes: usize,
-    /// Whether the backend may return empty payloads.
+    /// True if the backend may return empty payloads.
     pub light: bool,
 }
 
 impl Want {
-    /// All rows of a kind.
+    /// Asks for all rows of a kind.
     pub fn all(kind: Kind) -> Self {
         Self { kind, which: Which::All, rows: usize::MAX, bytes: usize::MAX, light: false }
     }
 
-    /// The rows of a kind from one number to another.
+    /// Asks for the rows of a kind from one number to another, both included.
     pub fn numbers(kind: Kind, from: u64, to: u64) -> Self {
         Self { which: Which::Numbers(from, to), ..Self::all(kind) }
     }
 
-    /// The row of a kind with this number.
+    /// Asks for the row of a kind with this number.
     pub fn number(kind: Kind, number: u64) -> Self {
         Self::numbers(kind, number, number)
     }
 
-    /// The rows of a kind with these names.
+    /// Asks for the rows of a kind with these names.
     pub fn names(kind: Kind, names: Vec<String>) -> Self {
         Self { which: Which::Names(names), ..Self::all(kind) }
     }
 
-    /// The rows of a kind up to a number, those with the greatest numbers first.
+    /// Asks for the rows of a kind up to a number, in descending order.
     pub fn newest(kind: Kind, to: u64) -> Self {
         Self { which: Which::Descending(0, to), ..Self::all(kind) }
     }
 
-    /// Limits the want to `rows` rows and `bytes` bytes.
+    /// Limits the request to `rows` rows and `bytes` payload bytes.
     #[must_use]
     pub fn at_most(self, rows: usize, bytes: usize) -> Self {
         Self { rows, bytes, ..self }
@@ -76,8 +76,8 @@ impl Want {
     }
 }
 
-/// Reads the wanted rows. `rows_of` finds the rows of one want, in its order. Takes only as many rows as
-/// [`Want::rows`] and [`Want::bytes`] allow, and does not read further.
+/// Reads the wanted rows. `rows_of` returns the rows of one want, in the order of the want. Takes only as
+/// many of them as [`Want::rows`] and [`Want::bytes`] allow.
 pub fn read_wants<'w, E, I: Iterator<Item = Result<Row, E>>>(
     wants: &'w [Want],
     mut rows_of: impl FnMut(&'w Want) -> Result<I, E>,
@@ -97,14 +97,14 @@ pub fn read_wants<'w, E, I: Iterator<Item = Result<Row, E>>>(
     wants.iter().map(one).collect()
 }
 
-/// The slot and rows that were found of one session, all at one instant.
+/// The slot and the wanted rows of one session, all as of one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The store's clock, read at that instant or later.
     pub now: Timestamp,
     /// The slot under the key.
     pub slot: Option<Arc<Slot>>,
-    /// The rows for each want.
+    /// The rows of each want, in the order of the wants.
     pub rows: Vec<Vec<Row>>,
 }
 
@@ -120,13 +120,14 @@ impl Found {
 pub struct Scanned<T, P> {
     /// The rows, in the order of the index.
     pub rows: Vec<T>,
-    /// The place to continue after; none at the end. Even with few rows or none, there may be a next place.
+    /// The place to continue after; none at the end. There may be such a place even if there are few rows or
+    /// none.
     pub next: Option<P>,
 }
 
 impl<T, P> Scanned<T, P> {
-    /// Takes rows, each with its place, until there are `limit` of them, or their `size` has reached `bytes`
-    /// in total. Reads one more row, to know whether more follow.
+    /// Takes rows, each with its place, until there are `limit` rows or their total `size` has reached
+    /// `bytes`. Reads one more row to find out whether more follow.
     pub fn fill<E>(
         rows: impl IntoIterator<Item = Result<(P, T), E>>,
         limit: usize,
@@ -166,7 +167,7 @@ mod tests {
         let all = Want::all(Kind::State);
         assert_eq!(read(&[all.clone(), all.clone().at_most(2, usize::MAX)]), [5, 2]);
         assert_eq!(read(&[all.clone().at_most(0, 0)]), [0]);
-        // The row with which they reach so many bytes is the last.
+        // The row whose payload reaches the limit is the last.
         assert_eq!(read(&[all.clone().at_most(9, 8)]), [2]);
         assert_eq!(read(&[all.clone().at_most(9, 9), all.clone().at_most(9, 9)]), [3, 0]);
         let other = Want::all(Kind::Definition);

@@ -13,19 +13,19 @@ use crate::{
 /// A kind of row. A backend may choose how to keep each kind: in a table, a hash or a range of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// The labels: one row.
+    /// The labels. There is one row.
     Labels,
-    /// The definition: one row.
+    /// The definition. There is one row.
     Definition,
-    /// The newest state: one row, from the first commit that carries one.
+    /// The newest state. There is one row after the first commit with a state.
     State,
     /// Messages, by number.
     Message,
-    /// The events of one commit, by the number of the last.
+    /// The events of one commit, by the number of its last event.
     Events,
     /// Items that are not consumed, by number.
     Item,
-    /// The keys of all items that were ever accepted.
+    /// The keys of all items that were ever accepted, by key.
     Key,
     /// Staged results, by call.
     Staged,
@@ -33,7 +33,7 @@ pub enum Kind {
     Start,
     /// Open pending calls, by id.
     Pending,
-    /// The ids of all pending calls that were ever opened.
+    /// The ids of all pending calls that were ever opened, by id.
     Opened,
     /// Records of runs, by epoch.
     Run,
@@ -63,14 +63,15 @@ impl Kind {
     ];
 }
 
-/// The place of a row among those of its kind. Numbers and names are in ascending order, names byte by byte.
+/// The place of a row among the rows of its kind. Numbers and names are in ascending order; names are
+/// compared byte by byte.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum At {
     /// The only row of its kind.
     One,
-    /// A row with this number.
+    /// The row with this number.
     Number(u64),
-    /// A row with this name.
+    /// The row with this name.
     Name(String),
 }
 
@@ -79,7 +80,7 @@ pub enum At {
 pub struct RowKey {
     /// The kind of the row.
     pub kind: Kind,
-    /// The place of the row among those of its kind.
+    /// The place of the row among the rows of its kind.
     pub at: At,
 }
 
@@ -130,17 +131,17 @@ impl fmt::Display for RowKey {
 /// The events of one commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventBatch {
-    /// The number of the last event.
+    /// The number of the last event of the batch.
     pub last: EventSeq,
-    /// When they were appended.
+    /// The instant at which the events were appended.
     pub at: Timestamp,
     /// The payloads of the events, in order; at least one.
     pub payloads: Vec<Payload>,
 }
 
 impl EventBatch {
-    /// Joins the payloads for a backend that keeps a batch as one row. Returns their bytes one after another
-    /// and, if there are several, their sizes.
+    /// Joins the payloads for a backend that keeps a batch as one row. Returns their joined bytes and, if
+    /// there are several payloads, the size of each.
     pub fn join(&self) -> (Payload, Option<Vec<usize>>) {
         if let [one] = self.payloads.as_slice() {
             return (one.clone(), None);
@@ -149,8 +150,8 @@ impl EventBatch {
         (Payload::new(bytes.concat()), Some(self.payloads.iter().map(Payload::len).collect()))
     }
 
-    /// Splits the result of [`join`](Self::join). Without sizes there is one payload. None: the sizes do not
-    /// match the bytes.
+    /// Splits the result of [`join`](Self::join). Without sizes, returns one payload. Returns none if the
+    /// sizes do not match the bytes.
     pub fn split(all: Payload, sizes: &[usize]) -> Option<Vec<Payload>> {
         if sizes.is_empty() || sizes == [all.len()] {
             return Some(vec![all]);
@@ -162,7 +163,7 @@ impl EventBatch {
         Some(sizes.iter().map(|size| Payload::new(rest.split_to(*size))).collect())
     }
 
-    /// The events after number `after`.
+    /// Returns the events after number `after`.
     pub fn after(self, after: EventSeq) -> impl Iterator<Item = StoredEvent> {
         let first = self.last.0 + 1 - self.payloads.len() as u64;
         let at = self.at;
@@ -175,7 +176,7 @@ impl EventBatch {
     }
 }
 
-/// A value from what matches a pattern; else none.
+/// Returns a value if an expression matches a pattern, else none.
 macro_rules! picked {
     ($from:expr, $pattern:pat => $value:expr) => {
         if let $pattern = $from { Some($value) } else { None }
@@ -200,19 +201,19 @@ pub enum Row {
     Item {
         /// The item, as it was accepted.
         item: StoredItem,
-        /// How the item counts towards waking its session.
+        /// The way in which the item counts towards waking the session.
         wake: Wake,
-        /// The digest of the item's content ([`InboxItem::digest`](crate::InboxItem::digest)), as the row of
-        /// its key keeps it.
+        /// The digest of the item ([`InboxItem::digest`](crate::InboxItem::digest)). The row of the item's
+        /// key has the same digest.
         content: Digest,
     },
     /// See [`Kind::Key`].
     Key {
         /// The key of the item.
         key: ItemKey,
-        /// The number of the item.
+        /// The place of the item in the inbox.
         seq: InboxSeq,
-        /// The digest of the item's content.
+        /// The digest of the item.
         content: Digest,
     },
     /// See [`Kind::Staged`].
@@ -221,9 +222,10 @@ pub enum Row {
     Start(CallId),
     /// See [`Kind::Pending`].
     Pending {
-        /// The position in the order in which the session opened its calls. It rises from call to call.
+        /// The position in the order in which the session opened its calls. A later call has a greater
+        /// number.
         order: u64,
-        /// The pending call, as it is now.
+        /// The pending call.
         call: PendingCall,
     },
     /// See [`Kind::Opened`].

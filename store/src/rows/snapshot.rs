@@ -21,33 +21,35 @@ use crate::{
     StoreErrorKind,
 };
 
-/// Entries in ascending order. Iterate from the back for descending order.
+/// An iterator over entries in ascending order. Iterate from the back for descending order.
 pub type InOrder<'a, T> = Box<dyn DoubleEndedIterator<Item = Result<T, StoreError>> + 'a>;
 
-/// The data of a backend that keeps bytes in sorted order, at one instant. Implement three methods, which
-/// read the data. The others implement the methods of [`Rows`](super::Rows) on top of those three.
+/// The data of a backend that keeps bytes in sorted order, as of one instant. Implement [`slot`](Self::slot),
+/// [`rows`](Self::rows) and [`entries`](Self::entries), which read the data. The other methods use them to
+/// implement the reads and lists of [`Rows`](super::Rows).
 ///
-/// A list skips a session that it cannot read and logs it, so it does not block others.
+/// A list skips and logs a session that it cannot read, so that session does not block others.
 pub trait Snapshot {
-    /// The slot under a key.
+    /// Reads the slot under a key.
     fn slot(&self, key: &SessionKey) -> Result<Option<Slot>, StoreError>;
 
-    /// The rows of a session whose keys, [as bytes](super::encode_row_key), lie in this range.
+    /// Reads the rows of a session whose keys, [as bytes](super::encode_row_key), lie in this range.
     fn rows<'a>(
         &'a self,
         key: &'a SessionKey,
         range: &Range<Vec<u8>>,
     ) -> Result<InOrder<'a, Row>, StoreError>;
 
-    /// The entries of an index that lie in this range.
+    /// Reads the entries of an index that lie in this range.
     fn entries(&self, index: Index, range: &Range<Vec<u8>>) -> Result<InOrder<'_, Vec<u8>>, StoreError>;
 
-    /// One row of a session.
+    /// Reads one row of a session.
     fn row(&self, key: &SessionKey, row: &RowKey) -> Result<Option<Row>, StoreError> {
         self.rows(key, &key_range(row))?.next().transpose()
     }
 
-    /// The slot under a key, and the wanted rows. `now` was read at the instant of the snapshot or later.
+    /// Reads the slot under a key and the wanted rows. `now` must be read from the clock at the instant of
+    /// the snapshot or later.
     fn find(&self, key: &SessionKey, wants: &[Want], now: Timestamp) -> Result<Found, StoreError> {
         let rows = read_wants(wants, |want| wanted(self, key, want))?;
         Ok(Found { now, slot: self.slot(key)?.map(Arc::new), rows })
@@ -86,7 +88,7 @@ pub trait Snapshot {
             };
             Ok(Some((place, row.summary(labels))).filter(|(_, summary)| summary.listed(query)))
         };
-        // The newest come first.
+        // The newest sessions come first.
         let along = |index, range| {
             let entries = self.entries(index, &range)?.rev();
             Ok(entries.map(move |entry| Ok(SessionPlace::of_entry(index, &entry?))))
@@ -170,7 +172,7 @@ fn wanted<'a, S: Snapshot + ?Sized>(
     })
 }
 
-/// The results of `look` at these places, without those that it cannot read.
+/// Returns the results of `look` for these places. Skips and logs places whose data is corrupt.
 fn sound<P, T>(
     places: impl Iterator<Item = Result<Option<P>, StoreError>>,
     look: impl Fn(P) -> Result<Option<T>, StoreError>,

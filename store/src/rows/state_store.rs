@@ -1,4 +1,4 @@
-//! The implementation of the contract over rows.
+//! The implementation of the contract for [`RowStore`].
 
 use std::time::{Duration, Instant};
 
@@ -24,10 +24,10 @@ use crate::{
     StoreError, StoreErrorKind, TOMBSTONE_STANDS, Watch, runs_digest,
 };
 
-/// The number of old slots that each deletion clears. It is greater than the number that it leaves, so old
-/// slots do not accumulate.
+/// The number of keys whose old tombstones each deletion removes. A deletion adds only one tombstone, so
+/// tombstones do not accumulate.
 const CLEARED_BY_EACH: usize = 2;
-/// The time after which a step of a purge begins no further session. The next step continues there.
+/// The time after which one call of `purge` handles no further session. The next call continues there.
 const PURGE_STEP_MAX: Duration = Duration::from_secs(5);
 /// The most sessions that a list reads at once.
 const LIST_ROWS_MAX: usize = PAGE_ROWS_MAX as usize + 1;
@@ -298,7 +298,7 @@ impl<R: Rows> StateStore for RowStore<R> {
         let found = self.read(OPERATION, key, &[want.at_most(rows, PAGE_BYTES_MAX)]).await?;
         let found = there(found, OPERATION, key)?;
         let checkpoints = ops::log::checkpoints(found.rows.into_iter().flatten().collect());
-        // Only another read can tell whether there are earlier ones.
+        // Only another read can show whether there are older checkpoints.
         Ok(list::page(&query.page, digest, checkpoints, |one| one.state.len(), |_| query.id.is_none()))
     }
 
@@ -373,8 +373,7 @@ impl<R: Rows> StateStore for RowStore<R> {
 }
 
 impl<R: Rows> RowStore<R> {
-    /// Forgets incarnations that ended long enough ago. If some cannot be forgotten now, a later call
-    /// retries.
+    /// Removes old tombstones under at most `most` keys. If some cannot be removed now, a later call retries.
     async fn clear_dead(&self, now: crate::time::Timestamp, most: usize) {
         let stands = i64::try_from(TOMBSTONE_STANDS.as_millis()).unwrap_or(i64::MAX);
         let before = crate::time::Timestamp::from_ms(now.as_ms().saturating_sub(stands));
@@ -391,7 +390,7 @@ impl<R: Rows> RowStore<R> {
     }
 }
 
-/// Returns `found`, or the error `NotFound` if there is no session.
+/// Returns `found`, or fails with `NotFound` if there is no session.
 fn there(found: Found, operation: &'static str, key: &SessionKey) -> Result<Found, StoreError> {
     match found.slot.as_ref().and_then(|slot| slot.row.as_ref()) {
         Some(_) => Ok(found),

@@ -1,4 +1,4 @@
-//! The store over rows.
+//! The store on top of rows.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,20 +21,21 @@ use crate::{
     Claim, ClaimDue, PAGE_BYTES_MAX, PendingCall, PendingQuery, Queues, Retry, StoreError, StoreErrorKind,
 };
 
-/// The longest time from the instant of a decision until it is applied. After that it is decided again.
+/// The longest time between a decision and its application. After that time the operation is decided again.
 const DECISION_STANDS: Duration = Duration::from_secs(1);
 /// The most times that a write is decided again after lost races.
 const RACES_MAX: usize = 1_000;
-/// The most sets of queues and formats for which the last turn is remembered.
+/// The most sets of queues and formats for which the tenant of the last turn is remembered.
 const TURNS_MAX: usize = 64;
-/// The most times that `claim_due` looks again because others claimed first.
+/// The most times that `claim_due` looks for due sessions because other workers claimed those that it found.
 const LOOKS_MAX: usize = 16;
 
-/// A [`StateStore`](crate::StateStore) over [`Rows`]. Clones are cheap and share the rows that they hold.
+/// A [`StateStore`](crate::StateStore) on top of [`Rows`]. Clones are cheap and share the rows that they
+/// hold.
 ///
-/// It decides with the rules on the data in the backend. It holds the rows of the sessions that it wrote
-/// last, so that a commit of a run usually takes one exchange. Held rows may be out of date. The backend
-/// compares the token, and the store answers without a write only on rows that it read in that call.
+/// The store applies the rules to the data in the backend. It holds the rows of the sessions that it wrote
+/// last, so that a commit usually takes one exchange with the backend. Held rows may be out of date, so the
+/// backend compares the token, and a call that writes nothing answers only from rows that it has read itself.
 pub struct RowStore<R> {
     rows: Arc<R>,
     held: Arc<Held>,
@@ -42,7 +43,7 @@ pub struct RowStore<R> {
     turns: Arc<Mutex<Turns>>,
 }
 
-/// The tenant whose turn it was last, for each set of served queues and newest format.
+/// The tenant that had the last turn, for each set of served queues and newest format.
 type Turns = HashMap<(Queues, StateFormat), TenantId>;
 
 impl<R> Clone for RowStore<R> {
@@ -63,12 +64,13 @@ impl<R: std::fmt::Debug> std::fmt::Debug for RowStore<R> {
 }
 
 impl<R: Rows> RowStore<R> {
-    /// The store over these rows.
+    /// Makes a store on top of these rows.
     pub fn new(rows: R) -> Self {
         Self::sharing(Arc::new(rows))
     }
 
-    /// Another handle on the same rows that shares none of the held rows, like a handle in another process.
+    /// Returns another handle on the same rows. It shares no held rows with this handle, like a handle in
+    /// another process.
     #[must_use]
     pub fn peer(&self) -> Self {
         Self::sharing(self.shared())
@@ -78,7 +80,8 @@ impl<R: Rows> RowStore<R> {
         Self { rows, held: Arc::default(), granted: Arc::default(), turns: Arc::default() }
     }
 
-    /// A handle on other rows of the same sessions. It holds no rows, and shares the grants of this handle.
+    /// Returns a handle on other rows of the same sessions. It holds no rows, and shares the remembered
+    /// grants of this handle.
     pub(super) fn on<S: Rows>(&self, rows: S) -> RowStore<S> {
         RowStore { granted: Arc::clone(&self.granted), ..RowStore::new(rows) }
     }
@@ -88,7 +91,7 @@ impl<R: Rows> RowStore<R> {
         self.granted.remember(claim);
     }
 
-    /// The rows.
+    /// The rows of the backend.
     pub fn rows(&self) -> &R {
         &self.rows
     }
@@ -107,8 +110,8 @@ impl<R: Rows> RowStore<R> {
         self.rows.read(key, wants).await.map_err(|error| named(error, operation, key))
     }
 
-    /// Open pending calls after a place. If the query names a session, only the calls of that session are
-    /// read.
+    /// Reads open pending calls after a place. If the query names a session, reads only the calls of that
+    /// session.
     pub(super) async fn pending_after(
         &self,
         query: &PendingQuery,
@@ -118,7 +121,7 @@ impl<R: Rows> RowStore<R> {
         if let Some(session) = &query.session {
             let key = SessionKey::new(query.tenant.clone(), session.clone());
             match self.rows.read(&key, &[Want::all(Kind::Pending)]).await {
-                // An unreadable call is skipped; the list continues.
+                // The list below skips the unreadable call.
                 Err(error) if error.kind == StoreErrorKind::Corrupt => {}
                 found => {
                     let rows = list::pending(found?, |place| after.is_none_or(|after| place > after));
@@ -129,8 +132,8 @@ impl<R: Rows> RowStore<R> {
         self.rows.pending(query, after, limit, PAGE_BYTES_MAX).await
     }
 
-    /// Performs `ask`: reads, decides and applies, and repeats that after a lost race. Also returns the
-    /// store's clock at the end, as `by_now` gives it.
+    /// Performs `ask`: reads, decides and applies, and starts again after a lost race. Also returns the
+    /// store's clock at the end, from `by_now`.
     pub(super) async fn ask<A: Ask>(
         &self,
         operation: &'static str,
@@ -143,7 +146,7 @@ impl<R: Rows> RowStore<R> {
         let mut known = self.first_guess(&mut turn, ask);
         let mut wants = ask.wants();
         for _ in 0..RACES_MAX {
-            // The answer may take long, and a lease may end meanwhile.
+            // The backend may answer late, and a lease may end in the meantime.
             let asked = Instant::now();
             let mut facts = match known.take() {
                 Some(facts) => facts,
@@ -196,7 +199,8 @@ impl<R: Rows> RowStore<R> {
         Err(named(StoreError::new(StoreErrorKind::Unavailable, operation, detail), operation, key))
     }
 
-    /// The held facts of the session, or the facts that `ask` assumes; none if they must be read.
+    /// Returns the held facts of the session, or the facts that `ask` assumes. Returns none if the facts must
+    /// be read.
     fn first_guess<A: Ask>(&self, turn: &mut Turn, ask: &A) -> Option<Facts> {
         let held = turn.take();
         let now = self.rows.now()?;
@@ -208,8 +212,8 @@ impl<R: Rows> RowStore<R> {
         }
     }
 
-    /// The store's clock now: as this process knows it, else at most `then` plus the time since `since`. The
-    /// clock was `then` at some time after `since`.
+    /// Returns the store's clock now, if this process knows it. Otherwise returns an upper bound: `then` plus
+    /// the time since `since`. The clock showed `then` at some time after `since`.
     fn by_now(&self, then: Timestamp, since: Instant) -> Timestamp {
         self.rows.now().unwrap_or_else(|| then.after(since.elapsed()))
     }
@@ -221,7 +225,7 @@ impl<R: Rows> RowStore<R> {
         patience: &Patience,
     ) -> Result<Verdict, StoreError> {
         let applied = self.rows.apply(vec![Arc::clone(write)]);
-        // An operation on a whole session takes longer for a longer session.
+        // An operation on a whole session has no time limit, because it takes longer for a longer session.
         let applied = if write.is_long() { Ok(applied.await) } else { patience.exchange(applied).await };
         let none = || Err(unexpected("no answer").retry(Retry::OutcomeUnknown));
         let verdict = applied.and_then(|verdicts| verdicts.into_iter().next().unwrap_or_else(none));
@@ -232,7 +236,7 @@ impl<R: Rows> RowStore<R> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers the tenant whose turn it was last, if it changed.
+    /// Remembers the tenant that had the last turn, if it changed.
     fn remember_turn(&self, served: (Queues, StateFormat), query: &DueQuery, last: Option<TenantId>) {
         let Some(last) = last.filter(|last| Some(last) != query.after.as_ref()) else { return };
         let mut turns = self.turns();
@@ -242,7 +246,8 @@ impl<R: Rows> RowStore<R> {
         turns.insert(served, last);
     }
 
-    /// Claims due sessions, each with one of the runs. Looks again if others claimed all that were found.
+    /// Claims due sessions, each for one of the runs. Looks again if other workers have claimed all that were
+    /// found.
     pub(super) async fn claim_due(&self, want: &ClaimDue) -> Result<Vec<Claim>, StoreError> {
         let patience = Patience::of(self.rows.patience());
         for _ in 0..LOOKS_MAX {
@@ -254,8 +259,8 @@ impl<R: Rows> RowStore<R> {
         Ok(Vec::new())
     }
 
-    /// One attempt to claim due sessions. Returns the claims, and the number of sessions lost to other
-    /// writes.
+    /// Makes one attempt to claim due sessions. Returns the claims, and the number of sessions that were lost
+    /// to other writes.
     async fn try_claim_due(
         &self,
         want: &ClaimDue,
@@ -323,22 +328,23 @@ impl<R: Rows> RowStore<R> {
             }
         }
         match failed {
-            // The caller gets the claims that were made. A lease of a claim that was lost ends by itself.
+            // The caller gets the claims that succeeded. If a failed claim was applied nevertheless, its
+            // lease ends by itself.
             Some(error) if claims.is_empty() => Err(error),
             Some(_) | None => Ok((claims, lost)),
         }
     }
 }
 
-/// The write of `draft`, decided on `facts`, with the time that is left for it. An operation on a whole
-/// session takes longer for a longer session.
+/// Returns the write of `draft`, which was decided on `facts`, with the time that is left for it. A write of
+/// a whole session has no such limit.
 fn write_of(draft: Draft, key: &SessionKey, facts: &Facts, patience: &Patience) -> Arc<Write> {
     let mut write = draft.into_write(key, facts, facts.now.after(DECISION_STANDS));
     write.within = patience.rest().filter(|_| !write.is_long());
     Arc::new(write)
 }
 
-/// The error with its operation and, if it has none, its key.
+/// Sets the operation of an error and, if it has no key, the key.
 pub(super) fn named(error: StoreError, operation: &'static str, key: &SessionKey) -> StoreError {
     StoreError { operation, key: Some(error.key.unwrap_or_else(|| Box::new(key.clone()))), ..error }
 }

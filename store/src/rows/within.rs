@@ -1,4 +1,4 @@
-//! One write inside a transaction of the caller.
+//! Writes inside a transaction of the caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::{
     Capabilities, PendingCall, PendingQuery, RetentionRule, SessionQuery, SessionSummary, StoreError, Watch,
 };
 
-/// An open transaction of a backend, in which the caller's code may have written.
+/// An open transaction of a backend, in which the caller may already have written.
 ///
-/// It ends when a write is applied in it, when an answer is an error, or when it is dropped. It may end when
-/// a call in it is dropped. Only an applied write makes changes durable: its own, and everything that was
-/// written in the transaction before it.
+/// The transaction ends when a write is applied, when a call returns an error, or when the transaction is
+/// dropped. It may also end when the future of a call is dropped. Only an applied write commits the
+/// transaction, with everything that was written in it before.
 #[async_trait]
 pub trait Transaction: Send + Sync + 'static {
-    /// Reads like [`Rows::read`], as seen from within the transaction.
+    /// Reads like [`Rows::read`], with the data as the transaction sees it.
     async fn read(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, StoreError>;
 
-    /// Applies this one write like [`Rows::apply`]. If it is applied, the whole transaction is committed with
-    /// it, as durably as any write. If it is not applied and the answer is not an error, the transaction
-    /// stays open, unchanged.
+    /// Applies this one write like [`Rows::apply`]. If the write is applied, the whole transaction is
+    /// committed with it, as durably as any write. If it is not applied and there is no error, the
+    /// transaction stays open and unchanged.
     async fn apply(&self, write: Arc<Write>) -> Result<Verdict, StoreError>;
 }
 
-/// Rows on which one write is applied inside a transaction. Lists and change hints use the rows to which the
-/// transaction belongs. A purge, and the removal of an unreadable session, are refused.
+/// Rows that apply one write inside a transaction. Lists and change hints use the rows of the store, outside
+/// of the transaction. A purge and the removal of an unreadable session are refused.
 pub struct Within<R, T> {
     rows: Arc<R>,
     transaction: T,
 }
 
 impl<R: Rows> RowStore<R> {
-    /// A store that can apply one write, inside `transaction` and together with it. It does not share the
-    /// rows that this store holds.
+    /// Returns a store that can apply one write. The write is applied inside `transaction` and commits it.
+    /// The returned store does not share the rows that this store holds.
     pub fn within<T: Transaction>(&self, transaction: T) -> RowStore<Within<R, T>> {
         self.on(Within { rows: self.shared(), transaction })
     }
@@ -109,7 +109,7 @@ impl<R: Rows, T: Transaction> Rows for Within<R, T> {
         Err(StoreError::invalid("purge", "a transaction is committed with one write"))
     }
 
-    /// Returns no keys, because forgetting them needs separate writes.
+    /// Returns no keys, because removing old tombstones needs separate writes.
     async fn dead(&self, _: Timestamp, _: usize) -> Result<Vec<SessionKey>, StoreError> {
         Ok(Vec::new())
     }

@@ -12,14 +12,14 @@ use crate::ids::{EventSeq, Incarnation, MessageSeq, SessionKey};
 use crate::rules::SessionRow;
 use crate::time::Timestamp;
 
-/// A random number that every write of a session replaces. As long as it is the same, the session has not
-/// changed. It is not a counter, because a counter can repeat after a deletion, a failover or a lost unsynced
-/// write.
+/// A random number that every write of a session replaces. As long as the token is the same, the session has
+/// not changed. The token is not a counter, because a counter could repeat after a deletion, a failover or
+/// the loss of an unsynced write.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
 impl Token {
-    /// Draws a new token. It is never 0, the token of rows that were written before there were tokens.
+    /// Draws a random token. It is never 0, which is the token of rows from before tokens were introduced.
     pub fn random() -> Self {
         Self(fastrand::u64(1..))
     }
@@ -31,16 +31,16 @@ impl fmt::Debug for Token {
     }
 }
 
-/// The content under the key of a session: its row, and tombstones of deleted incarnations.
+/// The content under the key of a session: the session's row, and the tombstones of deleted incarnations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
     /// The token, replaced by every write.
     pub token: Token,
-    /// A number of this incarnation, chosen by the backend. 0 in a slot that is not yet written.
+    /// A number that the backend chose for this incarnation; 0 in a slot that is not written yet.
     pub place: u64,
-    /// The session's row. None: there is no session, only tombstones.
+    /// The session's row; none if there is no session, only tombstones.
     pub row: Option<SessionRow>,
-    /// The incarnations that were deleted under this key. They are kept for at least
+    /// The tombstones of incarnations that were deleted under this key. They are kept for at least
     /// [`TOMBSTONE_STANDS`](crate::TOMBSTONE_STANDS).
     pub lives: Vec<Tombstone>,
 }
@@ -50,12 +50,12 @@ pub struct Slot {
 pub enum Op {
     /// Writes the row. Replaces the row with its key, if there is one.
     Put(Row),
-    /// Writes the row if there is none with its key. If there is one, the whole write changes nothing and
-    /// answers [`Verdict::Taken`].
+    /// Writes the row if there is none with its key. If there is one, the whole write changes nothing, and
+    /// its verdict is [`Verdict::Taken`].
     Insert(Row),
     /// Removes the row with this key, if there is one.
     Delete(RowKey),
-    /// Removes the rows of this kind up to this number.
+    /// Removes the rows of this kind up to and including this number.
     DeleteUpTo(Kind, u64),
     /// Removes all rows of this kind.
     Clear(Kind),
@@ -66,8 +66,8 @@ pub enum Op {
 pub struct Prefix {
     /// The key of the source.
     pub from: SessionKey,
-    /// The incarnation of the source. If the source does not exist, or in another incarnation, or has no
-    /// checkpoint `last_checkpoint`, the write changes nothing and answers [`Verdict::NoSource`].
+    /// The incarnation of the source. If the source does not exist, has another incarnation, or has no
+    /// checkpoint `last_checkpoint`, the write changes nothing, and its verdict is [`Verdict::NoSource`].
     pub life: Incarnation,
     /// The `place` in the slot of that incarnation.
     pub place: u64,
@@ -79,37 +79,38 @@ pub struct Prefix {
     pub last_checkpoint: u64,
 }
 
-/// All changes that one write makes to one session. It was decided on the slot with the token `expect`.
+/// All changes that one write makes to one session. The write was decided on the slot `before`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
     /// The key of the session.
     pub key: SessionKey,
-    /// The slot before the write. None: there is no slot.
+    /// The slot before the write; none if there was no slot.
     pub before: Option<Arc<Slot>>,
-    /// The slot after the write. None: the slot and all rows of the session are removed. If there was a
-    /// session and `after` has none, or one of another incarnation, all rows of the old one are removed.
+    /// The slot after the write. If none, the slot is removed. If there was a session before, and `after` has
+    /// no session or one of another incarnation, all rows of the old session are removed.
     pub after: Option<Arc<Slot>>,
-    /// The changes of the session's rows, in this order. No two of them have the same key.
+    /// The changes of the session's rows, in this order. No two of them put, insert or delete the same row.
     pub ops: Vec<Op>,
-    /// The prefix to copy into a new session, in addition.
+    /// The data to copy into a new session in addition to `ops`, if any.
     pub copy: Option<Prefix>,
-    /// The instant on the store's clock as of which the write was decided. The write is not applied before
-    /// it.
+    /// The instant for which the write was decided, on the store's clock. The write is not applied before
+    /// this instant.
     pub from: Timestamp,
     /// The instant from which the write is no longer applied.
     pub until: Timestamp,
-    /// Whether nothing depends on the write. An acknowledged write must survive the process if commits do,
-    /// but it need not be synced.
+    /// True if nothing depends on the write. An acknowledged write must survive the death of the process if
+    /// commits do, but it need not be synced.
     pub provisional: bool,
-    /// Whether to answer [`Verdict::Lost`] rather than wait for another write of the session.
+    /// True to return [`Verdict::Lost`] instead of waiting for another write of the session.
     pub skip_held: bool,
     /// The rest of the operation's [patience](super::Rows::patience). A backend that can pass a time limit to
-    /// its server should do so. Then the server ends in time, and the error can say that nothing was changed.
+    /// its server should do so. The server then stops in time, and the error can say that nothing was
+    /// changed.
     pub within: Option<Duration>,
 }
 
 impl Write {
-    /// The token that the slot must have.
+    /// The token that the slot must have; none if there must be no slot.
     pub fn expect(&self) -> Option<Token> {
         self.before.as_ref().map(|slot| slot.token)
     }
@@ -124,7 +125,7 @@ impl Write {
         self.after.as_ref().and_then(|slot| slot.row.as_ref())
     }
 
-    /// Whether the write ends an incarnation: all rows of the incarnation are removed.
+    /// Returns true if the write ends an incarnation, so that all rows of that incarnation are removed.
     pub fn ends_life(&self) -> bool {
         match (self.row_before(), self.row_after()) {
             (Some(before), Some(after)) => before.incarnation != after.incarnation,
@@ -133,19 +134,20 @@ impl Write {
         }
     }
 
-    /// Whether the session's row keeps its places in all indexes, so that none of
-    /// [its entries](super::index_entries) is removed or added. Most commits of a run keep them.
+    /// Returns true if the session's row keeps all of [its index entries](super::index_entries). Most commits
+    /// keep them.
     pub fn keeps_entries(&self) -> bool {
         self.row_before().zip(self.row_after()).is_some_and(|(before, after)| stand_alike(before, after))
     }
 
-    /// Whether the write copies or removes a whole session, and so takes longer for a longer session.
+    /// Returns true if the write copies or removes a whole session. Such a write takes longer for a longer
+    /// session.
     pub fn is_long(&self) -> bool {
         self.copy.is_some() || self.ends_life()
     }
 
-    /// The hint for waiting callers once the write is applied at `now`. None if only a lease was extended or
-    /// an interrupt was handed out.
+    /// Returns the hint for waiting callers after the write is applied at `now`. Returns none if the write
+    /// only extended a lease or handed out an interrupt.
     pub fn change(&self, now: Timestamp) -> Option<Change> {
         let session = Named::of(&self.key);
         let (before, after) = match (self.row_before(), self.row_after()) {
@@ -166,7 +168,7 @@ impl Write {
         Some(Change { session, news, due })
     }
 
-    /// The approximate number of bytes that the write writes.
+    /// The number of payload bytes in the rows that the write puts or inserts.
     pub fn bytes(&self) -> usize {
         let row = |op: &Op| match op {
             Op::Put(row) | Op::Insert(row) => row.payload_bytes(),
@@ -176,7 +178,7 @@ impl Write {
     }
 }
 
-/// How a write ended.
+/// The outcome of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each write, and it is looked at once")]
 pub enum Verdict {
@@ -184,20 +186,20 @@ pub enum Verdict {
     Applied {
         /// The store's clock, read when the write was applied.
         now: Timestamp,
-        /// The backend's number of the incarnation that is there now.
+        /// The number that the backend chose for the present incarnation.
         place: u64,
     },
-    /// The slot is not the one on which the write was decided, or the store's clock is outside of the write's
-    /// time. Nothing was changed.
+    /// The slot is not the one on which the write was decided, or the store's clock is before [`Write::from`]
+    /// or not before [`Write::until`]. Nothing was changed.
     Lost,
-    /// A row that was to be inserted is there already: this one. Nothing was changed. Only answered if
-    /// everything else fits.
+    /// A row with the key of a row to insert exists already. Nothing was changed. Returned only if the token
+    /// and the clock allow the write.
     Taken {
-        /// The store's clock.
+        /// The store's clock, read during the attempt.
         now: Timestamp,
-        /// The row that is there.
+        /// The row that exists.
         row: Row,
     },
-    /// The source of the copy is not there, or has no such checkpoint. Nothing was changed.
+    /// The source of the copy does not exist, or has no such checkpoint. Nothing was changed.
     NoSource,
 }

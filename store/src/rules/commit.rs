@@ -1,4 +1,4 @@
-//! The decision on a commit, and the alarm that a release sets.
+//! The rules for commits, and for the alarm that a release sets.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +14,12 @@ use crate::{
 pub struct Unseen {
     /// The number of items with `Wake::Count`.
     pub counted: u64,
-    /// Whether one item is urgent.
+    /// True if at least one item is urgent.
     pub urgent: bool,
 }
 
 impl Unseen {
-    /// Adds an item to the count.
+    /// Counts an item that wakes in this way.
     pub fn add(&mut self, wake: Wake) {
         match wake {
             Wake::Now => self.urgent = true,
@@ -28,35 +28,35 @@ impl Unseen {
         }
     }
 
-    /// Whether these items wake a suspended session.
+    /// Returns true if these items wake a suspended session with this `wake_on`.
     pub fn reaches(&self, wake_on: u32) -> bool {
         self.urgent || (wake_on > 0 && self.counted >= u64::from(wake_on))
     }
 
-    /// Whether these items wake a session at rest.
+    /// Returns true if these items wake a session at rest.
     fn any(&self) -> bool {
         self.urgent || self.counted > 0
     }
 }
 
-/// The facts that a store reads under the row's lock for a commit that [`SessionRow::admit`] let through. The
-/// store need only read what the commit names.
+/// The facts that a store reads under the row's lock for a commit that [`SessionRow::admit`] did not answer.
+/// The store need only read the rows that the commit names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitFacts {
-    /// The staged results, with their digests, of the calls that the commit promotes or stages.
+    /// The staged results of the calls that the commit promotes or stages.
     pub staged: Vec<StagedResult>,
-    /// The pending calls that the commit closes and that are open, with their newest answer. Also the pending
-    /// calls that it opens and whose id was ever used in the session.
+    /// The open pending calls among those that the commit closes, each with the place of its newest answer.
+    /// Also the ids among those that the commit opens that the session has used before.
     pub pending: Vec<(PendingId, InboxSeq)>,
-    /// The items that the commit consumes and that are there and not consumed yet.
+    /// The items among those that the commit consumes that exist and are not consumed.
     pub consumable: Vec<InboxSeq>,
     /// The items after the commit's `inbox_seen` that neither it nor an earlier commit has consumed.
     pub unseen: Unseen,
 }
 
 impl SessionRow {
-    /// Checks a commit on the row alone. Returns an answer for a repeat, an old fence or another version.
-    /// None: read the [`CommitFacts`] and go on with [`SessionRow::apply`].
+    /// Checks a commit on the row alone. Returns the answer for a repeat, an old fence or another version. If
+    /// it returns none, read the [`CommitFacts`] and call [`SessionRow::apply`].
     pub fn admit(&self, fence: &Fence, commit: &Commit) -> Option<CommitOutcome> {
         let repeat = self.last_commit.as_ref().filter(|last| {
             last.operation == commit.operation && last.epoch == fence.epoch && self.epoch == fence.epoch
@@ -75,8 +75,9 @@ impl SessionRow {
         }
     }
 
-    /// Decides an admitted commit. `Ok`: the row has changed; write it and everything that the commit names.
-    /// `Err`: nothing has changed; answer with it.
+    /// Decides a commit that [`admit`](Self::admit) did not answer. If it returns `Ok`, the row has changed:
+    /// write the row and everything that the commit names. If it returns `Err`, nothing has changed: return
+    /// that outcome.
     pub fn apply(
         &mut self,
         commit: &Commit,
@@ -121,7 +122,7 @@ impl SessionRow {
     }
 
     fn check_facts(&self, commit: &Commit, facts: &CommitFacts) -> Result<InboxSeq, CommitOutcome> {
-        // Cannot have seen an item that does not exist yet: an item that comes later must count.
+        // A run cannot have seen an item that does not exist yet. Later items must count.
         let seen = commit.inbox_seen.unwrap_or_default().min(self.last_item).max(self.inbox_seen);
         let mut staged: Vec<&StagedResult> = facts.staged.iter().collect();
         for result in &commit.stage {
@@ -169,7 +170,7 @@ impl SessionRow {
         Ok(seen)
     }
 
-    /// Releases the session. Sets the alarm so that no wake-up is lost.
+    /// Releases the session, and sets the alarm so that no wake-up is lost.
     fn release(&mut self, status: SessionStatus, deadline: Option<Timestamp>, now: Timestamp) {
         self.lease = None;
         self.stream.open = false;

@@ -1,4 +1,4 @@
-//! The decision on a creation when the session already exists.
+//! The rule for a creation whose session already exists.
 
 use super::SessionRow;
 use crate::ids::Version;
@@ -6,11 +6,11 @@ use crate::time::Timestamp;
 use crate::{CreateOutcome, NewSession, Start};
 
 impl SessionRow {
-    /// Decides a creation whose key this existing session has.
+    /// Decides a creation whose key already belongs to this session.
     ///
-    /// `Ok`: this operation created it. Answer [`CreateOutcome::Created`] with this version. If the flag is
-    /// true, the lease of the requested claim still runs; include the claim as it is now. `Err`: answer with
-    /// it.
+    /// Returns `Ok` if the same operation created this session. The outcome is then
+    /// [`CreateOutcome::Created`] with the returned version. If the flag is true, the lease of the requested
+    /// claim still runs, and the outcome includes the claim with current data. An `Err` holds the outcome.
     pub fn created_before(&self, new: &NewSession, now: Timestamp) -> Result<(Version, bool), CreateOutcome> {
         if self.created_by != new.operation {
             return Err(CreateOutcome::AlreadyExists {

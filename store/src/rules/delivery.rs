@@ -1,4 +1,4 @@
-//! Requests from outside: deliveries and interrupts.
+//! The rules for deliveries and interrupts.
 
 use super::SessionRow;
 use crate::ids::{Fence, InboxSeq};
@@ -9,14 +9,14 @@ use crate::{
     SessionStatus, Wake,
 };
 
-/// The facts that a store must know of the pending call that an answer names.
+/// The facts about the pending call that an answer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingFacts {
     /// The number of answers that the call needs.
     pub needed: u32,
     /// The number of answers that the call has.
     pub answered: u32,
-    /// The instant from which answers are refused.
+    /// The instant from which answers are refused, if there is one.
     pub deadline: Option<Timestamp>,
 }
 
@@ -31,18 +31,18 @@ impl From<&PendingCall> for PendingFacts {
 pub struct Arrival {
     /// The place of the item in the inbox.
     pub seq: InboxSeq,
-    /// How the item counts towards waking the session.
+    /// The way in which the item counts towards waking the session.
     pub wake: Wake,
     /// For an answer: the number of answers that the pending call has now.
     pub answered: Option<u32>,
 }
 
 impl SessionRow {
-    /// Decides a delivery. If the item is accepted, counts it and, if it wakes the session, sets the alarm to
-    /// now.
+    /// Decides a delivery. If the item is accepted, counts it and, if it wakes the session, makes the session
+    /// due now.
     ///
-    /// `known` is the place and digest of the item with the same key, consumed or not, if there is one.
-    /// `pending` is the open pending call that an answer names, if there is one.
+    /// `known` is the place and digest of the accepted item with the same key, if there is one, even if it is
+    /// consumed. `pending` is the open pending call that an answer names, if there is one.
     pub fn accept(
         &mut self,
         item: &InboxItem,
@@ -85,7 +85,8 @@ impl SessionRow {
         Ok(Arrival { seq, wake, answered })
     }
 
-    /// Whether the item that was just counted wakes the session. It never wakes an active session.
+    /// Returns true if the item that was just counted wakes the session. No item wakes an active or aborted
+    /// session.
     fn wakes(&self, wake: Wake) -> bool {
         match self.status {
             SessionStatus::Active | SessionStatus::Aborted => false,
@@ -94,7 +95,7 @@ impl SessionRow {
         }
     }
 
-    /// Decides a request to stop. If it is accepted and nobody runs the session, sets the alarm to now.
+    /// Decides a request to stop. If it is accepted and no run holds the session, makes the session due now.
     pub fn request_interrupt(&mut self, interrupt: Interrupt, now: Timestamp) -> InterruptOutcome {
         if interrupt.incarnation.is_some_and(|named| named != self.incarnation) {
             return InterruptOutcome::NotFound;
@@ -121,7 +122,7 @@ impl SessionRow {
         InterruptOutcome::Requested
     }
 
-    /// Hands the waiting interrupt to the run that asks.
+    /// Hands the waiting interrupt to the run that asks, and remembers that run.
     pub fn hand_interrupt(&mut self, fence: &Fence) -> InterruptCheck {
         if !self.admits(fence) {
             return InterruptCheck::StaleFence;

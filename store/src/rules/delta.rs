@@ -1,4 +1,4 @@
-//! The decision on deltas, and the choice of the deltas that a reader gets.
+//! The rules for deltas, and for the deltas that a reader gets.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,30 +9,29 @@ use crate::{
     StreamId,
 };
 
-/// The stream whose deltas a session keeps, or kept last. Whenever `open` turns false, the store removes the
+/// The stream whose deltas a session keeps, or kept last. When `open` becomes false, the store removes the
 /// deltas in the same write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stream {
-    /// The id of the stream; number 0 before the first.
+    /// The id of the stream. Before the first stream, its number is 0.
     pub id: StreamId,
     /// The place of the newest delta.
     pub last: u64,
-    /// Whether the stream runs: its deltas are kept and shown, and more may come.
+    /// True while the stream runs: its deltas are kept and shown, and more may follow.
     pub open: bool,
 }
 
-/// The steps that a store must take for an accepted batch, in addition to writing the row back.
+/// The steps that a store must take for an accepted batch, in addition to writing the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streamed {
-    /// Whether to remove the stored deltas, because they belong to an earlier stream.
+    /// True to remove the stored deltas, because they belong to an earlier stream.
     pub replaces: bool,
-    /// The number of deltas of the batch that are stored already. If all of them are, the row has not
-    /// changed.
+    /// The number of deltas of the batch that are stored already. If all are, the row has not changed.
     pub skip: usize,
 }
 
 impl Stream {
-    /// Ends the stream `id`, and any before it. A later stream continues.
+    /// Ends the stream `id` and all earlier streams. A later stream continues.
     pub(super) fn end(&mut self, id: StreamId) {
         match self.id.cmp(&id) {
             std::cmp::Ordering::Less => *self = Self { id, last: 0, open: false },
@@ -43,7 +42,7 @@ impl Stream {
 }
 
 impl SessionRow {
-    /// Decides a batch of deltas. `Err`: nothing has changed; answer with it.
+    /// Decides a batch of deltas. If it returns `Err`, nothing has changed: return that outcome.
     pub fn stream(&mut self, fence: &Fence, batch: &DeltaBatch) -> Result<Streamed, DeltaOutcome> {
         if !self.admits(fence) {
             return Err(DeltaOutcome::StaleFence);
@@ -63,8 +62,8 @@ impl SessionRow {
         Ok(Streamed { replaces: !continues, skip })
     }
 
-    /// The delta after which a page shows deltas, for a page that reads up to event `last` for a reader at
-    /// `place`. None: the page shows no stream.
+    /// Returns the place of the delta after which a page shows deltas. The reader is at `place`, and the page
+    /// holds events up to `last`. Returns none if the page shows no stream.
     pub fn deltas_after(&self, place: &EventPlace, last: EventSeq) -> Option<u64> {
         let shown = self.stream.open && last >= self.last_event;
         shown.then(|| match place.within {
@@ -73,8 +72,8 @@ impl SessionRow {
         })
     }
 
-    /// The page for a reader at `cursor`: the events that come next and, if
-    /// [`deltas_after`](Self::deltas_after) shows a stream, the deltas that come next in it.
+    /// Returns the page for a reader at `cursor`: the next events and, if
+    /// [`deltas_after`](Self::deltas_after) returned a place, the next deltas of the stream.
     pub fn event_page(
         &self,
         cursor: &EventCursor,

@@ -1,4 +1,4 @@
-//! The row of a fork.
+//! The rules for forks.
 
 use super::{SessionRow, Stream, Unseen};
 use crate::ids::{CheckpointId, EventSeq, InboxSeq, MessageSeq, SessionKey, Version};
@@ -6,8 +6,8 @@ use crate::time::Timestamp;
 use crate::{Checkpoint, ForkOutcome, NewFork};
 
 impl SessionRow {
-    /// The row of a fork from `at`. Version, epoch, messages and events continue from the checkpoint, so that
-    /// the fork never reuses a number of its copied prefix.
+    /// Returns the row of a fork from the checkpoint `at`. Version, epoch, messages and events continue from
+    /// the checkpoint, so the fork never reuses a number that the copied data contains.
     pub fn fork(at: &Checkpoint, new: &NewFork, now: Timestamp) -> Self {
         Self {
             key: new.key.clone(),
@@ -41,7 +41,7 @@ impl SessionRow {
         }
     }
 
-    /// Decides a fork whose key this existing session has.
+    /// Decides a fork whose key already belongs to this session.
     pub fn forked_before(&self, new: &NewFork, at: CheckpointId) -> ForkOutcome {
         if self.created_by == new.operation {
             return ForkOutcome::Forked { version: Version(at.0.saturating_add(1)) };
@@ -53,12 +53,12 @@ impl SessionRow {
         }
     }
 
-    /// Whether this session is the source on which `new` was decided.
+    /// Returns true if this session is `from`, in the incarnation that `new` names as its source.
     pub fn is_source(&self, from: &SessionKey, new: &NewFork) -> bool {
         self.key == *from && self.incarnation == new.source
     }
 
-    /// The session as it is now, as a checkpoint with this state.
+    /// Returns a checkpoint of the session as it is now, with this state.
     pub fn checkpoint(&self, state: crate::payload::Payload, now: Timestamp) -> Checkpoint {
         Checkpoint {
             id: CheckpointId(self.version.0),

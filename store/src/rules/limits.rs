@@ -1,4 +1,5 @@
-//! Checks that refuse too large or meaningless arguments before a store is asked (INV-38).
+//! Checks that refuse arguments that are too large or make no sense, before the store reads or changes
+//! anything (INV-38).
 
 use std::time::Duration;
 
@@ -8,18 +9,18 @@ use crate::{
     NewSession, Staging, Start, StoreError, StoreErrorKind,
 };
 
-/// The limits of one call, as the store's capabilities declare them. They are the same for every write:
+/// The limits of one call, from the store's capabilities. They are the same for every write:
 ///
-/// - Each payload has at most `payload_bytes_max` bytes, and so has the reason of an interrupt. A layer that
-///   keeps the reason as encoded text may allow less, but at least half of that.
+/// - Each payload, and the reason of an interrupt, has at most `payload_bytes_max` bytes. A layer that keeps
+///   the reason as encoded text may allow less for the reason, but at least half of that.
 /// - All payloads of the call together have at most `commit_bytes_max` bytes. Only the payloads that the call
 ///   carries count. A staged result that a commit promotes and the prefix that a fork copies do not.
 ///
 /// A lease is at most [`LEASE_MAX`] long.
 ///
-/// Larger calls are [`TooLarge`](StoreErrorKind::TooLarge), meaningless calls are an
-/// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed,
-/// and the error names the operation and the field.
+/// Larger calls fail with [`TooLarge`](StoreErrorKind::TooLarge), and calls that make no sense with
+/// [`InvalidArgument`](StoreErrorKind::InvalidArgument). Both are refused before anything is read or changed.
+/// The error names the operation and the field.
 #[derive(Debug)]
 pub struct Limits<'a> {
     capabilities: &'a Capabilities,
@@ -28,12 +29,12 @@ pub struct Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// The limits for `operation`, as the trait calls it.
+    /// The limits for `operation`, the name of a method of [`StateStore`](crate::StateStore).
     pub fn of(capabilities: &'a Capabilities, operation: &'static str) -> Self {
         Self { capabilities, operation, total: 0 }
     }
 
-    /// The number of rows that are asked for: `asked`, or `most` if that is less. Refuses 0.
+    /// Returns the number of rows to read: `asked`, but at most `most`. Refuses 0.
     pub fn rows(operation: &'static str, asked: u32, most: u32) -> Result<u32, StoreError> {
         match asked {
             0 => Err(StoreError::invalid(operation, "limit: 0 asks for nothing")),
@@ -41,7 +42,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Counts `payload`. Refuses it if it, or the sum so far, is too large.
+    /// Adds `payload` to the sum. Refuses it if the payload or the sum is too large.
     pub fn take(&mut self, field: &str, payload: &Payload) -> Result<(), StoreError> {
         self.take_bytes(field, payload.len())
     }
@@ -77,7 +78,8 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Refuses items of a claim or a move that are too large, or are answers.
+    /// Refuses items of a claim or a move if they are too large, are answers, or have the kind
+    /// [`Other`](crate::ItemKind::Other) under the name of a known kind.
     pub fn items(&mut self, items: &[InboxItem]) -> Result<(), StoreError> {
         for item in items {
             if let ItemKind::Answer { .. } = item.kind {
@@ -91,7 +93,7 @@ impl<'a> Limits<'a> {
         Ok(())
     }
 
-    /// Refuses a claim for too long, or with items that are too large or cannot come with it.
+    /// Refuses a claim whose lease is too long, or whose items are refused by [`items`](Self::items).
     pub fn claim(&mut self, claim: &ClaimOne) -> Result<(), StoreError> {
         self.lease(claim.lease)?;
         self.items(&claim.items)
@@ -107,28 +109,28 @@ impl<'a> Limits<'a> {
         Err(StoreError::invalid(self.operation, detail))
     }
 
-    /// Refuses results that are too large, one by one or together.
+    /// Refuses results that are too large, each alone or all together.
     pub fn staging(mut self, staging: &Staging) -> Result<(), StoreError> {
         staging.results.iter().try_for_each(|result| self.take("results", &result.payload))
     }
 
-    /// Refuses a commit that is too large. [`Commit::check`] also refuses a meaningless one.
+    /// Refuses a commit that is too large. [`Commit::check`] also refuses a commit that makes no sense.
     pub fn commit(mut self, commit: &Commit) -> Result<(), StoreError> {
         commit.payloads().try_for_each(|(field, payload)| self.take(field, payload))
     }
 
-    /// Refuses deltas that are too large. [`DeltaBatch::check`] also refuses meaningless ones.
+    /// Refuses deltas that are too large. [`DeltaBatch::check`] also refuses a batch that makes no sense.
     pub fn deltas(mut self, batch: &DeltaBatch) -> Result<(), StoreError> {
         batch.deltas.iter().try_for_each(|delta| self.take("deltas", delta))
     }
 
-    /// Refuses a reason that is too large.
+    /// Refuses an interrupt whose reason is too large.
     pub fn interrupt(mut self, interrupt: &Interrupt) -> Result<(), StoreError> {
         self.take_bytes("reason", interrupt.reason.len())
     }
 
-    /// Refuses a creation that is too large, has too many labels or too long ones, or has items that cannot come
-    /// with it.
+    /// Refuses a creation that is too large, that has too many or too long labels, or whose claim or items
+    /// are refused.
     pub fn creation(mut self, new: &NewSession) -> Result<(), StoreError> {
         self.labels(&new.labels)?;
         self.take("definition", &new.definition)?;
@@ -150,7 +152,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Refuses a fork that is too large, or has too many labels or too long ones.
+    /// Refuses a fork that is too large, or that has too many or too long labels.
     pub fn fork(mut self, new: &NewFork) -> Result<(), StoreError> {
         self.labels(&new.labels)?;
         new.payloads().try_for_each(|(field, payload)| self.take(field, payload))

@@ -1,10 +1,10 @@
-//! The contents of a list of sessions.
+//! The rule for the sessions that a list contains.
 
 use super::SessionRow;
 use crate::{Labels, SessionQuery, SessionSummary};
 
 impl SessionSummary {
-    /// Whether `query` includes this session. The page of the query plays no part.
+    /// Returns true if this session passes all filters of `query`. The page of the query is ignored.
     pub fn listed(&self, query: &SessionQuery) -> bool {
         self.key.tenant == query.tenant
             && query.life.is_none_or(|life| life == self.incarnation)
@@ -17,7 +17,8 @@ impl SessionSummary {
 }
 
 impl SessionRow {
-    /// Whether `query` includes this session, which has these labels. The page of the query plays no part.
+    /// Returns true if this session, which has these labels, passes all filters of `query`. The page of the
+    /// query is ignored.
     pub fn listed(&self, labels: &Labels, query: &SessionQuery) -> bool {
         self.summary(labels.clone()).listed(query)
     }

@@ -2,10 +2,10 @@
 //!
 //! A store that can run Rust inside its transaction (memory, SQLite, an embedded key-value store) locks the
 //! row, lets these functions decide, writes the row back, and then writes the rows that the decision names.
-//! Stores that decide in SQL or in a script follow the same rules; the conformance suite compares.
+//! Stores that decide in SQL or in a script follow the same rules; the conformance suite checks this.
 //!
-//! Every function takes `now`, the store's clock read after any wait. It changes the row only if its answer
-//! says that the write is applied.
+//! The argument `now` is the store's clock, read after any wait. A function changes the row only if its
+//! result says that the write is applied.
 
 mod commit;
 mod creation;
@@ -42,14 +42,14 @@ use crate::ids::{
 };
 use crate::time::Timestamp;
 
-/// The row of a session. Every write is checked against it first.
+/// The row of a session. A store checks every write against the row first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRow {
-    /// Tenant and id.
+    /// The key of the session.
     pub key: SessionKey,
     /// The incarnation of the session.
     pub incarnation: Incarnation,
-    /// The operation that created it.
+    /// The operation that created the session.
     pub created_by: OperationId,
     /// The status of the session.
     pub status: SessionStatus,
@@ -57,11 +57,11 @@ pub struct SessionRow {
     pub version: Version,
     /// The number of the newest run.
     pub epoch: Epoch,
-    /// The queue label, by which workers choose the session.
+    /// The queue label. Workers use it to choose the sessions that they claim.
     pub queue: QueueLabel,
     /// The format of the state.
     pub format: StateFormat,
-    /// The lease. None while nobody holds the session, even if an active session was given back.
+    /// The lease. None while no run holds the session, which may be active if a takeover was given back.
     pub lease: Option<Lease>,
     /// The run id of the newest claim.
     pub last_claim: Option<RunId>,
@@ -69,15 +69,15 @@ pub struct SessionRow {
     pub found: SessionStatus,
     /// The newest commit of any run.
     pub last_commit: Option<LastCommit>,
-    /// Whether the record of run `epoch` is open.
+    /// True if the record of run `epoch` is open.
     pub run_open: bool,
-    /// The instant at which the session wants a worker.
+    /// The instant at which the session wants a worker; none if it wants none.
     pub alarm: Option<Timestamp>,
     /// The number of takeovers of an ended lease since the last commit of any kind.
     pub attempts: u32,
-    /// The interrupt that waits, if any.
+    /// The waiting interrupt, if there is one.
     pub interrupt: Option<Interrupt>,
-    /// The run to which the waiting interrupt was handed.
+    /// The run to which the waiting interrupt was handed, if any.
     pub interrupt_handed_to: Option<Epoch>,
     /// The newest interrupt that no longer waits. A repeated request for it changes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,30 +94,32 @@ pub struct SessionRow {
     pub unread: u64,
     /// The newest item that a run has declared read. Only later items count towards waking.
     pub inbox_seen: InboxSeq,
-    /// The items after `inbox_seen`.
+    /// The items after `inbox_seen` that can wake the session.
     pub unseen: Unseen,
-    /// The number of unseen counted items that wake the session while it is suspended; 0 = none do.
+    /// The number of unseen counted items that wake the session while it is suspended. If 0, counted items do
+    /// not wake it.
     pub wake_on: u32,
-    /// When the session was created.
+    /// The instant at which the session was created.
     pub created_at: Timestamp,
-    /// When this row last changed.
+    /// The instant at which this row last changed.
     pub updated_at: Timestamp,
 }
 
-/// The newest commit, kept so that a repeat answers the first outcome.
+/// The newest commit of a session. A repeat of it returns the first outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCommit {
     /// The operation id of the commit.
     pub operation: OperationId,
     /// The run that made the commit.
     pub epoch: Epoch,
-    /// The receipt that the commit answered.
+    /// The receipt that the commit returned.
     pub receipt: Receipt,
 }
 
 impl SessionRow {
-    /// The row of a new session: idle, version 1, epoch 0, no items yet. Items and a claim follow with
-    /// [`SessionRow::accept`] and [`SessionRow::claim`] in the same write; then [`SessionRow::set_start`].
+    /// Returns the row of a new session: idle, version 1, epoch 0, no items. In the same write, call
+    /// [`SessionRow::accept`] for each item, then [`SessionRow::set_start`], then [`SessionRow::claim`] if
+    /// the creation asks for a claim.
     pub fn create(new: &NewSession, now: Timestamp) -> Self {
         Self {
             key: new.key.clone(),
@@ -151,7 +153,7 @@ impl SessionRow {
         }
     }
 
-    /// Sets the alarm that the creation named, in place of the one that its items asked for.
+    /// Sets the alarm that the creation names. It replaces the alarm that the items have set.
     pub fn set_start(&mut self, start: &Start) {
         match start {
             Start::At(at) => self.alarm = Some(*at),
@@ -164,8 +166,8 @@ impl SessionRow {
         Fence { key: self.key.clone(), incarnation: self.incarnation, epoch: self.epoch }
     }
 
-    /// Whether `fence` may write: it has the session's incarnation and the newest epoch, and was not released
-    /// (INV-22). The lease need not still run.
+    /// Returns true if `fence` may write: it has the session's incarnation and the newest epoch, and it was
+    /// not released (INV-22). The lease may have ended.
     pub fn admits(&self, fence: &Fence) -> bool {
         self.incarnation == fence.incarnation
             && self.epoch == fence.epoch
@@ -173,8 +175,8 @@ impl SessionRow {
             && self.lease.is_some()
     }
 
-    /// Whether `commit` was applied, for a fence that may no longer write. Only the newest commit of the
-    /// session is remembered.
+    /// Returns whether `commit` was applied, for a fence that may no longer write. The row remembers only the
+    /// newest commit of the session.
     pub fn was_applied(&self, fence: &Fence, commit: &Commit) -> Applied {
         if self.incarnation != fence.incarnation {
             return Applied::Unknown;
@@ -184,7 +186,7 @@ impl SessionRow {
             Ordering::Less => Applied::No,
             Ordering::Greater => Applied::Unknown,
             Ordering::Equal if last.operation == commit.operation => Applied::Yes,
-            // It was decided on a version that the newest commit made, so it came later.
+            // It expects the version that the newest commit made, or a later one, so it is a later commit.
             Ordering::Equal if commit.expected_version >= Some(last.receipt.version) => Applied::No,
             Ordering::Equal => Applied::Unknown,
         }

@@ -1,4 +1,4 @@
-//! Claims, leases and changes of status.
+//! The rules for claims, leases and changes of status.
 
 use std::time::Duration;
 
@@ -8,19 +8,20 @@ use crate::ids::{Epoch, Fence, RunId, StateFormat, TenantId, WorkerId};
 use crate::time::Timestamp;
 use crate::{CasOutcome, ClaimOutcome, Lease, Queues, Receipt, SessionStatus, StatusCas};
 
-/// The steps that a store must take for a claim in addition to writing the row back.
+/// The steps that a store must take for a claim, in addition to writing the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claimed {
-    /// Whether the claim is a repeat: nothing was changed, and the answer is the claim as it is now.
+    /// True if the claim is a repeat: nothing was changed, and the answer is the claim with current data.
     pub repeat: bool,
-    /// The run whose record is to be closed as lost.
+    /// The run whose record the store must close as lost, if any.
     pub close_lost: Option<Epoch>,
-    /// The parent to name in the record of the new run.
+    /// The parent in the record of the new run, if any.
     pub parent: Option<Epoch>,
 }
 
 impl SessionRow {
-    /// For a repeat of the claim `run`: whether its lease still runs. None if `run` is not a repeat.
+    /// Checks if a claim with this run id is a repeat. Returns none if it is not. For a repeat, returns true
+    /// if its lease still runs.
     pub fn repeated_claim(&self, run: &RunId, now: Timestamp) -> Option<bool> {
         if self.last_claim.as_ref() != Some(run) {
             return None;
@@ -30,7 +31,7 @@ impl SessionRow {
         Some(alive)
     }
 
-    /// Checks whether a claim may be made now. If not, returns the answer.
+    /// Checks that a claim may be made now. If not, returns the outcome.
     pub fn claimable(&self, expected: Option<Version>, now: Timestamp) -> Result<(), ClaimOutcome> {
         if self.status == SessionStatus::Aborted {
             return Err(ClaimOutcome::Aborted);
@@ -51,7 +52,7 @@ impl SessionRow {
         }
     }
 
-    /// Moves the row to active for a new run. Call it only if [`claimable`](Self::claimable) allows that.
+    /// Moves the row to active for a new run. Call this only if [`claimable`](Self::claimable) returns `Ok`.
     pub fn claim(&mut self, run: RunId, worker: WorkerId, lease: Duration, now: Timestamp) -> Claimed {
         let takeover = self.status == SessionStatus::Active;
         let continues = match self.status {
@@ -83,7 +84,8 @@ impl SessionRow {
         claimed
     }
 
-    /// Whether a worker that serves `queues` and reads formats up to `newest` may claim the row now.
+    /// Returns true if the session is due now for a worker that serves `queues` and reads formats up to
+    /// `newest`. If a tenant is given, the session must belong to it.
     pub fn is_due(
         &self,
         queues: &Queues,
@@ -97,7 +99,8 @@ impl SessionRow {
             && (self.interrupt.is_some() || (queues.serves(&self.queue) && self.format <= newest))
     }
 
-    /// Extends the lease to end `lease` from `now`; never shortens it. None: the fence is stale.
+    /// Extends the lease so that it ends `lease` from `now`. Never shortens it. Returns none if the fence is
+    /// stale.
     pub fn renew(&mut self, fence: &Fence, lease: Duration, now: Timestamp) -> Option<Receipt> {
         if !self.admits(fence) {
             return None;
@@ -112,7 +115,7 @@ impl SessionRow {
         Some(self.receipt(now))
     }
 
-    /// If less than half of its granted length is left, extends the lease to that length from `now`.
+    /// If less than half of the lease's granted length is left, extends the lease to that length from `now`.
     pub(super) fn keep_lease(&mut self, now: Timestamp) {
         if let Some(held) = &mut self.lease {
             let granted = Duration::from_millis(held.granted_ms);
@@ -123,7 +126,7 @@ impl SessionRow {
         }
     }
 
-    /// Decides a compare-and-set of the status. The store must have accepted its items before.
+    /// Decides a compare-and-set of the status. The store must accept the items of `cas` before.
     pub fn compare_and_set(&mut self, cas: &StatusCas, now: Timestamp) -> CasOutcome {
         if cas.incarnation.is_some_and(|named| named != self.incarnation) {
             return CasOutcome::NotFound;

@@ -1,4 +1,4 @@
-//! The room in one page.
+//! The rules for how much one page holds.
 
 use crate::ids::MessageSeq;
 use crate::payload::Digest;
@@ -7,8 +7,8 @@ use crate::{
     StoredItem, StoredMessage,
 };
 
-/// The room that is left in a page: rows, and bytes of payload. The first row always fits, however large it
-/// is, so that a walk ends.
+/// The number of rows and of payload bytes that still fit in a page. The first row always fits, whatever its
+/// size, so that every walk ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRoom {
     rows: usize,
@@ -22,8 +22,8 @@ impl PageRoom {
         Self { rows, bytes: PAGE_BYTES_MAX, empty: true }
     }
 
-    /// Whether a row with `bytes` of payload still fits; if so, counts it. Once a row does not fit, the page
-    /// is full, and no later row fits, however small.
+    /// Counts a row with `bytes` of payload if it still fits, and returns whether it does. Once a row does
+    /// not fit, no later row fits, even if it is smaller.
     pub fn takes(&mut self, bytes: usize) -> bool {
         let fits = self.rows > 0 && (self.empty || bytes <= self.bytes);
         if fits {
@@ -36,13 +36,13 @@ impl PageRoom {
         fits
     }
 
-    /// The number of rows that still fit, if their payloads do.
+    /// The number of rows that still fit, apart from their payloads.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Takes rows as long as they fit; `bytes` gives the payload bytes of a row. Returns them, and the first
-    /// row that does not fit. No row after that one is read.
+    /// Takes rows as long as they fit. `bytes` returns the payload bytes of a row. Returns the rows that fit,
+    /// and the first row that does not. Later rows are not read.
     pub fn fill<T, E>(
         &mut self,
         rows: impl IntoIterator<Item = Result<T, E>>,
@@ -61,8 +61,9 @@ impl PageRoom {
 }
 
 impl PageRequest {
-    /// The store's own bytes of the place to continue after; none at the start. A cursor of another query
-    /// than `query` is an [`InvalidArgument`](crate::StoreErrorKind::InvalidArgument) of `operation`.
+    /// Returns the place to continue after, in the store's own bytes, or none at the start. A cursor of
+    /// another query than `query` fails with [`InvalidArgument`](crate::StoreErrorKind::InvalidArgument) in
+    /// `operation`.
     pub fn position(&self, operation: &'static str, query: Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let place = self.after.as_ref().map(|cursor| cursor.position_in(query)).transpose();
         place.map_err(|why| StoreError::invalid(operation, format!("after: {why}")))
@@ -70,9 +71,9 @@ impl PageRequest {
 }
 
 impl<T> Page<T> {
-    /// The page that `request` asks for: the next of `rows`. They come in the order of the list from its
-    /// [`position`](PageRequest::position) on, each with the store's own bytes of its place. `bytes` counts
-    /// the payload of a row. At most one row beyond the page is read.
+    /// Returns the page that `request` asks for. `rows` are the rows after the request's
+    /// [`position`](PageRequest::position) in the order of the list, each with its place in the store's own
+    /// bytes. `bytes` returns the payload bytes of a row. At most one row beyond the page is read.
     pub fn fill<E>(
         request: &PageRequest,
         query: Digest,
@@ -88,13 +89,13 @@ impl<T> Page<T> {
 }
 
 impl MessagePage {
-    /// A page that holds everything that was asked for.
+    /// Returns a page that holds all messages that were asked for.
     pub fn whole(messages: Vec<StoredMessage>) -> Self {
         Self { messages, rest: Vec::new() }
     }
 
-    /// A page that ends before message `next` of the first of `ranges`. That range continues there, and the
-    /// others follow.
+    /// Returns a page that ends before message `next` of the first of `ranges`. [`rest`](Self::rest) begins
+    /// with that message and goes on with the other ranges.
     pub fn cut(messages: Vec<StoredMessage>, ranges: &[MessageRange], next: MessageSeq) -> Self {
         let mut rest = ranges.to_vec();
         if let Some(first) = rest.first_mut() {
@@ -105,7 +106,7 @@ impl MessagePage {
 }
 
 impl InboxPage {
-    /// The page of these items; `more` says whether others come after them.
+    /// Returns the page of these items. `more` says whether there are items after them.
     pub fn new(items: Vec<StoredItem>, more: bool) -> Self {
         let next = items.last().filter(|_| more).map(|last| last.seq);
         Self { items, next }

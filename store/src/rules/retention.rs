@@ -1,17 +1,18 @@
-//! The sessions and checkpoints that retention may remove.
+//! The rules for the sessions to which retention applies.
 
 use super::SessionRow;
 use crate::RetentionRule;
 
 impl SessionRow {
-    /// Whether the session is at rest and has no alarm, unread item or interrupt. A retention rule applies
-    /// only to such sessions. An index for `purge` holds them, ordered by `updated_at` and key.
+    /// Returns true if the session is at rest and has no alarm, unread item or interrupt. A retention rule
+    /// applies only to such sessions. An index for `purge` should hold these sessions, ordered by
+    /// `updated_at` and key.
     pub fn quiet(&self) -> bool {
         self.status.at_rest() && self.alarm.is_none() && self.unread == 0 && self.interrupt.is_none()
     }
 
-    /// Whether `rule` applies to this session: it is [`quiet`](Self::quiet), unchanged for long enough, and
-    /// has the tenant and status of the rule.
+    /// Returns true if `rule` applies to this session: the session is [`quiet`](Self::quiet), unchanged for
+    /// long enough, and matches the tenant and status of the rule.
     pub fn purgeable(&self, rule: &RetentionRule) -> bool {
         self.quiet()
             && self.updated_at < rule.unchanged_since

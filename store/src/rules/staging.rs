@@ -1,15 +1,16 @@
-//! The decision on a staging, and when staged results are dropped.
+//! The rules for staging, and for dropping staged results.
 
 use super::SessionRow;
 use crate::ids::Fence;
 use crate::{Commit, Release, SessionStatus, StageOutcome, StagedResult, Staging};
 
 impl SessionRow {
-    /// Decides a staging. `there` must contain the staged results of the calls in `staging`; it may contain
-    /// others.
+    /// Decides a staging. `there` must contain the session's staged results of the calls in `staging`, and
+    /// may contain other staged results.
     ///
-    /// `Ok`: write these results and every start mark, and answer [`StageOutcome::Staged`] with a
-    /// [`receipt`](Self::receipt); the row stays as it is. `Err`: write nothing; answer with it.
+    /// If it returns `Ok`, write the returned results and every start mark, and return
+    /// [`StageOutcome::Staged`] with a [`receipt`](Self::receipt). The row does not change. If it returns
+    /// `Err`, write nothing and return that outcome.
     pub fn stage<'a>(
         &self,
         fence: &Fence,
@@ -34,8 +35,8 @@ impl SessionRow {
 }
 
 impl Commit {
-    /// Whether this commit drops everything staged, because it leaves the session idle. A result that was not
-    /// promoted by then is a late repeat.
+    /// Returns true if this commit drops all staged results, because it leaves the session idle. A result
+    /// that is still staged then is a late repeat.
     pub fn ends_staging(&self) -> bool {
         matches!(self.release, Some(Release::To { status: SessionStatus::Idle, .. }))
     }

@@ -1,5 +1,5 @@
-//! Tests of every rule by the prose of the contract. The model of the conformance suite follows the same
-//! rules, so it would not notice if a rule itself were wrong.
+//! Tests of every rule against the text of the contract. The model of the conformance suite uses the same
+//! rules, so the suite cannot detect a wrong rule.
 
 mod commit;
 mod delivery;

@@ -1,20 +1,20 @@
-//! The tombstone of a deleted session.
+//! The rules for deletions and tombstones.
 
 use super::SessionRow;
 use crate::ids::OperationId;
 use crate::time::Timestamp;
 use crate::{DeleteMode, DeleteOutcome, Deletion, SessionStatus, Tombstone};
 
-/// Whether a creation or a fork by `operation` must answer that its session was deleted. `there` is the
-/// session of its key, if there is one. `named` says whether a tombstone of the key
-/// [names](super::super::Tombstone::names) the operation or its incarnation. If not, the creation or fork
-/// continues: with the session that is there, or by making one.
+/// Returns true if the outcome of a creation or fork by `operation` is that its session was deleted. `there`
+/// is the present session of the key, if there is one. `named` says whether a tombstone of the key
+/// [names](super::super::Tombstone::names) the operation or its incarnation. If this returns false, the
+/// creation or fork continues, with the present session or by making one.
 pub fn was_deleted(operation: &OperationId, there: Option<&SessionRow>, named: bool) -> bool {
     named && there.is_none_or(|row| row.created_by != *operation)
 }
 
 impl SessionRow {
-    /// Decides a deletion. `Err`: delete nothing; answer with it.
+    /// Decides a deletion. If it returns `Err`, delete nothing and return that outcome.
     pub fn delete(&self, deletion: Deletion, now: Timestamp) -> Result<Tombstone, DeleteOutcome> {
         if deletion.incarnation.is_some_and(|named| named != self.incarnation) {
             return Err(DeleteOutcome::NotFound);
@@ -30,7 +30,7 @@ impl SessionRow {
         }
     }
 
-    /// The tombstone that is left when the session's rows are removed.
+    /// Returns the tombstone to write when the session's rows are removed.
     pub fn tombstone(&self, now: Timestamp) -> Tombstone {
         Tombstone {
             key: self.key.clone(),

@@ -1,15 +1,15 @@
-//! The turns of tenants when more sessions are due than are asked for.
+//! The rule for taking turns between tenants when more sessions are due than a worker asks for.
 
 use std::collections::BTreeMap;
 
 use crate::ids::{SessionKey, TenantId};
 use crate::time::Timestamp;
 
-/// Chooses which due sessions are claimed, each named with its alarm, if at most `limit` are asked for and it
-/// was the turn of tenant `after` last. Also returns the tenant whose turn it was last after that.
+/// Chooses at most `limit` of the sessions in `due`, each given with its alarm. `after` is the tenant that
+/// had the last turn before. Also returns the tenant that has the last turn now.
 ///
-/// If no more are due, all of them are chosen, soonest alarm first, ties by key. Otherwise the soonest of
-/// each tenant whose turn it is, and then the soonest of those that are left.
+/// If at most `limit` sessions are due, chooses all of them, soonest alarm first, ties by key. Otherwise
+/// chooses the soonest session of each tenant in turn, and then the soonest of the remaining sessions.
 pub fn in_turn(
     mut due: Vec<(Timestamp, SessionKey)>,
     after: Option<&TenantId>,

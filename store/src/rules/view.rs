@@ -1,4 +1,4 @@
-//! Builds the values that readers get from a row and the data beside it. Makes no decisions.
+//! Functions that build the values for readers from a row and its data. They make no decisions.
 
 use super::{Arrival, Claimed, SessionRow};
 use crate::ids::{InboxSeq, RunId, WorkerId};
@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl SessionRow {
-    /// Whether `after` is the same session and differs only in a longer lease or in the handing out of its
-    /// interrupt.
+    /// Returns true if `after` differs from this row at most in the lease, the alarm, `updated_at`, or the
+    /// run to which the interrupt was handed.
     pub fn differs_only_in_its_lease(&self, after: &Self) -> bool {
         let same = Self {
             lease: after.lease.clone(),
@@ -22,7 +22,7 @@ impl SessionRow {
         same == *after
     }
 
-    /// The session as a reader sees it.
+    /// Returns the session as [`load_session`](crate::StateStore::load_session) returns it.
     pub fn session(
         &self,
         labels: Labels,
@@ -56,7 +56,7 @@ impl SessionRow {
         }
     }
 
-    /// The session as a list shows it.
+    /// Returns the session as [`list_sessions`](crate::StateStore::list_sessions) returns it.
     pub fn summary(&self, labels: Labels) -> SessionSummary {
         SessionSummary {
             key: self.key.clone(),
@@ -74,8 +74,9 @@ impl SessionRow {
         }
     }
 
-    /// The newest claim, with its [`session`](Self::session), the open pending calls in the order in which
-    /// they were opened, and the first page of the inbox. None: the session was never claimed.
+    /// Returns the newest claim, or none if the session was never claimed. Takes the
+    /// [`session`](Self::session), the open pending calls in the order in which they were opened, and the
+    /// first page of the inbox.
     pub fn newest_claim(
         &self,
         session: Session,
@@ -95,7 +96,7 @@ impl SessionRow {
         })
     }
 
-    /// The record of a run that begins with this claim.
+    /// Returns the record of the run that begins with this claim.
     pub fn run_record(&self, run: RunId, worker: WorkerId, claimed: Claimed, now: Timestamp) -> RunRecord {
         RunRecord {
             epoch: self.epoch,
@@ -108,7 +109,7 @@ impl SessionRow {
         }
     }
 
-    /// A pending call that a commit opens.
+    /// Returns the open pending call for `new`, which a commit opens.
     pub fn opened(&self, new: NewPending, now: Timestamp) -> PendingCall {
         PendingCall {
             key: self.key.clone(),
@@ -127,7 +128,7 @@ impl SessionRow {
 }
 
 impl Arrival {
-    /// The item that has arrived, in the form in which it is stored.
+    /// Returns the accepted item in the form in which it is stored.
     pub fn stored(&self, item: InboxItem, now: Timestamp) -> StoredItem {
         StoredItem { seq: self.seq, key: item.key, kind: item.kind, payload: item.payload, at: now }
     }

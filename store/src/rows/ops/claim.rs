@@ -1,4 +1,4 @@
-//! Claims.
+//! Claims of one named session.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;
@@ -54,7 +54,8 @@ impl Ask for ClaimSession<'_> {
     }
 }
 
-/// Moves the row of `draft` to active, closes a run that was left open, opens the new one.
+/// Moves the row of `draft` to active, closes the record of a run that was left open, and opens the record of
+/// the new run.
 pub(super) fn begin_run(
     facts: &Facts,
     draft: Draft,

@@ -1,4 +1,4 @@
-//! Commits.
+//! Commits of a run.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::{Facts, names};
@@ -11,8 +11,8 @@ use crate::rules::{CommitFacts, SessionRow, Unseen};
 use crate::time::Timestamp;
 use crate::{Applied, Commit, CommitOutcome, NewMessage, RunEnded, StagedResult};
 
-/// Bits of a pending call's order for its position within one commit. A commit that opens more calls than
-/// these bits can count would overlap with later ones.
+/// The number of low bits in a pending call's `order` that hold its position within one commit. The orders of
+/// a commit that opens more calls than these bits can count would overlap with those of later commits.
 const OPENED_MAX_BITS: u32 = 20;
 
 /// The one atomic write by which a run makes progress.
@@ -83,7 +83,8 @@ impl CommitRun<'_> {
         self.promoted().chain(self.commit.stage.iter().map(|result| &result.call)).map(Row::staged).collect()
     }
 
-    /// The rules refuse in an order of their own: an id that was used before comes first, and only a write finds it.
+    /// Returns the refusal. If it is not known whether the ids of the calls to open were used before, reads
+    /// that first, because such an id may lead to another refusal.
     fn refuse(&self, facts: &Facts, refused: CommitOutcome) -> Decision<CommitOutcome> {
         let opened: Vec<_> = self.commit.open.iter().map(|new| Row::opened(&new.id)).collect();
         if opened.iter().all(|key| facts.knows(key)) {
@@ -98,7 +99,7 @@ impl CommitRun<'_> {
         self.commit.close.iter().map(Row::pending).collect()
     }
 
-    /// The facts for the rules, or the rows that must be read first.
+    /// Returns the facts for the rules, or the rows that must be read first.
     fn facts(&self, facts: &Facts, row: &SessionRow) -> Result<CommitFacts, Vec<Want>> {
         let commit = self.commit;
         let (calls, closed) = (self.calls(), self.closed());
@@ -117,7 +118,7 @@ impl CommitRun<'_> {
         let staged = |key| picked!(facts.get(key), Some(Row::Staged(result)) => result.clone());
         let answered = |key| picked!(facts.get(key), Some(Row::Pending { call, .. }) => (call.id.clone(), call.last_answer));
         let mut pending: Vec<_> = closed.iter().filter_map(answered).collect();
-        // Only the write itself shows whether an id was used before.
+        // Normally only the write itself finds out whether an id was used before.
         let reopened = commit.open.iter().filter(|new| facts.get(&Row::opened(&new.id)).is_some());
         pending.extend(reopened.map(|new| (new.id.clone(), InboxSeq(0))));
         let there = |seq: &InboxSeq| facts.get(&Row::item(*seq)).is_some();
@@ -133,8 +134,8 @@ impl CommitRun<'_> {
         self.commit.inbox_seen.unwrap_or_default().min(row.last_item).max(row.inbox_seen)
     }
 
-    /// The items after the commit's `inbox_seen`. The items that it consumes are not after it. None: they
-    /// must be read.
+    /// Returns the counts of the items after the commit's `inbox_seen`, none of which the commit may consume.
+    /// Returns none if the items must be read first.
     fn unseen(&self, facts: &Facts, row: &SessionRow) -> Option<Unseen> {
         let seen = self.seen(row);
         if seen == row.inbox_seen {
@@ -188,14 +189,15 @@ impl CommitRun<'_> {
         draft
     }
 
-    /// Whether the facts show that only promoted results are staged.
+    /// Returns true if it is known that this commit promotes all staged results.
     fn promotes_all(&self, facts: &Facts) -> bool {
         let promoted: Vec<RowKey> = self.promoted().map(Row::staged).collect();
         facts.knows_range(Kind::Staged, 0, u64::MAX)
             && facts.of(Kind::Staged).all(|row| promoted.contains(&row.key()))
     }
 
-    /// Appends the messages, including promoted results, and stages the results that stay staged.
+    /// Appends the messages, including promoted results. Stages the new results that are not promoted, and
+    /// removes the promoted ones.
     fn write_messages(
         &self,
         draft: &mut Draft,

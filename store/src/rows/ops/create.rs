@@ -1,4 +1,4 @@
-//! Creations.
+//! Creations of sessions.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ impl Ask for Create<'_> {
     fn wants(&self) -> Vec<Want> {
         match self.0.start {
             Start::WithItems | Start::At(_) => Vec::new(),
-            // A repeat brings the claim as it stands.
+            // A repeat returns the claim with current data.
             Start::Claimed(_) => surroundings(),
         }
     }
@@ -85,7 +85,7 @@ fn created_before(there: &SessionRow, new: &NewSession, facts: &Facts) -> Decisi
     }
 }
 
-/// The first items, then those of the claim.
+/// Returns the items of the creation, then those of its claim.
 fn items_of(new: &NewSession) -> impl Iterator<Item = &InboxItem> {
     let claimed: &[InboxItem] = match &new.start {
         Start::Claimed(claim) => &claim.items,

@@ -1,4 +1,4 @@
-//! Deletions.
+//! Deletions of sessions, and the removal of old tombstones.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;
@@ -30,12 +30,12 @@ impl Ask for Delete {
     }
 }
 
-/// Backends that keep indexes of their own must remove these rows one by one.
+/// The rows that a deletion must read: the pending calls. Their index entries must be removed one by one.
 pub(in super::super) fn wants() -> Vec<Want> {
     vec![Want::all(Kind::Pending).light()]
 }
 
-/// Ends the incarnation of `row`.
+/// Returns the draft that deletes the session of `row`.
 pub(in super::super) fn end(facts: &Facts, row: &SessionRow) -> Draft {
     draft(facts, row.tombstone(facts.now))
 }
@@ -48,7 +48,7 @@ fn draft(facts: &Facts, tombstone: Tombstone) -> Draft {
     Draft { lives: Some(lives), ops, ..Draft::default() }
 }
 
-/// Forgets the incarnations that ended long enough ago.
+/// Removes the old tombstones under a key.
 pub(in super::super) struct Forget;
 
 impl Ask for Forget {

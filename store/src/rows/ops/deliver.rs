@@ -36,7 +36,7 @@ impl Ask for Deliver<'_> {
     }
 }
 
-/// Whether items are accepted.
+/// The result of accepting items.
 pub(super) enum Accepted {
     /// All items are accepted.
     All(Vec<StoredItem>),
@@ -46,7 +46,7 @@ pub(super) enum Accepted {
     Needs(Vec<Want>),
 }
 
-/// The pending calls that items answer, and what is there under the items' keys.
+/// The rows that are needed to accept items: the pending calls that they answer, and the rows of their keys.
 pub(super) fn wants<'a>(items: impl IntoIterator<Item = &'a InboxItem> + Clone) -> Vec<Want> {
     let keys: Vec<RowKey> = items.clone().into_iter().map(|item| Row::item_key(&item.key)).collect();
     let answered: Vec<RowKey> = items.into_iter().filter_map(answers).collect();
@@ -61,7 +61,7 @@ fn answers(item: &InboxItem) -> Option<RowKey> {
     }
 }
 
-/// Accepts all of `items` into the row of `draft`, or none.
+/// Accepts all of `items` into the row of `draft`. If one is refused, the draft must not be used.
 pub(super) fn accept_all<'a>(
     facts: &Facts,
     draft: &mut Draft,
@@ -91,7 +91,8 @@ pub(super) fn accept_all<'a>(
                 arrived.push((item, stored));
             }
             Err(refusal) => {
-                // The outcome for a known key takes precedence, and so does the refusal of an earlier item.
+                // An item whose key is already known, and an earlier item that is refused, take precedence
+                // over this refusal.
                 let own = (!is_known && refusal != Delivery::NotFound).then_some(key);
                 let earlier = arrived.iter().map(|(earlier, _)| Row::item_key(&earlier.key));
                 let unknown: Vec<RowKey> = earlier.filter(|key| !facts.knows(key)).chain(own).collect();

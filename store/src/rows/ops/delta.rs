@@ -1,4 +1,4 @@
-//! Deltas: pieces of a model's answer, written while the model speaks.
+//! Deltas: pieces of a model's answer, stored while the model writes it.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;
@@ -8,7 +8,7 @@ use super::super::write::Op;
 use crate::ids::Fence;
 use crate::{DeltaBatch, DeltaOutcome, StoredDelta};
 
-/// Appends to the stream of the run that holds the session.
+/// Appends deltas to a stream of the run that holds the session.
 pub(in super::super) struct AppendDeltas<'a> {
     pub(in super::super) fence: &'a Fence,
     pub(in super::super) batch: &'a DeltaBatch,

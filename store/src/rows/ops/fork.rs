@@ -9,7 +9,7 @@ use crate::ids::{CheckpointId, SessionKey};
 use crate::rules::{SessionRow, was_deleted};
 use crate::{Checkpoint, ForkOutcome, NewFork};
 
-/// Makes a fork. The source was read before.
+/// Creates a fork. The source was read before.
 pub(in super::super) struct Fork<'a> {
     pub(in super::super) new: &'a NewFork,
     pub(in super::super) from: &'a SessionKey,
@@ -23,12 +23,12 @@ pub(in super::super) enum Source {
     None,
     /// The source has no such checkpoint.
     NoCheckpoint,
-    /// The source has this place and this checkpoint.
+    /// The source has this place, and its checkpoint is this one.
     Found(u64, Box<Checkpoint>),
 }
 
 impl Ask for Fork<'_> {
-    /// None: the source has changed since it was read.
+    /// The outcome, or none if the source has changed since it was read.
     type Outcome = Option<ForkOutcome>;
 
     fn wants(&self) -> Vec<Want> {

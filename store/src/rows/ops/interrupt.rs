@@ -32,7 +32,7 @@ impl Ask for RequestInterrupt<'_> {
     }
 }
 
-/// Hands the waiting interrupt to the run that asks.
+/// Hands the waiting interrupt to the calling run.
 pub(in super::super) struct TakeInterrupt<'a>(pub(in super::super) &'a Fence);
 
 impl Ask for TakeInterrupt<'_> {

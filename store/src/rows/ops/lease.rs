@@ -8,7 +8,7 @@ use super::super::read::Want;
 use crate::LeaseOutcome;
 use crate::ids::Fence;
 
-/// Renews the lease.
+/// Extends the lease of the run that holds the session.
 pub(in super::super) struct Renew<'a> {
     pub(in super::super) fence: &'a Fence,
     pub(in super::super) lease: Duration,

@@ -1,4 +1,5 @@
-//! Lists across sessions. A cursor names the last row shown, so added or removed rows do not disturb a walk.
+//! Helpers for lists. A cursor names the last row of its page, so rows that are added or removed do not
+//! disturb a walk.
 
 use super::super::index::{PendingPlace, SessionPlace};
 use super::super::read::Found;
@@ -30,7 +31,7 @@ impl Place for u64 {
     }
 }
 
-/// The place that the cursor of a request names.
+/// Decodes the place that the cursor of a request names, if it has a cursor.
 pub(in super::super) fn after<P: Place>(
     request: &PageRequest,
     query: Digest,
@@ -39,12 +40,13 @@ pub(in super::super) fn after<P: Place>(
     request.position(operation, query)?.map(|bytes| place(&bytes, operation)).transpose()
 }
 
-/// The place that the bytes of a cursor name.
+/// Decodes the place that the bytes of a cursor name.
 pub(in super::super) fn place<P: Place>(bytes: &[u8], operation: &'static str) -> Result<P, StoreError> {
     P::read(bytes).ok_or_else(|| StoreError::invalid(operation, "after: it names no place"))
 }
 
-/// The open pending calls that were read of a session, at the places that are meant, in the order of their list.
+/// Returns the pending calls that were read of a session and whose places `is_meant` accepts, in the order of
+/// their list.
 pub(in super::super) fn pending(found: Found, is_meant: impl Fn(&PendingPlace) -> bool) -> Vec<PendingCall> {
     let rows = found.rows.into_iter().flatten();
     let calls = rows.filter_map(|row| picked!(row, Row::Pending { call, .. } => call));
@@ -54,15 +56,15 @@ pub(in super::super) fn pending(found: Found, is_meant: impl Fn(&PendingPlace) -
     calls.into_iter().map(|(_, call)| call).collect()
 }
 
-/// Whether a query is about this pending call.
+/// Returns true if `query` includes this pending call.
 pub(in super::super) fn is_asked(call: &PendingCall, query: &PendingQuery) -> bool {
     call.key.tenant == query.tenant
         && query.session.as_ref().is_none_or(|id| *id == call.key.id)
         && query.kind.as_ref().is_none_or(|kind| *kind == call.kind)
 }
 
-/// The page of `rows`, each with its place. If all rows fit, `goes_on` says whether there may be more after
-/// the last one.
+/// Returns the page of `rows`, each given with its place. If all rows fit but the read reached its limit of
+/// bytes, `goes_on` says whether there may be more rows after the last one.
 pub(in super::super) fn page<T>(
     request: &PageRequest,
     query: Digest,

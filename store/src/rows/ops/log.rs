@@ -1,4 +1,4 @@
-//! Reading the logs of one session.
+//! Reads of the logs of one session: messages, inbox, events, runs, checkpoints.
 
 use super::super::facts::Facts;
 use super::super::read::{Found, Want};
@@ -18,7 +18,7 @@ pub(in super::super) fn message_wants(ranges: &[MessageRange]) -> Vec<Want> {
     ranges.iter().map(range).collect()
 }
 
-/// The page of messages that was read.
+/// Makes the page of messages from the rows that were read.
 pub(in super::super) fn message_page(ranges: &[MessageRange], found: Found) -> MessagePage {
     let last = found.row().map(|row| row.last_message).unwrap_or_default();
     let mut room = PageRoom::new(usize::MAX);
@@ -47,7 +47,7 @@ pub(in super::super) fn inbox_wants(after: InboxSeq, limit: u32) -> Vec<Want> {
     vec![Want::numbers(Kind::Item, after.0.saturating_add(1), u64::MAX).at_most(rows, PAGE_BYTES_MAX)]
 }
 
-/// The page of the inbox that was read.
+/// Makes the page of the inbox from the rows that were read.
 pub(in super::super) fn inbox_page(found: Found, after: InboxSeq, limit: u32) -> InboxPage {
     let last = found.row().map(|row| row.last_item).unwrap_or_default();
     let rows = found.rows.into_iter().flatten();
@@ -64,7 +64,7 @@ pub(in super::super) fn inbox_page(found: Found, after: InboxSeq, limit: u32) ->
     InboxPage::new(shown, more)
 }
 
-/// The rows to read for a page of events, for a reader that has seen `delta` deltas of the stream that runs.
+/// The rows to read for a page of events, for a reader that has read the deltas up to `delta`.
 pub(in super::super) fn event_wants(after: EventSeq, delta: u64, limit: u32) -> Vec<Want> {
     let rows = limit as usize;
     let from = after.0.saturating_add(1);
@@ -74,7 +74,8 @@ pub(in super::super) fn event_wants(after: EventSeq, delta: u64, limit: u32) -> 
     ]
 }
 
-/// The page of events that was read. `Err`: the stream has to be read from its begin.
+/// Makes the page of events from the rows that were read. Returns `Err` if the deltas must be read again from
+/// the first.
 pub(in super::super) fn event_page(
     found: Found,
     cursor: &EventCursor,
@@ -112,13 +113,13 @@ pub(in super::super) fn event_page(
     Ok(row.event_page(cursor, events, deltas))
 }
 
-/// The runs that were read, each with its place.
+/// Returns the runs that were read, each with its place.
 pub(in super::super) fn runs(rows: Vec<Row>) -> Vec<(Vec<u8>, RunRecord)> {
     let run = |row| picked!(row, Row::Run(run) => (run.epoch.0.to_be_bytes().to_vec(), run));
     rows.into_iter().filter_map(run).collect()
 }
 
-/// The checkpoints that were read, each with its place.
+/// Returns the checkpoints that were read, each with its place.
 pub(in super::super) fn checkpoints(rows: Vec<Row>) -> Vec<(Vec<u8>, Checkpoint)> {
     let checkpoint = |row| picked!(row, Row::Checkpoint(at) => (at.id.0.to_be_bytes().to_vec(), at));
     rows.into_iter().filter_map(checkpoint).collect()

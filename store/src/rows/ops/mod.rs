@@ -1,5 +1,4 @@
-//! The operations on one session: for each method of the contract, the rows that it needs and the rows that
-//! it writes.
+//! The operations on one session. For each method of the contract, they say which rows it reads and writes.
 
 pub(super) mod claim;
 pub(super) mod commit;

@@ -1,4 +1,4 @@
-//! Retention.
+//! Retention: the removal of old data from one session.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;

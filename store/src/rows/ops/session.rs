@@ -1,4 +1,4 @@
-//! A session with the rows that belong to it.
+//! The values that are built from a session's row and the rows that belong to it.
 
 use super::super::facts::Facts;
 use super::super::read::Want;
@@ -41,13 +41,13 @@ impl Facts {
         picked!(self.get(&RowKey::one(Kind::State)), Some(Row::State(payload)) => payload.clone())
     }
 
-    /// The staged results that are known, in the order of their calls.
+    /// The known staged results, in the order of their calls.
     pub(super) fn staged(&self) -> Vec<StagedResult> {
         let staged = self.of(Kind::Staged);
         staged.filter_map(|row| picked!(row, Row::Staged(result) => result.clone())).collect()
     }
 
-    /// The open pending calls that are known, in the order they were opened.
+    /// The known open pending calls, in the order in which they were opened.
     fn pending(&self) -> Vec<PendingCall> {
         let pending = self.of(Kind::Pending);
         let pending = pending.filter_map(|row| picked!(row, Row::Pending { order, call } => (*order, call)));
@@ -61,7 +61,7 @@ impl Facts {
         picked!(self.get(&Row::run(epoch)), Some(Row::Run(run)) => run.clone())
     }
 
-    /// The session of `row`, with the known rows that belong to it.
+    /// Builds the session of `row` from the known rows.
     pub(in super::super) fn session(&self, row: &SessionRow) -> Result<Session, StoreError> {
         let starts = self.of(Kind::Start);
         let starts = starts.filter_map(|row| picked!(row, Row::Start(call) => call.clone())).collect();
@@ -69,7 +69,7 @@ impl Facts {
         Ok(row.session(self.labels(), self.definition()?, self.state(), staged))
     }
 
-    /// The claim that `row` stands for; `arrived` came with it.
+    /// Builds the newest claim of `row`. `arrived` are the items that the claim brought.
     pub(super) fn claim(&self, row: &SessionRow, arrived: Vec<StoredItem>) -> Result<Claim, StoreError> {
         let there = self.of(Kind::Item);
         let there = there.filter_map(|row| picked!(row, Row::Item { item, .. } => item.clone()));

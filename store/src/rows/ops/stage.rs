@@ -1,4 +1,4 @@
-//! Making results durable before their step is finished.
+//! Staging: makes results durable before their step is finished.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::{Facts, names};

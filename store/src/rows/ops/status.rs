@@ -1,4 +1,4 @@
-//! Changes of status.
+//! Compare-and-set of the status.
 
 use super::super::ask::{Ask, Decision, Draft};
 use super::super::facts::Facts;
@@ -6,7 +6,7 @@ use super::super::read::Want;
 use super::deliver::{self, Accepted, accept_all};
 use crate::{CasOutcome, StatusCas};
 
-/// Moves the status, with the items that come along.
+/// Changes the status and accepts the items of the request.
 pub(in super::super) struct CompareAndSet<'a>(pub(in super::super) &'a StatusCas);
 
 impl Ask for CompareAndSet<'_> {

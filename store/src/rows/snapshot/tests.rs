@@ -1,4 +1,4 @@
-//! Tests of the cost of lists beside many sessions, counted in entries and rows that are read.
+//! Tests of the cost of lists in a store with many sessions, counted in entries and rows that are read.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,12 +9,12 @@ use crate::payload::Payload;
 use crate::rows::{EventBatch, Token, encode_row_key, index_entries, row_entries};
 use crate::{NewSession, PendingKind, RunRecord, SessionStatus, Start};
 
-/// So many sessions stand beside those that are looked for.
+/// The number of sessions besides those that a list looks for.
 const MANY: u32 = 2_000;
-/// So much a list of few looks at, at most.
+/// The most entries and rows that a list of few sessions may read.
 const LOOKED_AT_MAX: usize = 30;
 
-/// What a backend keeps, in memory; counts what is looked at.
+/// The data of a backend, in memory. Counts the entries and rows that are read.
 #[derive(Default)]
 struct Kept {
     sessions: BTreeMap<SessionKey, (SessionRow, BTreeMap<Vec<u8>, Row>)>,
@@ -27,7 +27,7 @@ impl Kept {
         self.looked_at.set(self.looked_at.get() + 1);
     }
 
-    /// A session with labels, a run, an event and two calls.
+    /// Adds a session with labels, a run, an event and two pending calls.
     fn put(&mut self, nth: u32, labels: Labels) {
         let new = NewSession {
             key: key(nth),
@@ -77,7 +77,7 @@ impl Kept {
         self.sessions.insert(row.key.clone(), (row, rows));
     }
 
-    /// Does something, and checks how much it looked at.
+    /// Performs `done`, and checks that it reads few entries and rows.
     fn few<T>(&self, what: &str, done: impl FnOnce(&Self) -> Result<T, StoreError>) -> T {
         self.looked_at.set(0);
         let done = done(self).unwrap();

@@ -1,4 +1,4 @@
-//! Commits and the alarm that a release sets.
+//! Tests of the rules for commits, and for the alarm that a release sets.
 
 use super::*;
 use crate::ids::{CallId, InterruptId, PendingId};
@@ -27,7 +27,7 @@ fn opened(name: &str) -> NewPending {
     }
 }
 
-/// A session in the hands of its first run, with ten items of which it has read five.
+/// A session held by its first run, with ten items, of which the run has read five.
 fn held() -> SessionRow {
     SessionRow { last_item: InboxSeq(10), unread: 10, inbox_seen: InboxSeq(5), ..claimed(row(), at(0)) }
 }
@@ -230,7 +230,7 @@ fn a_run_is_over_when_a_commit_says_so_and_a_stream_when_its_message_is_there() 
     assert_eq!(after(&one(Some(3), Some(end))), (later, false), "what comes late of it is refused");
 }
 
-/// The alarm after a release at 5 with a deadline at 9.
+/// Releases the session at 5 and returns its alarm and its row.
 fn alarm_after(release: Release, unseen: Unseen, waits: Option<InterruptKind>) -> (Option<i64>, SessionRow) {
     let mut row = SessionRow { interrupt: waits.map(|kind| stop("i", kind)), ..held() };
     row.stream.open = true;

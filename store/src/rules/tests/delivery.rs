@@ -1,4 +1,4 @@
-//! Requests from outside: deliveries and interrupts.
+//! Tests of the rules for deliveries and interrupts.
 
 use super::*;
 use crate::ids::{InterruptId, ItemKey, KindName, PendingId};
@@ -12,7 +12,8 @@ fn answer(settles: bool, incarnation: Option<Incarnation>) -> InboxItem {
     item(ItemKind::Answer { pending: PendingId::new("p").unwrap(), settles }, incarnation)
 }
 
-/// The facts of a pending call, and how many answers it has after one more, or why it takes none.
+/// Checks an answer to a pending call with these facts: the number of answers that the call has then and the
+/// wake, or the refusal.
 fn check_answer(facts: Option<PendingFacts>, settles: bool, expect: Result<(u32, Wake), Delivery>) {
     let before = SessionRow { status: SessionStatus::Suspended, wake_on: 1, ..row() };
     let mut row = before.clone();
@@ -121,7 +122,7 @@ fn what_is_accepted_gets_the_next_place_and_is_counted() {
 #[test]
 fn what_wakes_a_session_depends_on_its_status() {
     use SessionStatus::{Aborted, Active, Failed, Idle, Interrupted, Suspended};
-    // The alarm that was set, and what it is after an item of each kind arrived at 5. `wake_on` is 0.
+    // Takes the alarm before, and the alarm after an item with each wake arrives at 5. `wake_on` is 0.
     let check = |status, alarm: Option<i64>, expect: [Option<i64>; 3]| {
         let rings = [Wake::Now, Wake::Count, Wake::Quiet].map(|wake| {
             let mut row = SessionRow { status, alarm: alarm.map(at), ..row() };

@@ -1,4 +1,4 @@
-//! Sizes, and meaningless arguments.
+//! Tests of the limits on sizes, and of arguments that make no sense.
 
 use super::*;
 use crate::ids::{CallId, InterruptId, ItemKey, KindName, PendingId};
@@ -7,7 +7,7 @@ use crate::{
     NewPending, NewState, OutcomeKind, PendingKind, RunEnd, SharedBy, StoreError, StoreErrorKind,
 };
 
-/// Ten bytes a payload, 25 a call.
+/// Capabilities that allow 10 bytes for each payload and 25 for each call.
 fn small() -> Capabilities {
     Capabilities {
         backend: "small".into(),
@@ -75,7 +75,7 @@ fn fork([definition, state, message, event]: [usize; 4]) -> NewFork {
     }
 }
 
-/// A commit with a payload of so many bytes in each of its six places.
+/// A commit with payloads of these sizes, in bytes, in its six places for payloads.
 fn full([message, state, stage, event, open, run]: [usize; 6]) -> Commit {
     Commit {
         messages: vec![NewMessage::Inline(of(message)), NewMessage::Promote(CallId::new("a").unwrap())],
@@ -103,15 +103,15 @@ fn kind(answer: Result<(), StoreError>) -> Option<StoreErrorKind> {
     answer.err().map(|error| error.kind)
 }
 
-/// A call that carries as many bytes as `sizes` say, one by one: each alone may have ten and none eleven; all
-/// together 25 and not 26.
+/// Checks the limits of a call whose payloads have the sizes that `ask` gets: each payload may have 10 bytes
+/// but not 11, and all together 25 but not 26.
 fn check<const N: usize>(ask: impl Fn([usize; N]) -> Result<(), StoreError>) {
     for place in 0..N {
         let alone = |bytes| std::array::from_fn(|at| if at == place { bytes } else { 0 });
         assert_eq!(kind(ask(alone(10))), None, "place {place}");
         assert_eq!(kind(ask(alone(11))), Some(StoreErrorKind::TooLarge), "place {place}");
     }
-    // Each counts: whichever gives the last byte, the sum is too large.
+    // Every payload counts: the sum is too large whichever of them has the last byte.
     let base = |total: usize| std::array::from_fn(|at| total / N + usize::from(at < total % N));
     if N > 2 {
         assert_eq!(kind(ask(base(25))), None);
@@ -203,7 +203,7 @@ fn labels_have_a_number_and_texts_a_length() {
     assert_eq!(ask([(text(1), text(257))].into_iter().collect()), Some(StoreErrorKind::TooLarge));
 }
 
-/// Two ways to say one thing would be compared as two things.
+/// Refuses kinds named `Other` that are known, because two spellings of one kind would compare as different.
 #[test]
 fn a_kind_that_is_known_is_not_named_as_another() {
     let small = small();
@@ -220,7 +220,7 @@ fn a_kind_that_is_known_is_not_named_as_another() {
         assert_eq!(kind(commit.check(&small)), expect, "{name}");
         assert_eq!(PendingKind::from_wire(name).unwrap() == commit.open[0].kind, expect.is_none(), "{name}");
     }
-    // As a newer version writes it that has a variant of that name.
+    // The JSON that a newer version with a variant of that name writes.
     let json = r#"{"kind":"newer","wake":"quiet"}"#;
     let newer = ItemKind::Other { name: KindName::new("newer").unwrap(), wake: Wake::Quiet };
     assert_eq!(serde_json::from_str::<ItemKind>(json).unwrap(), newer);

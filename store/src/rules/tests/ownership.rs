@@ -1,4 +1,4 @@
-//! Claims, leases, changes of status.
+//! Tests of the rules for claims, leases and changes of status.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! Lists, retention, forks and hints of sessions.
+//! Tests of the rules for lists, retention, forks and change hints.
 
 use super::*;
 use crate::ids::{CheckpointId, ItemKey};
@@ -174,7 +174,8 @@ fn a_label_is_added_where_it_replaces_one_or_there_is_room() {
 
 #[test]
 fn a_cursor_is_as_long_as_it_may_be_and_no_longer() {
-    // Two letters for each byte: its kind, sixteen of the query, four of the checksum.
+    // The text has two digits for each byte: one byte for the kind, sixteen for the query, four for the
+    // checksum.
     let text = |bytes: usize| {
         PageCursor::at(Digest::of(b"q"), &vec![0; bytes - 1 - 16 - 4]).to_string().parse::<PageCursor>()
     };
