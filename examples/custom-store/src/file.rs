@@ -70,7 +70,6 @@ pub(crate) fn corrupt(key: &SessionKey, what: impl Display, why: impl Display) -
 
 /// Returns the error for the engine. Nothing was changed, unless the error comes from a commit. The caller of [`Rows`]
 /// adds the operation and the session.
-/// operation and the session.
 ///
 /// [`Rows`]: holdover_store::rows::Rows
 pub(crate) fn failed(error: impl Into<redb::Error>) -> StoreError {

@@ -38,9 +38,9 @@ const NEW: &str = "[the sandbox is new: nothing is in it]";
 /// (sandboxes.provisioner(), sandboxes.tools()) // for Agent::builder(…).provisioner(…).tools(…)
 /// # ; Ok::<(), holdover_tools::SandboxError>(())
 /// ```
+///
 /// The first call of one of the tools boots the sandbox. Every exit of the turn frees it. The start of a turn also
 /// frees it, in case a dead run left it behind.
-/// also frees it, in case a run that died left it behind.
 #[derive(Clone)]
 pub struct Sandboxes(Arc<dyn SandboxProvider>);
 
