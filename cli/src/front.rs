@@ -180,7 +180,7 @@ pub(crate) enum Live {
     Asked {
         /// The newest message that the model gets.
         after: MessageSeq,
-        /// The step.
+        /// The number of the step.
         step: StepNumber,
         /// The attempt at the step, counted from 0.
         attempt: u32,
@@ -191,7 +191,7 @@ pub(crate) enum Live {
     Answered,
     /// A tool call has started.
     Sent {
-        /// The call.
+        /// The id of the call.
         call: CallId,
         /// The tool of the call.
         tool: ToolName,

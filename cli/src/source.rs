@@ -149,7 +149,7 @@ pub(crate) struct Recipe {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FallbackRef {
-    /// The model.
+    /// The fallback model.
     pub(crate) model: ModelRef,
     /// The token prices of the model, if they differ from those of the agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ pub enum HttpElsewhereError {
     Url {
         /// The name of the setting.
         setting: &'static str,
-        /// The reason.
+        /// The reason why the URL cannot be used.
         why: String,
     },
 }

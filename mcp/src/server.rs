@@ -48,7 +48,7 @@ pub struct InvalidServer {
     pub server: String,
     /// The name of the field that is not valid.
     pub field: &'static str,
-    /// The reason.
+    /// The reason why the field is not valid.
     pub detail: String,
 }
 

@@ -61,7 +61,7 @@ impl Provider {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRef {
-    /// The adapter.
+    /// The adapter that connects to the model.
     pub provider: Provider,
     /// The name of the model, or the path of the script.
     pub name: String,
@@ -99,7 +99,7 @@ pub enum InvalidModelRef {
     /// There is no provider of this name.
     #[error("model {model:?}: unknown provider {provider:?}; known are {}", known())]
     UnknownProvider {
-        /// The whole text.
+        /// The whole text of the reference.
         model: String,
         /// The part before the colon.
         provider: String,

@@ -1,4 +1,4 @@
-//! Agents as TOML files.
+//! Reads agents from TOML files.
 
 mod entries;
 mod reading;
@@ -83,9 +83,9 @@ struct AgentFile {
 /// Settings of the command line that replace those of the file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Instead {
-    /// The model.
+    /// The model that replaces that of the file.
     pub(crate) model: Option<ModelRef>,
-    /// The address of the model's server.
+    /// The address that replaces that of the model's server.
     pub(crate) base_url: Option<String>,
     /// The folder that the file tools see, relative to the current one.
     pub(crate) root: Option<PathBuf>,
@@ -299,7 +299,7 @@ fn models(
     (models, all_prices)
 }
 
-/// Returns the folders of `skills = […]`. Relative ones are resolved against the file's folder.
+/// Returns the folders of `skills = […]`. Relative paths are resolved against the file's folder.
 fn skills(
     listed: &[Spanned<PathBuf>],
     folder: &Path,

@@ -27,7 +27,7 @@ const FILES: [(&str, &str); 4] = [
 
 const SESSION: &str = "release-1";
 
-/// The longest time that any part of the demo may take.
+/// The time limit for any part of the demo.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The interval between two checks of a condition.

@@ -29,7 +29,7 @@ use crate::store::IfMissing;
 /// The minimum free disk space, in bytes. With less, the next commit of a session may not fit.
 const ROOM_BYTES_MIN: u64 = 64 * 1024;
 
-/// Starts a turn of an agent.
+/// Starts a turn of an agent, and runs it here or leaves it to a worker.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let Run { agent: file, message, session, label, key, policy, root, briefing, leave: left, drive } = args;
     let agent = agent_of(file, instead_of(drive, root.clone())).await?;
@@ -102,7 +102,7 @@ fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
     }
 }
 
-/// Delivers a message to a session.
+/// Delivers a message to a session, and runs it here or leaves it to a worker.
 pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> {
     let message = message_of(args.message.as_deref())?;
     let images = images_of(&args.briefing.images)?;

@@ -24,7 +24,7 @@ use crate::owed;
 use crate::print::{debts, human, json, note, screen};
 use crate::signals::{Signals, Told};
 
-/// The interval between redraws.
+/// The interval between two redraws of the progress.
 pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(100);
 
 /// A session that is followed.

@@ -33,7 +33,7 @@ pub(super) struct Reader<'a> {
     shown: String,
     /// True if the terminal's cursor is in the middle of a line.
     mid_line: bool,
-    /// The instant at which following began.
+    /// The instant at which the reader started.
     began: Instant,
     /// The data for the lines that are drawn beneath the output.
     view: Followed,

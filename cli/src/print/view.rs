@@ -18,7 +18,7 @@ pub(crate) enum Doing {
     Working,
     /// The run is calling the model.
     Asking {
-        /// The step.
+        /// The number of the step.
         step: StepNumber,
         /// The attempt at the step, counted from 0.
         attempt: u32,

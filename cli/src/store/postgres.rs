@@ -1,4 +1,4 @@
-//! Stores in a schema of a Postgres database.
+//! Opens stores in a schema of a Postgres database.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Stores in a namespace of a Redis server or a Redis Cluster.
+//! Opens stores in a namespace of a Redis server or a Redis Cluster.
 
 use std::sync::Arc;
 

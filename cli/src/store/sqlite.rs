@@ -1,4 +1,4 @@
-//! Stores in a file.
+//! Opens stores in a SQLite file.
 
 use std::path::Path;
 use std::sync::Arc;

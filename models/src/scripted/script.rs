@@ -14,7 +14,7 @@ pub struct Script {
     pub(super) turns: Vec<Turn>,
 }
 
-/// The reason why a text is not a script.
+/// The error for a text that is not a valid script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
@@ -23,7 +23,7 @@ pub enum ScriptError {
     Unreadable {
         /// The line number, counted from 1.
         line: usize,
-        /// The reason, in one line.
+        /// The reason, as one line.
         why: String,
     },
     /// The script has no turns.
@@ -34,7 +34,7 @@ pub enum ScriptError {
     Turn {
         /// The number of the turn, counted from 1.
         turn: usize,
-        /// The reason, in one line.
+        /// The reason, as one line.
         why: String,
     },
 }

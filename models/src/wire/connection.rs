@@ -16,7 +16,7 @@ tokio::task_local! {
 
 /// The reason why a request got no answer.
 pub(super) struct Unanswered {
-    /// The error.
+    /// The error of the HTTP client.
     pub(super) error: reqwest::Error,
     /// True if the request used a kept connection and the server closed it. In that case, nothing indicates that the
     /// server is out of order or has seen the request.

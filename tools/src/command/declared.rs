@@ -77,11 +77,11 @@ pub struct CommandTool {
     pub timeout_seconds: Option<Bound>,
 }
 
-/// The reason why a declared tool is not valid.
+/// The error for a declaration of a tool that is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidCommandTool {
-    /// Model providers refuse the name.
+    /// The name is one that model providers refuse.
     #[error("tool {0:?}: name: providers take 1 to 64 letters, digits, _ and - alone")]
     Name(ToolName),
     /// No program is named.

@@ -13,7 +13,7 @@ use super::process::{MARGIN_MAX, confine, limit_of, run, told};
 use crate::FunctionTool;
 use crate::files::{RelativePath, Root};
 
-/// The time limit of a command in seconds, if the model gives none.
+/// The default time limit of a command, in seconds.
 const SECONDS_DEFAULT: u64 = 120;
 /// The longest time limit of a command, in seconds.
 const SECONDS_MAX: u64 = 600;

@@ -29,9 +29,9 @@ struct Inner {
 #[error("root folder {}: {source}", path.display())]
 #[non_exhaustive]
 pub struct RootError {
-    /// The folder.
+    /// The path of the folder.
     pub path: PathBuf,
-    /// The reason.
+    /// The reason why the folder cannot be opened.
     pub source: io::Error,
 }
 
@@ -170,7 +170,7 @@ mod tests {
         assert!(Root::open(fixture.folder.path().join("a.txt")).is_err());
     }
 
-    /// Tries every file tool on `path`; each must fail and say why in one line.
+    /// Tries every file tool on `path`. Each must fail with `why` in one line.
     async fn check_refused(fixture: &Fixture, path: &str, why: &str) {
         for (tool, arguments) in [
             ("list_files", json!({ "path": path })),
@@ -210,7 +210,7 @@ mod tests {
             .unwrap_err();
         assert!(line.contains("leads out"), "{line}");
 
-        // Walks do not follow links at all.
+        // Walks never follow links.
         assert_eq!(
             fixture.run("search_files", json!({ "text": "secret" })).await.unwrap(),
             "no matches in 2 files"

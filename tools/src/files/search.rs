@@ -97,7 +97,7 @@ fn search(root: &Root, asked: &SearchFiles, dropped: &Dropped) -> Result<ToolOut
     Ok(ToolOutput::text(found.text()))
 }
 
-/// The findings of a search so far.
+/// The matches and counts of a search so far.
 #[derive(Default)]
 struct Found {
     lines: String,

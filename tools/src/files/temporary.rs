@@ -82,7 +82,7 @@ impl<'a> Temporary<'a> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.name.is_empty() {
-            // Nothing more can be done about it here.
+            // If this fails, the file stays until it is removed as a leftover.
             let _ = self.folder.remove_file(&self.name);
         }
     }
@@ -114,7 +114,7 @@ mod tests {
         let Some(folder) = std::env::var_os(FOLDER) else { return };
         let dir = Dir::open_ambient_dir(folder, cap_std::ambient_authority()).unwrap();
         let _temporary = Temporary::create(&dir, "k1", b"half", None).unwrap();
-        // Written past the test harness, which keeps what tests print.
+        // This bypasses the test harness, which captures printed output.
         std::io::stdout().write_all(b"written\n").unwrap();
         loop {
             std::thread::park();

@@ -20,7 +20,7 @@ pub(super) const LEFT_OUT: &str = "[cut: a folder is too full or too deep to be 
 /// The name of entries that walks leave out: `.git` holds many files that are not meant for reading.
 const SKIPPED_FOLDER: &str = ".git";
 
-/// An entry that a walk meets.
+/// An entry that a walk visits.
 pub(super) struct Entry {
     /// The path, relative to the root.
     pub(super) path: PathBuf,

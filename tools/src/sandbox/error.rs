@@ -16,9 +16,9 @@ pub enum SandboxError {
     /// The root of the sandboxes, or the image, cannot be used.
     #[error("sandbox: root {}: {source}", path.display())]
     Root {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// The reason.
+        /// The reason why the folder cannot be used.
         source: io::Error,
     },
     /// Another user of the sandbox, or its boot or removal, did not finish in time.

@@ -49,14 +49,14 @@ struct Skill {
     folder: PathBuf,
 }
 
-/// An error in a folder of skills.
+/// The error for a folder of skills that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {why}", path.display())]
 #[non_exhaustive]
 pub struct SkillError {
-    /// The folder or file.
+    /// The path of the folder or file.
     pub path: PathBuf,
-    /// The reason.
+    /// The reason, as one line.
     pub why: String,
 }
 

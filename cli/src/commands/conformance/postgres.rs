@@ -1,4 +1,4 @@
-//! The suite on a Postgres database.
+//! Runs the suite on a Postgres database.
 
 use holdover_conformance_tests::Report;
 use holdover_harnesses::PostgresHarness;

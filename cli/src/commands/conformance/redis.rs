@@ -1,4 +1,4 @@
-//! The suite on a Redis server or a Redis Cluster.
+//! Runs the suite on a Redis server or a Redis Cluster.
 
 use holdover_conformance_tests::Report;
 use holdover_harnesses::RedisHarness;

@@ -1,4 +1,4 @@
-//! One run of the suite, until its end or until it is told to stop.
+//! One run of the suite, until its end or until a stop signal.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The suite on a server.
+//! Runs the suite on a server.
 
 use std::future::Future;
 

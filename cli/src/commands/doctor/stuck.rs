@@ -21,9 +21,9 @@ pub(super) const QUEUE: &str = "QUEUE";
 /// A session that is stuck.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stuck {
-    /// The reason, for programs.
+    /// The reason as a code, for programs.
     pub(super) reason: &'static str,
-    /// The reason, for people.
+    /// The reason as a sentence, for people.
     pub(super) detail: String,
     /// The commands that help.
     pub(super) help: Vec<Help>,
@@ -31,7 +31,7 @@ pub(super) struct Stuck {
 
 /// A session and the known facts about it.
 pub(super) struct Case<'a> {
-    /// The session.
+    /// The session as stored.
     pub(super) session: &'a Session,
     /// The pending calls of the session, if it is suspended.
     pub(super) pending: &'a [PendingCall],

@@ -1,4 +1,4 @@
-//! `sessions checkpoints`, `sessions fork`, `sessions purge`.
+//! The commands `sessions checkpoints`, `sessions fork` and `sessions purge`.
 
 use holdover_core::phrases;
 use holdover_runtime_local::{CheckpointEntry, Retention};

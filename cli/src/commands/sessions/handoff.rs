@@ -1,4 +1,4 @@
-//! `sessions handoff`.
+//! `sessions handoff`: creates a session that works on a goal.
 
 use futures::TryStreamExt;
 use holdover_core::engine::RunOutcome;

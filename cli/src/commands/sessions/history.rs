@@ -1,4 +1,4 @@
-//! `sessions history`.
+//! `sessions history`: prints the moves of a session's machine.
 
 use holdover_core::agent::OnDenial;
 use holdover_core::children::{Address, ChildNames};

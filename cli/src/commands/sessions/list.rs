@@ -1,4 +1,4 @@
-//! `sessions list`.
+//! `sessions list`: lists sessions, newest first.
 
 use std::num::NonZeroU32;
 
@@ -82,7 +82,7 @@ fn on_from(front: &Front, args: &List, query: &SessionQuery, next: &PageCursor) 
     shell(&words)
 }
 
-/// Lists sessions.
+/// Lists the sessions that match the arguments.
 pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
     let mut query = query(front, args)?;
     let mut left = args.limit.get();

@@ -1,4 +1,4 @@
-//! `sessions pending`.
+//! `sessions pending`: lists the pending calls.
 
 use holdover_core::store::StoreErrorKind;
 use holdover_runtime_local::{Answered, RuntimeError};

@@ -1,4 +1,4 @@
-//! `sessions replay`.
+//! `sessions replay`: checks that the history of a session gives its state.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `sessions runs`.
+//! `sessions runs`: lists the runs of a session.
 
 use holdover_core::ids::SessionKey;
 use holdover_core::phrases;

@@ -1,4 +1,4 @@
-//! `sessions show`.
+//! `sessions show`: shows the state of a session.
 
 use futures::StreamExt;
 use holdover_core::engine::{RunKind, RunOutcome};

@@ -1,4 +1,4 @@
-//! `sessions tree`.
+//! `sessions tree`: shows a session and its children.
 
 use holdover_core::phrases;
 use holdover_runtime_local::{TreeEntry, agent_label};
