@@ -97,7 +97,7 @@ impl Out {
     /// Returns once the reader of standard output has gone away. Never returns if that cannot be detected (a file).
     pub(crate) async fn reader_left(&self) {
         let left = async {
-            // Only the readiness is used: it does not matter if this is a pipe, or if it blocks.
+            // Only the readiness is used: it does not matter whether this is a pipe or blocks.
             let output = std::io::stdout().as_fd().try_clone_to_owned()?;
             pipe::Sender::from_owned_fd_unchecked(output)?.ready(Interest::ERROR).await
         };

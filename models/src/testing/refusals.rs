@@ -1,4 +1,4 @@
-//! The failures of a server, and if they are retried, for all wires (requirement B37).
+//! The failures of a server, and whether they are retried, for all wires (requirement B37).
 
 use holdover_core::model::ModelErrorKind::{
     self, Auth, ContextLimit, Incomplete, Malformed, Network, Provider, Quota, RateLimited, Refused,

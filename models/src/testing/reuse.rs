@@ -52,8 +52,8 @@ impl Counts {
     }
 }
 
-/// A function that decides if the server answers, by the number of requests that the connection has served and by the
-/// counts so far.
+/// A function that decides whether the server answers, by the number of requests that the connection has served and by
+/// the counts so far.
 type Answers = fn(served: usize, counts: &Counts) -> bool;
 
 /// Starts a server that keeps its connections, and closes a connection instead of an answer if `answers` says so.

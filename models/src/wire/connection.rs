@@ -1,4 +1,4 @@
-//! The connection of a request: if it was used before, and if it was closed before any part of an answer came.
+//! The connection of a request: whether it was used before, and whether it was closed before the answer began.
 
 use std::cell::Cell;
 use std::error::Error as StdError;

@@ -40,7 +40,7 @@ pub(crate) struct RunCommand {
 /// is over, or when the call is dropped.
 ///
 /// The tool is `at_most_once` and dangerous, because the effect of a command is unknown. The command is not confined to
-/// the root folder; the gate decides if it runs.
+/// the root folder; the gate decides whether it runs.
 pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) -> FunctionTool<RunCommand> {
     FunctionTool::new(
         name,

@@ -1,4 +1,4 @@
-//! The lock of a sandbox. It shows if the sandbox is in use, and when it may be swept.
+//! The lock of a sandbox. It shows whether the sandbox is in use, and when it may be swept.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -50,8 +50,8 @@ struct Inner {
 }
 
 impl LocalSandboxes {
-    /// Opens the sandboxes that `options` describe: creates their root, and tests if bubblewrap works here. No sandbox
-    /// is booted.
+    /// Opens the sandboxes that `options` describe: creates their root, and tests whether bubblewrap works here. No
+    /// sandbox is booted.
     ///
     /// # Errors
     /// Walls are required and there are none, the image cannot be read, or the root cannot be created or belongs to

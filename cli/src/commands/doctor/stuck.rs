@@ -114,7 +114,7 @@ pub(super) fn examine_encoded(case: &Case<'_>, encoding: Encoding) -> Option<Stu
     Some(Stuck { detail: format!("{} ({encoding})", found.detail), help: Vec::new(), ..found })
 }
 
-/// Checks if this program is too old for the session.
+/// Checks whether this program is too old for the session.
 fn newer(case: &Case<'_>) -> Option<Stuck> {
     let format = case.session.format;
     let detail =
@@ -122,14 +122,14 @@ fn newer(case: &Case<'_>) -> Option<Stuck> {
     (format > STATE_FORMAT).then(|| Stuck { reason: "newer_format", detail, help: Vec::new() })
 }
 
-/// Checks if the session kills its runs. The next run that can read the session ends its turn.
+/// Checks whether the session kills its runs. The next run that can read the session ends its turn.
 fn poisoned(case: &Case<'_>) -> Option<Stuck> {
     let attempts = case.session.attempts;
     let detail = format!("it kills its runs: {attempts} died in a row without any progress");
     (attempts >= ATTEMPTS_MAX).then(|| Stuck { reason: "poisoned", detail, help: Vec::new() })
 }
 
-/// Checks if the session is overdue, or due far too late.
+/// Checks whether the session is overdue, or due far too late.
 fn late(case: &Case<'_>) -> Option<Stuck> {
     interrupt(case).or_else(|| held_too_long(case)).or_else(|| due_too_late(case)).or_else(|| {
         match case.session.status {
