@@ -1,6 +1,7 @@
-//! A complete program on the store: a session with a model that only counts the messages in its transcript. Each call
-//! of `say` opens the file again, like a new process. A second run of the program continues the count: `cargo run
-//! --example counter`
+//! A complete program on the store: a session with a model that only counts the messages in its transcript. Each call of
+//! `say` opens the file again, like a new process. A second run of the program continues the count.
+//!
+//! Run it with `cargo run --example counter`.
 #![allow(clippy::print_stdout, reason = "a program that shows what it was answered")]
 
 use std::error::Error;
