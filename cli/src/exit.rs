@@ -1,4 +1,4 @@
-//! The end of the process: its exit code, and one line that says what went wrong.
+//! The end of the process: its exit code, and a one-line error message.
 
 use std::process::ExitCode;
 
@@ -12,7 +12,7 @@ use holdover_runtime_local::RuntimeError;
 use crate::print::{instant, one_line};
 use crate::store::StoreUrl;
 
-/// The exit codes. For a command that runs a session, or waits for one, they give the state of the session.
+/// The exit codes. For a command that runs or awaits a session, they describe the state of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The turn is completed, or there was nothing to run.
@@ -21,17 +21,17 @@ pub(crate) enum Exit {
     Failed,
     /// The command line or the agent file is wrong.
     WrongUse,
-    /// The session is suspended, and somebody owes something.
+    /// The session is suspended and waits for an answer or a time.
     Suspended,
-    /// The session was still at work when the waiting time was over.
+    /// The session was still running when the waiting time was over.
     StillRunning,
     /// The session was interrupted or aborted.
     Stopped,
-    /// The turn took as many steps as it may.
+    /// The turn reached its maximum number of steps.
     MaxTurns,
-    /// The session's tokens, money or time ran out.
+    /// The session reached its limit for tokens, money or time.
     OverBudget,
-    /// The model made the same calls again and again.
+    /// The model repeated the same calls too often.
     Looped,
     /// Ctrl-C stopped the process at once.
     Killed,
@@ -40,7 +40,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The number.
+    /// Returns the exit code as a number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Completed => 0,
@@ -57,8 +57,7 @@ impl Exit {
         }
     }
 
-    /// Returns the exit if printed output did not reach its reader. A success becomes a failure; everything
-    /// else stays.
+    /// Returns the exit for output that did not reach its reader. A success becomes a failure; all other exits stay.
     pub(crate) fn with_output_lost(self) -> Self {
         match self {
             Self::Completed => Self::Failed,
@@ -78,7 +77,7 @@ impl Exit {
     /// Returns the exit of a process that followed a run with this outcome.
     pub(crate) fn of(outcome: &RunOutcome) -> Self {
         match outcome {
-            // There was nothing to do.
+            // There was nothing to run.
             RunOutcome::Released => Self::Completed,
             RunOutcome::Suspended(_) | RunOutcome::BackingOff { .. } => Self::Suspended,
             RunOutcome::Lost => Self::Failed,
@@ -89,7 +88,7 @@ impl Exit {
                 DoneReason::MaxTurns => Self::MaxTurns,
                 DoneReason::BudgetExceeded => Self::OverBudget,
                 DoneReason::LoopDetected => Self::Looped,
-                // Every reason of this version is named above; the lint finds one that is not.
+                // Every variant of this version is named above; the lint finds missing ones.
                 _ => Self::Failed,
             },
         }
@@ -107,17 +106,17 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Failure {
     /// The exit of the process.
     pub(crate) exit: Exit,
-    /// The line, without `error: `.
+    /// The message, without `error: `.
     pub(crate) line: String,
 }
 
 impl Failure {
-    /// Something went wrong.
+    /// Creates a failure with exit code 1.
     pub(crate) fn failed(line: impl AsRef<str>) -> Self {
         Self { exit: Exit::Failed, line: one_line(line.as_ref()) }
     }
 
-    /// Names the store, if the line calls it only `store`.
+    /// Adds the URL of the store, if the message begins with only `store: `.
     pub(crate) fn on_store(self, url: &StoreUrl) -> Self {
         match self.line.strip_prefix("store: ") {
             Some(rest) => Self { line: format!("store {url}: {rest}"), ..self },
@@ -125,7 +124,7 @@ impl Failure {
         }
     }
 
-    /// A failure because the command line or the agent file is wrong.
+    /// Creates the failure for a wrong command line or agent file.
     pub(crate) fn wrong_use(line: impl AsRef<str>) -> Self {
         Self { exit: Exit::WrongUse, line: one_line(line.as_ref()) }
     }
@@ -216,14 +215,14 @@ impl From<RuntimeError> for Failure {
             | RuntimeError::Fork(_)
             | RuntimeError::Id(_)
             | RuntimeError::Store(_) => Self::failed(error.to_string()),
-            // Every error of this version is named above; the lint finds one that is not.
+            // Every error of this version is named above; the lint finds missing ones.
             _ => Self::failed(error.to_string()),
         }
     }
 }
 
 impl Failure {
-    /// A failure because there is no such session.
+    /// Creates the failure for a session that does not exist.
     pub(crate) fn unknown(session: &holdover_core::ids::SessionId) -> Self {
         Self::failed(format!("session {session}: there is no such session"))
     }

@@ -1,4 +1,4 @@
-//! The things that every command works with: the store, the runtime on it, and the output.
+//! The parts that every command works with: the store, the runtime on it, and the output.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::print::{Out, instant, note, took};
 use crate::source::{Maker, PROGRAM, StoredAgents};
 use crate::store::{IfMissing, KEYS, OpenStore};
 
-/// The things that every command works with.
+/// The parts that every command works with.
 pub(crate) struct Front {
     /// The global options.
     pub(crate) common: Common,
@@ -31,28 +31,28 @@ pub(crate) struct Front {
     pub(crate) store: OpenStore,
     /// The runtime that drives the sessions.
     pub(crate) runtime: Runtime,
-    /// The source of the sessions' agents.
+    /// The source of the sessions' agents, which are built from the stored definitions.
     pub(crate) agents: StoredAgents,
-    /// The output.
+    /// The standard output.
     pub(crate) out: Out,
-    /// The text of models before it is durable, if a person reads along.
+    /// The text of models before it is durable, if a person reads the output live.
     pub(crate) live: Option<UnboundedReceiver<(SessionKey, Live)>>,
 }
 
-/// What a worker has beside the store.
+/// The parts that a worker needs besides the store.
 #[derive(Default)]
 pub(crate) struct WorkerParts {
-    /// The observer of its runs.
+    /// The observer of the worker's runs.
     pub(crate) observer: Option<Arc<dyn RunObserver>>,
-    /// The queues that it serves in addition to that of this program.
+    /// The queues that the worker serves besides that of this program.
     pub(crate) queues: Vec<QueueLabel>,
-    /// The wire to other programs, if it is a special one.
+    /// The client for other programs, if it is not the default one.
     pub(crate) elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl Front {
-    /// Opens the store. `drive`: the options for driving sessions in this process, if it drives any. The text
-    /// of models is shown if a person reads along.
+    /// Opens the store. `drive` holds the options for driving sessions in this process, if the command does that. The
+    /// text of models is shown live if a person reads the output.
     pub(crate) async fn open(
         common: &Common,
         drive: Option<&Drive>,
@@ -66,7 +66,7 @@ impl Front {
         Ok(Self { live, ..front })
     }
 
-    /// As [`open`](Self::open), with an observer of the caller's own.
+    /// Does the same as [`open`](Self::open) with the given observer.
     pub(crate) async fn observed(
         common: &Common,
         drive: Option<&Drive>,
@@ -76,7 +76,7 @@ impl Front {
         Self::serving(common, drive, if_missing, WorkerParts { observer, ..WorkerParts::default() }).await
     }
 
-    /// As [`open`](Self::open), for a worker.
+    /// Does the same as [`open`](Self::open) for a worker.
     pub(crate) async fn serving(
         common: &Common,
         drive: Option<&Drive>,
@@ -102,7 +102,7 @@ impl Front {
         Ok(Self { common: common.clone(), store, runtime, agents, out, live: None })
     }
 
-    /// The tenant of the sessions.
+    /// Returns the tenant of the sessions.
     pub(crate) fn tenant(&self) -> &TenantId {
         &self.common.tenant
     }
@@ -112,7 +112,7 @@ impl Front {
         SessionKey::new(self.common.tenant.clone(), session.clone())
     }
 
-    /// Returns a session, which must exist and be readable with the keys that are here.
+    /// Returns a session. Fails if it does not exist, or cannot be read with the keys of this process.
     pub(crate) async fn session(&self, session: &SessionId) -> Result<Session, Failure> {
         let found = self.runtime.session(&self.key(session)).await?;
         let found = found.ok_or_else(|| Failure::unknown(session))?;
@@ -120,7 +120,7 @@ impl Front {
         Ok(found)
     }
 
-    /// Returns the message that `event` announces, if it announces one.
+    /// Returns the message that `event` announces, if any.
     pub(crate) async fn message_of_event(
         &self,
         key: &SessionKey,
@@ -132,8 +132,7 @@ impl Front {
         read.map_err(|error| Failure::failed(format!("session {}: message {seq}: {error}", key.id)))
     }
 
-    /// Refuses to go on with a session whose agent cannot be built here. The error names what was done
-    /// before.
+    /// Fails if the session's agent cannot be built here. The error says what was done before.
     pub(crate) fn can_run(&self, session: &Session, done: &str) -> Result<(), Failure> {
         let id = &session.key.id;
         if let Some(place) = Maker::of(session).elsewhere() {
@@ -146,8 +145,7 @@ impl Front {
         })
     }
 
-    /// Refuses options that replace parts of the session's agent, before anything is done, if the agent
-    /// cannot be built with them.
+    /// Fails if the agent cannot be built with the options that replace parts of it. Called before anything is done.
     pub(crate) fn can_run_with(&self, drive: &Drive, session: &Session) -> Result<(), Failure> {
         if drive.model.is_none() && drive.base_url.is_none() {
             return Ok(());
@@ -158,13 +156,13 @@ impl Front {
             .map_err(|why| Failure::wrong_use(format!("session {}: nothing was done: {why}", session.key.id)))
     }
 
-    /// Closes the store in good order.
+    /// Closes the store cleanly.
     pub(crate) async fn close(self) {
         self.store.close().await;
     }
 }
 
-/// Refuses a session that cannot be decoded here, because nobody would read what is said to it in plain.
+/// Fails for a session that cannot be decoded here: a message written in plain text would not be read.
 pub(crate) fn check_decoded(session: &Session) -> Result<(), Failure> {
     match session.definition.encoding() {
         Some(encoding) => Err(Failure::failed(format!(
@@ -175,34 +173,34 @@ pub(crate) fn check_decoded(session: &Session) -> Result<(), Failure> {
     }
 }
 
-/// Something that happens and is not durable yet.
+/// Progress that is not durable yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Live {
-    /// The model is asked, and shown all messages up to `after`.
+    /// The model is called with all messages up to `after`.
     Asked {
-        /// The newest message that the model is shown.
+        /// The newest message that the model gets.
         after: MessageSeq,
-        /// The step.
+        /// The number of the step.
         step: StepNumber,
-        /// The attempt at it, from 0.
+        /// The attempt at the step, counted from 0.
         attempt: u32,
     },
-    /// More text.
+    /// The model has produced more text.
     Text(String),
     /// The model has answered.
     Answered,
-    /// A tool call is out.
+    /// A tool call has started.
     Sent {
-        /// The call.
+        /// The id of the call.
         call: CallId,
         /// The tool of the call.
         tool: ToolName,
     },
-    /// A tool call is back.
+    /// A tool call has returned.
     Back(CallId),
 }
 
-/// Reports provisional items to readers, and outages of the store to everybody.
+/// Reports provisional items to the followers, and outages of the store to the user.
 struct Listener {
     said: Option<UnboundedSender<(SessionKey, Live)>>,
 }
@@ -210,7 +208,7 @@ struct Listener {
 impl Listener {
     fn tell(&self, of: &SessionKey, live: Live) {
         if let Some(said) = &self.said {
-            // It fails when nobody reads along any more.
+            // This fails if no reader is left.
             let _ = said.send((of.clone(), live));
         }
     }

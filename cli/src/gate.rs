@@ -1,4 +1,4 @@
-//! The gate of an agent file: its rules, and a server that is asked in addition.
+//! The gate of an agent file: its rules, and optionally a server.
 
 use std::sync::Arc;
 
@@ -14,13 +14,14 @@ use crate::source::Recipe;
 pub(crate) struct GateRef {
     /// The URL of the server.
     pub(crate) url: String,
-    /// The environment variable that holds the server's token.
+    /// The environment variable that holds the bearer token for the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bearer_env: Option<String>,
 }
 
 impl GateRef {
-    /// Checks the reference, whatever the environment. It is stored with sessions, so it never holds a key.
+    /// Checks the reference without reading the environment. The reference is stored with sessions, so it must not
+    /// contain a secret.
     pub(crate) fn check(&self) -> Result<(), String> {
         HttpGate::new(&self.url).map_err(|error| error.to_string())?;
         let authority = self.url.split("://").nth(1).unwrap_or_default().split(['/', '?', '#']).next();
@@ -39,7 +40,7 @@ impl GateRef {
     }
 }
 
-/// Builds the gate of an agent: its rules, and its server if there is one. The stricter of both decides.
+/// Builds the gate of an agent from its rules and its server, if it has one. The stricter of both decides.
 pub(crate) fn of(recipe: &Recipe) -> Result<Arc<dyn PolicyGate>, String> {
     let rules =
         RuleGate::new(recipe.approval.clone()).mode(recipe.permissions).always_allow(&recipe.always_allow);

@@ -1,4 +1,4 @@
-//! Text input of a command: as a word, on standard input, or in a file.
+//! The text input of a command: a word, standard input, or a file.
 
 use std::fs::File;
 use std::io::{IsTerminal, Read};
@@ -9,10 +9,10 @@ use holdover_core::image::{IMAGE_BYTES_MAX, Image, Images};
 use crate::exit::Failure;
 use crate::print::note;
 
-/// The most bytes that are read from standard input or from a file.
+/// The maximum number of bytes read from standard input or a file.
 const INPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The most bytes that are read from a file that somebody wrote by hand.
+/// The maximum number of bytes read from a hand-written file.
 const SMALL_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Returns the word itself, or standard input for `-`.
@@ -30,7 +30,7 @@ pub(crate) fn text_or_file(word: &str) -> Result<String, Failure> {
     read(path, file)
 }
 
-/// Returns the message of the command line. If it is left out and standard input is not a terminal, reads it
+/// Returns the message of the command line. If it is left out and standard input is not a terminal, reads the message
 /// from there.
 pub(crate) fn message_of(word: Option<&str>) -> Result<String, Failure> {
     let text = match word {
@@ -53,7 +53,7 @@ pub(crate) fn images_of(paths: &[PathBuf]) -> Result<Images, Failure> {
         let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", path.display()));
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
-        // One more byte than it may have, so that it is seen to be too large.
+        // One additional byte is read, so that a file that is too large is recognised.
         file.take(IMAGE_BYTES_MAX as u64 + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| refuse(error.to_string()))?;
@@ -87,14 +87,14 @@ fn read(name: &str, from: impl Read) -> Result<String, Failure> {
     }
 }
 
-/// The reason why something that was read is not text.
+/// The reason why an input is not text.
 enum NoText {
     Long,
     Bytes,
     Unread(std::io::Error),
 }
 
-/// Reads everything, if it has at most `most` bytes; does not read more than that.
+/// Reads everything. Fails if there are more than `most` bytes, without reading further.
 fn bounded(from: impl Read, most: u64) -> Result<String, NoText> {
     let mut bytes = Vec::new();
     from.take(most + 1).read_to_end(&mut bytes).map_err(NoText::Unread)?;

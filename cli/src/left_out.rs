@@ -1,7 +1,7 @@
-//! The parts that this build leaves out: their names, the one line that says how to get them, and the stand-ins that
-//! say it.
+//! The parts that this build leaves out: their names, a one-line hint how to get them, and stand-ins that print that
+//! hint.
 //!
-//! Elsewhere a module of a part is chosen by its feature, or else its stand-in from here.
+//! For each part, other modules use the real module if its feature is on, and the stand-in from here otherwise.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -10,12 +10,12 @@ use crate::exit::Failure;
 /// The command that builds this program, without its features.
 const INSTALL: &str = "cargo install --locked --path cli --features";
 
-/// A part of the program that a build may leave out. Each is a feature of the crate.
+/// A part of the program that a build may leave out. Each part is a feature of the crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The command `conformance`.
     Conformance,
-    /// Tools of MCP servers.
+    /// The tools of MCP servers.
     Mcp,
     /// Stores in a Postgres database.
     Postgres,
@@ -30,7 +30,7 @@ impl Part {
     pub(crate) const ALL: [Self; 5] =
         [Self::Conformance, Self::Mcp, Self::Postgres, Self::Redis, Self::Serve];
 
-    /// Returns the name of the feature, which for a command is also its name.
+    /// Returns the name of the part's feature. The feature of a command has the command's name.
     pub(crate) fn feature(self) -> &'static str {
         match self {
             Self::Conformance => "conformance",
@@ -41,7 +41,7 @@ impl Part {
         }
     }
 
-    /// Whether this build has the part.
+    /// Returns true if this build has the part.
     pub(crate) fn is_built(self) -> bool {
         match self {
             Self::Conformance => cfg!(feature = "conformance"),
@@ -52,7 +52,7 @@ impl Part {
         }
     }
 
-    /// Returns the beginnings of the URLs that belong to the part.
+    /// Returns the URL prefixes of the part's stores.
     pub(crate) fn schemes(self) -> &'static [&'static str] {
         match self {
             Self::Conformance | Self::Mcp | Self::Serve => &[],
@@ -61,14 +61,14 @@ impl Part {
         }
     }
 
-    /// Says in one line that `what` needs this part, and how to get it.
+    /// Returns one line that says that `what` needs this part, and how to get it.
     pub(crate) fn needed_for(self, what: &str) -> String {
         let feature = self.feature();
         format!("{what} needs the feature {feature}, which this build leaves out: {INSTALL} {feature}")
     }
 }
 
-/// Returns the failure of a command line that names a command of a part that is left out.
+/// Returns the failure for a command of a part that is left out.
 pub(crate) fn command(error: &clap::Error) -> Option<Failure> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
@@ -81,7 +81,7 @@ pub(crate) fn command(error: &clap::Error) -> Option<Failure> {
     Some(Failure::wrong_use(part.needed_for(&format!("the command {name}"))))
 }
 
-/// Makes a module that stands in for a kind of store.
+/// Defines a module that stands in for a kind of store.
 #[allow(unused_macros, reason = "a build that leaves nothing out needs no stand-in")]
 macro_rules! store_stand_in {
     ($name:ident, $part:expr) => {
@@ -116,7 +116,7 @@ store_stand_in!(postgres, Part::Postgres);
 #[cfg(not(feature = "redis"))]
 store_stand_in!(redis, Part::Redis);
 
-/// Stands in for the wire to other programs.
+/// Stands in for the client for other programs.
 #[cfg(not(feature = "serve"))]
 pub(crate) mod other_programs {
     use std::sync::Arc;

@@ -35,11 +35,12 @@ use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure};
 use crate::print::note;
 
-/// A step makes hundreds of small allocations in several threads: a tenth of its CPU time (docs/performance.md).
+/// mimalloc saves about a tenth of a step's CPU time: a step makes hundreds of small allocations, and many of them are
+/// freed in another thread (docs/performance.md).
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How long to wait for work that cannot be dropped, such as a read of a file.
+/// The maximum wait for work that cannot be dropped, such as a read of a file.
 const SHUTDOWN: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| Failure::failed(error.to_string()))?;
         let ended = runtime.block_on(perform(&cli));
         print::screen::clear();
-        // What is still out is dropped, so that commands do not outlive this process.
+        // Tasks that are still running are dropped, so that commands do not outlive this process.
         runtime.shutdown_timeout(SHUTDOWN);
         ended
     });
@@ -103,10 +104,10 @@ async fn perform(cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Logs to standard error. Quiet unless `HOLDOVER_LOG` says otherwise, because commands print what they have
-/// to say.
+/// Logs to standard error. Only warnings or errors are logged unless `HOLDOVER_LOG` says otherwise, because commands
+/// print their own results.
 fn log(command: &Command) -> Result<(), Failure> {
-    // The MCP client's library logs what goes wrong; we say it ourselves.
+    // The MCP library logs errors that this program reports itself.
     let works = matches!(command, Command::Work(_));
     #[cfg(feature = "serve")]
     let works = works || matches!(command, Command::Serve(_));

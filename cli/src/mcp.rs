@@ -11,7 +11,7 @@ pub(crate) async fn discover(server: &McpServer) -> Result<Vec<ToolSpec>, String
     client.discover().await.map_err(|error| error.to_string())
 }
 
-/// Returns the tools that `server` has by these specs. They share one client.
+/// Returns the tools of `server` with these specs. They share one client.
 pub(crate) fn tools<'a>(
     server: &McpServer,
     specs: impl Iterator<Item = &'a ToolSpec>,

@@ -15,13 +15,13 @@ use crate::pages::each_of;
 use crate::source::PROGRAM;
 use crate::store::VARIABLE;
 
-/// Whether `word` looks like the id of a pending call. Such a word names no session, so that no session can
-/// be given the id of a pending call.
+/// Returns true if `word` has the form of a pending call's id. Such a word never names a session, so that a session
+/// cannot be confused with a pending call.
 pub(crate) fn reads_like_an_asking(word: &str) -> bool {
     PendingId::new(word).is_ok_and(|id| id.parts().is_some())
 }
 
-/// Refuses a name that no new session may have, or that looks like the id of a pending call.
+/// Fails for a name that a new session may not have, or that has the form of a pending call's id.
 pub(crate) fn check_new_name(session: &SessionId) -> Result<(), Failure> {
     if let Err(why) = session.check_new() {
         return Err(Failure::wrong_use(format!("session {session}: {why}; choose another name")));
@@ -34,12 +34,12 @@ pub(crate) fn check_new_name(session: &SessionId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The party that owes something.
+/// The source of an awaited answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum By {
-    /// Somebody owes an answer.
+    /// A person, a client, a child or another source owes an answer.
     Answer(PendingKind),
-    /// A timer runs.
+    /// A timer must run out.
     Time,
 }
 
@@ -53,7 +53,7 @@ impl By {
         }
     }
 
-    /// The wire name.
+    /// Returns the name of the source in JSON output.
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Answer(kind) => kind.as_str(),
@@ -62,32 +62,32 @@ impl By {
     }
 }
 
-/// One thing that is owed.
+/// An answer that a session waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Debt {
     /// The session of the call.
     pub(crate) session: SessionId,
-    /// The call to which it is owed.
+    /// The call that needs the answer.
     pub(crate) call: CallId,
     /// The tool of the call.
     pub(crate) tool: String,
-    /// The party that owes it.
+    /// The source of the answer.
     pub(crate) by: By,
-    /// The instant at which time alone settles it.
+    /// The instant at which the wait ends without an answer.
     pub(crate) until: Option<Timestamp>,
-    /// The arguments that would run, exactly.
+    /// The exact arguments that would run.
     pub(crate) arguments: Option<String>,
     /// The reason for asking.
     pub(crate) prompt: Option<String>,
-    /// The people who decide, if they are named.
+    /// The people who may decide, if they are named.
     pub(crate) deciders: Option<Deciders>,
-    /// The commands that answer it, as they are typed here, each with its name.
+    /// The commands that give the answer, each with its name, in the form that users type here.
     pub(crate) commands: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Debt {
-    /// Returns the command `name` for another program: with the plain name of this program, and an answer
-    /// that is read from standard input.
+    /// Returns the command `name` for another program. It uses the plain name of this program, and reads the answer
+    /// from standard input.
     pub(crate) fn in_json(&self, name: &str) -> Option<Vec<String>> {
         let (_, words) = self.commands.iter().find(|(known, _)| *known == name)?;
         let mut words: Vec<String> = words.clone();
@@ -102,13 +102,13 @@ impl Debt {
 /// The text in place of a tool whose call cannot be read.
 const UNKNOWN: &str = "?";
 
-/// The placeholder for the answer.
+/// The placeholder for the answer in a command.
 const PLACE_OF_ANSWER: &str = "YOUR ANSWER";
 
-/// The placeholder for the name of the person, when several may decide.
+/// The placeholder for the name of the person who decides, if there are several.
 const PLACE_OF_NAME: &str = "YOUR NAME";
 
-/// Returns the calls that somebody owes an answer, of one session and its tree or of all, soonest deadline first.
+/// Returns the pending calls of one session and its tree, or of all sessions, soonest deadline first.
 pub(crate) async fn all_pending(
     front: &Front,
     session: Option<&SessionId>,
@@ -138,7 +138,7 @@ pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt
                 arguments: None,
                 prompt: Some(detail),
                 deciders: None,
-                // A version that can read it answers it.
+                // Only a version that can read the call can answer it.
                 commands: Vec::new(),
             });
         }
@@ -160,7 +160,7 @@ pub(crate) async fn debt_of(front: &Front, pending: &PendingCall) -> Result<Debt
 async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Option<Deciders>), RuntimeError> {
     match pending.body.parse::<PendingBody>() {
         Ok(body) if body.panel.is_none() => Ok((body, None)),
-        // The runtime knows who decides, and says in its words what it cannot read.
+        // The runtime knows who decides, and describes calls that it cannot read.
         body => match (front.runtime.pending_call(&pending.key, &pending.id).await?, body) {
             (Some(entry), _) => Ok((entry.body, entry.deciders)),
             (None, Ok(body)) => Ok((body, None)),
@@ -173,7 +173,7 @@ async fn read(front: &Front, pending: &PendingCall) -> Result<(PendingBody, Opti
     }
 }
 
-/// Returns the debts of `suspension`, in call order, then what is owed to the children that it waits for.
+/// Returns the debts of `suspension` in call order, then those of the children that it waits for.
 pub(crate) async fn debts(
     front: &Front,
     key: &SessionKey,
@@ -212,8 +212,8 @@ pub(crate) async fn debts(
     Ok(debts)
 }
 
-/// Returns the commands that answer a debt. They name the pending call by its id, so that they answer what is
-/// shown beside them and nothing later. They include a name if it matters who decides.
+/// Returns the commands that answer a debt. They name the pending call by its id, so that they answer exactly the shown
+/// call and no later one. They include a name if it matters who decides.
 fn commands(
     front: &Front,
     by: &By,
@@ -223,7 +223,7 @@ fn commands(
     let names: &[&'static str] = match by {
         By::Answer(PendingKind::Approval) => &["approve", "deny"],
         By::Answer(PendingKind::ClientTool) => &["answer"],
-        // Other sessions answer the one, and a version that knows the other answers that.
+        // A child is answered by its session. An unknown kind is answered by a version that knows it.
         By::Answer(PendingKind::Child | PendingKind::Other(_)) | By::Time => &[],
     };
     let command = |name: &'static str| {
@@ -240,7 +240,7 @@ fn commands(
     names.iter().copied().map(command).collect()
 }
 
-/// Returns the person who decides, if only one can; else the placeholder for the name.
+/// Returns the person who decides if there is only one, otherwise the placeholder for the name.
 fn one_of(deciders: &Deciders) -> String {
     let mut may = deciders.may.iter().filter(|name| !deciders.approved.contains(name));
     match (may.next(), may.next()) {
@@ -249,11 +249,11 @@ fn one_of(deciders: &Deciders) -> String {
     }
 }
 
-/// Returns the command line for `words` on the same store and tenant, as it is typed here.
+/// Returns the command line for `words` on the same store and tenant, in the form that users type here.
 pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
     let common = &front.common;
     let mut options = Vec::new();
-    // A password is not printed: where the environment names the store, the command finds it there.
+    // A password is not printed: if the environment names the store, the command finds it there.
     let in_environment = || std::env::var(VARIABLE).is_ok_and(|url| url == common.store.secret());
     let unsaid = common.store.is_default() || common.store.holds_password() && in_environment();
     if !unsaid {
@@ -267,7 +267,7 @@ pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
     let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let mut line = vec![program()];
     if words.iter().any(|word| word.starts_with('-')) {
-        // An id that looks like an option.
+        // The id looks like an option.
         line.push(words.remove(0));
         line.extend(options);
         line.push("--".to_owned());
@@ -279,7 +279,7 @@ pub(crate) fn command(front: &Front, words: &[&str]) -> Vec<String> {
     line
 }
 
-/// Returns this program as it was called: by its name if the shell found it, else by its path.
+/// Returns this program as it was called: by its name if the shell found it in `PATH`, otherwise by its path.
 fn program() -> String {
     std::env::args().next().filter(|program| program.contains('/')).unwrap_or_else(|| PROGRAM.to_owned())
 }

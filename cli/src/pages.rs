@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use holdover_core::store::{PAGE_ROWS_MAX, Page, PageRequest};
 
-/// Gives every item of a list to `each`, in order. `ask` returns the pages; only one of them is in memory.
+/// Calls `each` for every item of a list, in order. `ask` returns the pages; only one page is in memory.
 pub(crate) async fn each_of<T, E>(
     ask: impl AsyncFn(PageRequest) -> Result<Page<T>, E>,
     mut each: impl FnMut(T),

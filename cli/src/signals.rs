@@ -1,4 +1,4 @@
-//! The signals that this process obeys.
+//! The signals that this process handles.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -9,12 +9,12 @@ use crate::exit::{Exit, Failure};
 pub(crate) enum Told {
     /// Ctrl-C.
     Interrupt,
-    /// The request to end, or the loss of the terminal.
+    /// SIGTERM, or SIGHUP when the terminal is lost.
     Terminate,
 }
 
 impl Told {
-    /// Returns the exit of a process that obeys at once.
+    /// Returns the exit of a process that stops at once because of this signal.
     pub(crate) fn exit(self) -> Exit {
         match self {
             Self::Interrupt => Exit::Killed,
@@ -23,7 +23,7 @@ impl Told {
     }
 }
 
-/// A listener for signals. From its creation on, a signal does not end the process by itself.
+/// A listener for signals. After it is created, a signal does not end the process by itself.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -31,7 +31,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Begins to listen.
+    /// Starts listening.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let listen = |kind| {
             signal(kind).map_err(|error| Failure::failed(format!("cannot listen to signals: {error}")))

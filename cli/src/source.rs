@@ -1,5 +1,5 @@
-//! Builds agents from the definitions that are stored with their sessions, so any process that opens the
-//! store can go on.
+//! Builds agents from the definitions that are stored with their sessions, so that any process on the store can
+//! continue them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,11 +29,11 @@ use crate::left_out::mcp;
 use crate::mcp;
 use crate::sub_agents::{self, Origin, SubAgentRecipe};
 
-/// The name by which other programs know this one.
+/// The name by which other programs know this program.
 pub(crate) const PROGRAM: &str = "holdover";
 
-/// The single queue in which the sessions of this program wait, whatever their agent. No other program serves
-/// it, and a worker of this program serves no other.
+/// The single queue for the sessions of this program, for all agents. No other program serves it, and a worker of this
+/// program serves no other queue by default.
 pub(crate) const QUEUE: &str = "holdover-cli";
 
 /// The program that has the agent of a session.
@@ -41,14 +41,14 @@ pub(crate) const QUEUE: &str = "holdover-cli";
 pub(crate) enum Maker {
     /// This program.
     Own,
-    /// An older version of this program, which left the session in the queue of its agent. Its agent can be built here.
+    /// An older version of this program, which left the session in the queue of its agent. The agent can be built here.
     Older(QueueLabel),
-    /// Another program, by its name if the session says it.
+    /// Another program, with its name if the session stores it.
     Other(Option<String>),
 }
 
 impl Maker {
-    /// Returns the maker of `session`.
+    /// Returns the program that made `session`.
     pub(crate) fn of(session: &Session) -> Self {
         if session.queue.as_str() == QUEUE {
             return Self::Own;
@@ -60,7 +60,7 @@ impl Maker {
         }
     }
 
-    /// Describes where the agent lives, if not here.
+    /// Describes the program that has the agent, if it is another one.
     pub(crate) fn elsewhere(&self) -> Option<String> {
         match self {
             Self::Own | Self::Older(_) => None,
@@ -70,33 +70,33 @@ impl Maker {
     }
 }
 
-/// Everything from which an agent is built.
+/// The data from which an agent is built.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Blueprint {
-    /// The settings by which the core decides, as far as they are not made of the rest.
+    /// The settings for core, except those that are derived from the other fields.
     pub(crate) spec: AgentSpec,
     /// The names of the built-in tools.
     pub(crate) tools: Vec<String>,
-    /// The tools that the agent's MCP servers reported; empty until they were [asked](Self::discover).
+    /// The tools that the agent's MCP servers reported. Empty until [`discover`](Self::discover) is called.
     pub(crate) mcp_tools: Vec<ToolSpec>,
     /// The schema of the value that each turn must return.
     pub(crate) output_schema: Option<Value>,
-    /// The remaining settings; for a sub-agent, those of the agent at the top.
+    /// The remaining settings. For a sub-agent, those of the agent at the top.
     pub(crate) recipe: Recipe,
-    /// The way from the agent at the top down to this one, if this is a sub-agent.
+    /// The path from the agent at the top down to this sub-agent. Empty for the agent at the top.
     pub(crate) path: Vec<ToolName>,
-    /// The source that was stored for the agent at the top, if this was read from a store. What replaces its settings in
-    /// this process is not stored with its children.
+    /// The stored source of the agent at the top, if it was read from a store. Settings that replace parts of it in
+    /// this process are not stored with its children.
     pub(crate) source: Option<Value>,
 }
 
-/// Whether a field has its default value, and need not be written.
+/// Returns true if a field has its default value, and need not be stored.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The data that the command line stores with a session, beside the spec by which the core decides. Paths are
-/// absolute. It never contains a key, only the name of the environment variable that holds one.
+/// The data that the command line stores with a session, besides the spec for core. Paths are absolute. It never
+/// contains an API key, only the name of the environment variable that holds one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recipe {
@@ -105,7 +105,7 @@ pub(crate) struct Recipe {
     pub(crate) version: Option<String>,
     /// The model of the agent.
     pub(crate) model: ModelRef,
-    /// The models of single modes.
+    /// The models for single modes.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) models: BTreeMap<Mode, ModelRef>,
     /// The folders of the agent's skills.
@@ -119,25 +119,25 @@ pub(crate) struct Recipe {
     /// The agent's tools that are programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) commands: Vec<CommandTool>,
-    /// The servers that provide further tools.
+    /// The MCP servers of the agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) mcp: Vec<McpServer>,
     /// The rules of the agent's gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approval: Vec<ApprovalRule>,
-    /// The action for calls that no rule denies.
+    /// The permission mode: the action for calls that no rule denies.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) permissions: PermissionMode,
-    /// The tools that run in mode auto even if a rule asks.
+    /// The tools that run in mode auto even if a rule requires approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) always_allow: Vec<String>,
-    /// A server that is asked in addition.
+    /// A server that is asked in addition to the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gate: Option<GateRef>,
-    /// The environment variables that commands see.
+    /// The names of additional environment variables that commands get.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pass_environment: Vec<String>,
-    /// The sandbox in which file tools and commands work, instead of the root.
+    /// The sandbox for file tools and commands, which replaces the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sandbox: Option<SandboxOptions>,
     /// The agent's sub-agents.
@@ -149,9 +149,9 @@ pub(crate) struct Recipe {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FallbackRef {
-    /// The model.
+    /// The fallback model.
     pub(crate) model: ModelRef,
-    /// The token prices of the model, if they differ from those of the agent's own.
+    /// The token prices of the model, if they differ from those of the agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prices: Option<Prices>,
 }
@@ -164,7 +164,7 @@ impl Blueprint {
         let source = source.ok_or("definition: another program made this session: no source is stored")?;
         let Origin { source, recipe, path } =
             Origin::read(source).map_err(|why| format!("definition: {why}"))?;
-        // The tools that give tasks to sub-agents, and those for background children, come with these.
+        // The tools that give tasks to sub-agents, and those for background children, are added with the sub-agents.
         let comes_with =
             |tool: &ToolSpec| tool.runs_on == RunsOn::Child || spec.child_tool(tool.name.as_str()).is_some();
         let kept = spec.tools.iter().filter(|tool| !comes_with(tool)).cloned().collect();
@@ -173,7 +173,7 @@ impl Blueprint {
         let (mcp_tools, own): (Vec<_>, Vec<_>) = std::mem::take(&mut spec.tools)
             .into_iter()
             .partition(|tool| recipe.mcp.iter().any(|server| server.has(tool.name.as_str())));
-        // The tool that reads skills comes with them.
+        // The tool that reads skills is added with the skills.
         let of_skills = |name: &ToolName| !recipe.skills.is_empty() && name.as_str() == READ_SKILL;
         let declared = |name: &ToolName| recipe.commands.iter().any(|own| own.name == *name);
         let built_in = own.iter().filter(|tool| !declared(&tool.name) && !of_skills(&tool.name));
@@ -187,21 +187,21 @@ impl Blueprint {
         sub_agents::model_at(&self.recipe, &self.path)
     }
 
-    /// Makes one model stand for all modes and all sub-agents.
+    /// Makes one model apply to all modes and all sub-agents.
     fn with_one_model(&mut self) {
         self.recipe.models.clear();
         self.spec.mode_prices.clear();
         self.recipe.sub_agents.iter_mut().for_each(SubAgentRecipe::without_models);
     }
 
-    /// Asks the agent's MCP servers for their tools. Until then the agent has none of these.
+    /// Asks the agent's MCP servers for their tools. Before that, the agent has no tools of MCP servers.
     pub(crate) async fn discover(&mut self) -> Result<(), String> {
         self.mcp_tools.clear();
         for server in &self.recipe.mcp {
             let found = mcp::discover(server).await?;
             let names = || found.iter().map(|tool| tool.name.as_str());
             let prefix = server.prefix();
-            // As in the file: what is about no tool guards nothing.
+            // As in the file, a rule that matches no tool protects nothing.
             let ours = |rule: &&ApprovalRule| rule.tool.to_string().starts_with(&prefix);
             if let Some(rule) =
                 self.recipe.approval.iter().filter(ours).find(|rule| !names().any(|name| rule.is_about(name)))
@@ -225,7 +225,7 @@ impl Blueprint {
         Ok(())
     }
 
-    /// Builds the agent, or says what it lacks in this process.
+    /// Builds the agent. Fails with the reason if something is missing in this process.
     pub(crate) fn build(&self) -> Result<Arc<Agent>, String> {
         if self.path.is_empty() {
             return self.build_top().map(Arc::new);
@@ -238,8 +238,8 @@ impl Blueprint {
         Ok(agent)
     }
 
-    /// The agent at the top, with as much of it as this sub-agent needs: so what the agent has besides need not be
-    /// there in this process.
+    /// Returns the agent at the top with only the parts that this sub-agent needs, so that its other parts may be
+    /// missing in this process.
     fn top(&self) -> Result<Self, String> {
         let mut top = self.clone();
         top.spec = sub_agents::spec_of_top(&self.spec, &self.path)?;
@@ -339,7 +339,7 @@ impl Blueprint {
         agent.build().map_err(|error| error.to_string())
     }
 
-    /// Builds the agent's sandboxes, if it needs some, or says why it can have none in this process.
+    /// Builds the agent's sandboxes, if it has any. Fails with the reason if this process cannot have them.
     fn sandboxes(&self) -> Result<Option<Sandboxes>, String> {
         let Some(options) = &self.recipe.sandbox else { return Ok(None) };
         let options = options.clone().pass_environment(self.recipe.pass_environment.clone());
@@ -348,14 +348,14 @@ impl Blueprint {
     }
 }
 
-/// The agents whose definitions are stored with their sessions.
+/// An agent source that builds agents from the definitions stored with their sessions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StoredAgents {
-    /// The model that is asked instead of theirs, in this process.
+    /// The model that replaces those of the agents in this process.
     pub(crate) model: Option<ModelRef>,
-    /// The address of that model's server.
+    /// The address that replaces that of the model's server.
     pub(crate) base_url: Option<String>,
-    /// Queues that are served in addition to that of this program: an older version left sessions in them.
+    /// The queues that are served besides that of this program: an older version left sessions in them.
     pub(crate) queues: Vec<QueueLabel>,
 }
 
@@ -381,8 +381,7 @@ impl AgentSource for StoredAgents {
         self.rebuild(definition).map_err(|why| ErrorInfo::new("agent.not_built", why))
     }
 
-    /// Accepts every session, because everything that begins here is stored with all that its agent is built
-    /// from.
+    /// Accepts every session, because all data for building its agent is stored with it.
     async fn serves(&self, _queue: &QueueLabel, _definition: &Payload) -> Result<(), ErrorInfo> {
         Ok(())
     }

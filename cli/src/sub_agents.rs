@@ -1,5 +1,5 @@
-//! Sub-agents of an agent file: what is stored of them, and how they are built again from the definition of one of
-//! their sessions.
+//! The sub-agents of an agent file: their stored form, and how they are rebuilt from the definition of one of their
+//! sessions.
 
 use std::collections::BTreeSet;
 
@@ -19,54 +19,55 @@ use crate::left_out::other_programs;
 use crate::other_programs;
 use crate::source::Recipe;
 
-/// A sub-agent, as it is stored in the recipe of the agent that has it.
+/// A sub-agent, as stored in the recipe of its parent agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SubAgentRecipe {
-    /// The name by which the parent's model calls it.
+    /// The name by which the parent's model calls the sub-agent.
     pub(crate) name: ToolName,
-    /// The description, which tells the parent's model what to give it to do.
+    /// The description, which tells the parent's model which tasks to give to it.
     pub(crate) description: String,
-    /// The instructions.
+    /// The instructions of the sub-agent.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) instructions: String,
     /// The model, if it is not the parent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<ModelRef>,
-    /// The tools of the parent that it may use.
+    /// The tools of the parent that the sub-agent may use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<ToolName>,
-    /// The rules of its own gate.
+    /// The rules of the sub-agent's own gate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) approval: Vec<ApprovalRule>,
-    /// The action of its own gate for calls that no rule denies. None: the parent's gate decides on them alone.
+    /// The permission mode of the sub-agent's own gate. If `None`, the parent's gate alone decides calls that no rule
+    /// denies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) permissions: Option<PermissionMode>,
-    /// The limits of a turn of its sessions, if they are not the usual ones of a sub-agent.
+    /// The limits of a turn, if they differ from the defaults of a sub-agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limits: Option<Limits>,
-    /// The most tasks of one call.
+    /// The maximum number of tasks of one call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fan_out_max: Option<u32>,
-    /// Whether its tasks may be done in the background.
+    /// True if the sub-agent may do its tasks in the background.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) background: bool,
-    /// Whether the session is handed over to it, instead of tasks being given to it.
+    /// True if the sub-agent takes over the session instead of being given tasks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) takes_over: bool,
-    /// The place of the agent, if it is one of another program.
+    /// The location of the agent, if it belongs to another program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) remote: Option<Remote>,
-    /// The time that a call waits.
+    /// The time limit for the wait of a call, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_seconds: Option<Bound>,
-    /// Its own sub-agents.
+    /// The sub-agents of the sub-agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) sub_agents: Vec<SubAgentRecipe>,
 }
 
 impl SubAgentRecipe {
-    /// Returns the sub-agent, whose sessions wait in `queue`.
+    /// Builds the sub-agent, whose sessions wait in `queue`.
     pub(crate) fn build(&self, queue: &QueueLabel) -> Result<SubAgent, String> {
         let mut agent = SubAgent::new(self.name.as_str(), &self.description)
             .queue(queue.clone())
@@ -106,27 +107,27 @@ impl SubAgentRecipe {
         Ok(agent)
     }
 
-    /// Returns its own gate, if it has one. A call passes the parent's gate too.
+    /// Returns the sub-agent's own gate, if it has one. A call must also pass the parent's gate.
     fn gate(&self) -> Option<RuleGate> {
         match self.permissions {
             Some(mode) => Some(RuleGate::new(self.approval.clone()).mode(mode)),
             None if self.approval.is_empty() => None,
             None => {
-                // What no rule of its own is about is left to the parent's gate.
+                // Calls that no own rule decides are left to the parent's gate.
                 let rest = ApprovalRule::new("*", RuleAction::Allow);
                 Some(RuleGate::new(self.approval.iter().cloned().chain([rest]).collect()))
             }
         }
     }
 
-    /// Gives it and all below it the model of the agent at the top.
+    /// Makes the sub-agent and all below it use the model of the agent at the top.
     pub(crate) fn without_models(&mut self) {
         self.model = None;
         self.sub_agents.iter_mut().for_each(Self::without_models);
     }
 }
 
-/// The source that is stored with a session of a sub-agent: that of its parent, and its name.
+/// The source that is stored with a session of a sub-agent: the parent's source, and the sub-agent's name.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SourceOfChild {
@@ -134,19 +135,19 @@ struct SourceOfChild {
     sub_agent: ToolName,
 }
 
-/// The source that is stored with a session, read.
+/// The parsed source that is stored with a session.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The source of the agent at the top.
     pub(crate) source: Value,
-    /// The same, read.
+    /// The same source, parsed.
     pub(crate) recipe: Recipe,
-    /// The way from that agent down to the one of the session. Empty: the session is its own.
+    /// The path from that agent down to the agent of the session. Empty if they are the same.
     pub(crate) path: Vec<ToolName>,
 }
 
 impl Origin {
-    /// Reads a source.
+    /// Parses a source.
     pub(crate) fn read(mut source: Value) -> Result<Self, String> {
         let mut path = Vec::new();
         while source.get("sub_agent").is_some() {
@@ -168,8 +169,8 @@ impl Origin {
     }
 }
 
-/// Returns the spec of an agent at the top that gives the sub-agent at `path`, whose spec this is, all that the
-/// sub-agent takes from it. What the sub-agent has of it stands in its own spec.
+/// Returns the spec of an agent at the top that gives the sub-agent at `path` everything that it takes from above.
+/// `spec` is the sub-agent's own spec, from which those parts are taken.
 pub(crate) fn spec_of_top(spec: &AgentSpec, path: &[ToolName]) -> Result<AgentSpec, String> {
     let mut name = spec.name.as_str();
     for part in path.iter().rev() {
@@ -188,8 +189,8 @@ pub(crate) fn spec_of_top(spec: &AgentSpec, path: &[ToolName]) -> Result<AgentSp
     Ok(top)
 }
 
-/// Leaves of `sub_agents` the one at `path`, with what lies below it, and of the tools of those above it the ones that
-/// it has.
+/// Keeps only the sub-agent at `path`, with everything below it. The sub-agents above it keep only the tools that it
+/// has.
 pub(crate) fn only(sub_agents: &[SubAgentRecipe], path: &[ToolName]) -> Vec<SubAgentRecipe> {
     let Some((name, below)) = path.split_first() else { return sub_agents.to_vec() };
     let mut kept: Vec<_> = sub_agents.iter().filter(|found| found.name == *name).cloned().collect();
@@ -209,7 +210,7 @@ pub(crate) fn at<'a>(sub_agents: &'a [SubAgentRecipe], path: &[ToolName]) -> Opt
     if below.is_empty() { Some(found) } else { at(&found.sub_agents, below) }
 }
 
-/// Returns the model of the sub-agent at `path`: its own, or the nearest one above it.
+/// Returns the model of the sub-agent at `path`: its own, or that of the nearest agent above it.
 pub(crate) fn model_at<'a>(recipe: &'a Recipe, path: &[ToolName]) -> &'a ModelRef {
     let up = (1..=path.len()).rev().filter_map(|depth| at(&recipe.sub_agents, path.get(..depth)?));
     up.filter_map(|sub_agent| sub_agent.model.as_ref()).next().unwrap_or(&recipe.model)

@@ -1,17 +1,15 @@
-//! Temporary folders that are removed when their command ends, even if a process that works in them is still
-//! dying.
+//! Temporary folders that are removed when their command ends, even if a process in them is still exiting.
 
 use std::io;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// The number of attempts at the removal, and the pause between them: a killed process may still write a last
-/// file.
+/// The number of attempts to remove the folder, [`APART`] apart: a killed process may still write a last file.
 const TRIES: u32 = 50;
 const APART: Duration = Duration::from_millis(20);
 
-/// Removes the folder with all that is in it.
+/// Removes the folder with its content.
 pub(crate) async fn remove(folder: TempDir) -> io::Result<()> {
     let path = folder.keep();
     let mut left = TRIES;

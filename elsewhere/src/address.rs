@@ -1,5 +1,4 @@
-//! The token at the end of an address to which an outcome is sent. It says for which child of which parent the outcome
-//! is, and is signed.
+//! The signed token at the end of an address for outcomes. It names the parent, and the child whose outcome is sent.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,10 +8,10 @@ use holdover_core::ids::{PendingId, SessionId, SessionKey, TenantId};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-/// The beginning of what is signed. No other signature with the same key can be taken for one of an address.
+/// The prefix of the signed bytes. It ensures that no other signature with the same key is valid for an address.
 const DOMAIN: &[u8] = b"holdover outcome address 1\0";
 
-/// The longest token that is read, in bytes. Three ids of the greatest length fit in it, however they are written.
+/// The maximum length of a token, in bytes. Three ids of maximum length fit in it, even with escapes.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
 /// The content of a token.
@@ -25,7 +24,7 @@ struct Place {
     fail_fast: bool,
 }
 
-/// The token for a child of this parent, signed with this key.
+/// Returns the token for a child of this parent, signed with this key.
 pub(crate) fn token_for(parent: &Parent, key: &str) -> Option<String> {
     let place = Place {
         tenant: parent.session.tenant.clone(),
@@ -39,7 +38,7 @@ pub(crate) fn token_for(parent: &Parent, key: &str) -> Option<String> {
     Some(format!("{}.{}", URL_SAFE_NO_PAD.encode(&place), URL_SAFE_NO_PAD.encode(tag)))
 }
 
-/// A token as it came. Nothing in it is believed before [`is_signed_with`](Self::is_signed_with).
+/// A token as received. It must not be trusted until [`is_signed_with`](Self::is_signed_with) has returned true.
 pub(crate) struct Claimed {
     /// The parent that the token names.
     pub(crate) parent: Parent,
@@ -48,7 +47,7 @@ pub(crate) struct Claimed {
 }
 
 impl Claimed {
-    /// Reads a token. None: it has another form.
+    /// Reads a token. Returns `None` if its form is not valid.
     pub(crate) fn read(token: &str) -> Option<Self> {
         if token.len() > TOKEN_BYTES_MAX {
             return None;
@@ -62,13 +61,13 @@ impl Claimed {
         Some(Self { parent, place, tag })
     }
 
-    /// Whether the token was signed with this key. The time that it takes says nothing about the signature.
+    /// Returns true if the token was signed with this key. The comparison takes constant time.
     pub(crate) fn is_signed_with(&self, key: &str) -> bool {
         signature(key, &self.place).is_some_and(|signature| signature.verify_slice(&self.tag).is_ok())
     }
 }
 
-/// Every key has a length that HMAC takes, also the empty one.
+/// Returns the signature of `place`. HMAC accepts a key of any length, even an empty one.
 fn signature(key: &str, place: &[u8]) -> Option<Hmac<Sha256>> {
     let mut signature = Hmac::<Sha256>::new_from_slice(key.as_bytes()).ok()?;
     signature.update(DOMAIN);
@@ -109,7 +108,7 @@ mod tests {
             let believed = Claimed::read(&changed).is_some_and(|claimed| claimed.is_signed_with("s3cret"));
             assert!(!believed, "byte {at}");
         }
-        // The signature of another place, a part of the signature, and none.
+        // The signature of another place, a part of the signature, and no signature.
         let (place, _) = token.split_once('.').unwrap();
         let other = token_for(&parent(1), "s3cret").unwrap();
         let (_, tag) = other.split_once('.').unwrap();

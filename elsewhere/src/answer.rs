@@ -1,4 +1,4 @@
-//! What another program answers, and what that means.
+//! Reads the answers of another program.
 
 use holdover_core::remote::TaskStanding;
 use holdover_runtime_local::ElsewhereError;
@@ -8,18 +8,18 @@ use serde::de::DeserializeOwned;
 
 use crate::words::BODY_BYTES_MAX;
 
-/// The most characters of an answer that an error quotes.
+/// The maximum number of characters of an answer that an error quotes.
 const QUOTED_CHARS_MAX: usize = 200;
 
-/// A whole answer.
+/// A complete answer.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) body: Vec<u8>,
-    /// Words of the request that no error may quote.
+    /// Parts of the request that no error may quote.
     pub(crate) secrets: Vec<String>,
 }
 
-/// Reads an answer. The body of one that says that the request failed may be missing, in part or whole.
+/// Reads an answer. If its status reports a failure, the body may be missing or incomplete.
 pub(crate) async fn read(mut response: Response) -> Result<Answer, ElsewhereError> {
     let status = response.status();
     let mut body = Vec::new();
@@ -39,7 +39,7 @@ pub(crate) async fn read(mut response: Response) -> Result<Answer, ElsewhereErro
 }
 
 impl Answer {
-    /// The body, if the request succeeded.
+    /// Returns the body. Fails if the status is not a success.
     pub(crate) fn success(&self) -> Result<&[u8], ElsewhereError> {
         let status = self.status;
         if status.is_success() {
@@ -51,7 +51,7 @@ impl Answer {
         Err(ElsewhereError { again: passes(status), detail })
     }
 
-    /// The standing of a task, if the request succeeded.
+    /// Returns the standing of a task. Fails if the request did not succeed.
     pub(crate) fn standing(&self) -> Result<TaskStanding, ElsewhereError> {
         let body = self.success()?;
         object(body).ok_or_else(|| {
@@ -60,7 +60,7 @@ impl Answer {
         })
     }
 
-    /// The detail of a problem, or the beginning of the body, in one line and without secrets.
+    /// Returns the detail of a problem, or the beginning of the body, in one line and without secrets.
     fn quoted(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Problem {
@@ -71,7 +71,7 @@ impl Answer {
             None => String::from_utf8_lossy(&self.body).into_owned(),
         };
         for secret in self.secrets.iter().filter(|secret| !secret.is_empty()) {
-            // Some programs write a slash in JSON so.
+            // Some programs escape slashes in JSON.
             for written in [secret.replace('/', "\\/"), secret.clone()] {
                 words = words.replace(&written, "…");
             }
@@ -83,19 +83,19 @@ impl Answer {
     }
 }
 
-/// Reads a JSON object. An array would be read, too, with the fields by position, so it is refused.
+/// Reads a JSON object. An array is refused; serde would read it with the fields by position.
 fn object<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
     let is_object = body.trim_ascii_start().first() == Some(&b'{');
     is_object.then(|| serde_json::from_slice(body).ok()).flatten()
 }
 
-/// Whether a request that was answered so may succeed later.
+/// Returns true if a request with this answer may succeed later.
 fn passes(status: StatusCode) -> bool {
     let passing = [StatusCode::REQUEST_TIMEOUT, StatusCode::TOO_EARLY, StatusCode::TOO_MANY_REQUESTS];
     status.is_server_error() || passing.contains(&status)
 }
 
-/// Describes an error without the address.
+/// Describes an error without the URL.
 pub(crate) fn why(error: &reqwest::Error) -> ElsewhereError {
     if error.is_builder() {
         ElsewhereError::never("the request cannot be sent")

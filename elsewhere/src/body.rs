@@ -10,7 +10,7 @@ use serde_json::error::Category;
 use crate::problem::Problem;
 use crate::words::BODY_BYTES_MAX;
 
-/// The body of a request, read from a JSON object. The router limits its length.
+/// The body of a request, parsed from a JSON object. The router limits its length.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
@@ -28,7 +28,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
             }
             _ => Problem::new(StatusCode::BAD_REQUEST, "the body ended early"),
         })?;
-        // Otherwise an array would be read, too, with the fields by position.
+        // An array is refused; serde would read it with the fields by position.
         if body.trim_ascii_start().first() != Some(&b'{') {
             return Err(Problem::new(StatusCode::BAD_REQUEST, "the body is no JSON object"));
         }
@@ -41,7 +41,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// Whether the body says that it is JSON. A web page of a stranger cannot send this type unless it is allowed to.
+/// Returns true if the request declares its body as JSON. Web pages of other origins cannot send this type without
+/// permission.
 fn is_json(headers: &HeaderMap) -> bool {
     let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")

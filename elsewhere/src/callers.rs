@@ -1,4 +1,4 @@
-//! Who may give tasks: a tenant for each bearer token.
+//! The callers that may give tasks: a tenant for each bearer token.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use sha2::Sha256;
 use crate::problem::Problem;
 use crate::router::Desk;
 
-/// The programs that may give tasks to agents here. Each is a tenant, and sees only its own tasks.
+/// The programs that may give tasks to the agents here. Each program is a tenant, and sees only its own tasks.
 pub struct Callers(Known);
 
 enum Known {
-    /// Digests of the tokens. Tokens themselves are not kept.
+    /// The digests of the tokens. The tokens themselves are not kept.
     Tokens(Vec<(Vec<u8>, TenantId)>),
     Anyone(TenantId),
 }
 
-/// The reason why a bearer token cannot be used. It does not show the token.
+/// The error for a bearer token that cannot be used. It does not show the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidToken {
     /// The token is empty, or has white space or characters that are not visible ASCII.
     #[error("tokens: the token of tenant {0} is no visible ASCII text")]
     NotVisible(TenantId),
-    /// The token was given before. A token stands for one tenant.
+    /// The token was given before. A token belongs to one tenant.
     #[error("tokens: the token of tenant {0} is given twice")]
     Twice(TenantId),
 }
 
 impl Callers {
-    /// Programs with one of these bearer tokens, each the caller of a tenant. A tenant may have several tokens, for example
-    /// while one is replaced.
+    /// Allows programs with one of these bearer tokens. Each token identifies a tenant. A tenant may have several
+    /// tokens, for example while one is replaced.
     pub fn with_tokens(
         tokens: impl IntoIterator<Item = (impl AsRef<str>, TenantId)>,
     ) -> Result<Self, InvalidToken> {
@@ -57,25 +57,25 @@ impl Callers {
         Ok(Self(Known::Tokens(known)))
     }
 
-    /// No program. The router then takes only the outcomes of tasks that this program gave.
+    /// Allows no program. The router then accepts only outcomes of tasks that this program gave.
     pub fn nobody() -> Self {
         Self(Known::Tokens(Vec::new()))
     }
 
-    /// Any program that can reach the router, without a token, as this tenant. Use it only where the network, or a
-    /// proxy in front, decides who can reach it.
+    /// Allows any program that can reach the router, without a token, as this tenant. Use it only where the network, or
+    /// a proxy in front, controls access.
     pub fn anyone(tenant: TenantId) -> Self {
         Self(Known::Anyone(tenant))
     }
 
-    /// The tenant of a request. None: its token is missing or unknown.
+    /// Returns the tenant of a request, or `None` if its token is missing or unknown.
     fn tenant(&self, headers: &HeaderMap) -> Option<&TenantId> {
         let tokens = match &self.0 {
             Known::Anyone(tenant) => return Some(tenant),
             Known::Tokens(tokens) => tokens,
         };
         let digest = digest_of(bearer(headers)?)?;
-        // All are compared, so the time says nothing about which one it is.
+        // All tokens are compared, so the time does not reveal which one matched.
         let mut found = None;
         for (known, tenant) in tokens {
             if digest.clone().verify_slice(known).is_ok() {
@@ -95,7 +95,7 @@ impl fmt::Debug for Callers {
     }
 }
 
-/// The tenant of a request.
+/// The tenant that sent a request.
 pub(crate) struct Caller(pub(crate) TenantId);
 
 impl FromRequestParts<Arc<Desk>> for Caller {
@@ -109,13 +109,13 @@ impl FromRequestParts<Arc<Desk>> for Caller {
     }
 }
 
-/// The bearer token of a request.
+/// Returns the bearer token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.as_bytes().split_at_checked("Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
 }
 
-/// The digest of a token, to be compared in a time that does not depend on the token.
+/// Returns the digest of a token, for a comparison in constant time.
 fn digest_of(token: &[u8]) -> Option<Hmac<Sha256>> {
     let mut digest = Hmac::<Sha256>::new_from_slice(b"holdover bearer token").ok()?;
     digest.update(token);

@@ -1,4 +1,4 @@
-//! The wire over HTTP, for the program that gives tasks or tells outcomes.
+//! The HTTP client for programs that give tasks or send outcomes.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -23,20 +23,21 @@ use crate::token::token_of;
 use crate::url::{HttpElsewhereError, LOCALHOST, Origin, base_url, http_url, is_loopback};
 use crate::words::{BODY_BYTES_MAX, IDEMPOTENCY_KEY, Told, fitting};
 
-/// The longest time for a connection.
+/// The time limit to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest time for a request with its whole answer.
+/// The time limit for a request including its complete answer.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Gives tasks to agents of other programs, and tells other programs how their tasks ended. Set it as the wire of a
-/// runtime: `RuntimeOptions::elsewhere`.
+/// An HTTP client that gives tasks to agents of other programs, and sends the outcomes of their tasks to other
+/// programs. Set it with `RuntimeOptions::elsewhere`.
 ///
-/// - A token is read from its environment variable for each request. It is sent over `https://`, or to this machine.
+/// - A token is read from its environment variable for each request. It is sent only over `https://`, or to this
+///   machine.
 /// - Redirects are not followed. A body has at most [`BODY_BYTES_MAX`] bytes.
-/// - Later, a request may succeed that could not be sent or was not answered whole and in time, and one that was answered
-///   with 408, 425, 429 or 5xx. All other failures are final.
-/// - Errors contain no token, and of an address for outcomes only the origin.
+/// - A request may be retried if it could not be sent, if its answer did not arrive completely and in time, or if it
+///   was answered with 408, 425, 429 or 5xx. All other failures are final.
+/// - Errors contain no token, and only the origin of an address for outcomes.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,7 +55,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// ```
 #[derive(Debug, Clone)]
 pub struct HttpElsewhere {
-    /// Made for the first request: most programs that may give tasks give none.
+    /// Created for the first request, because most programs never give a task.
     clients: Arc<OnceLock<Result<Clients, String>>>,
     here: Option<Url>,
     replies: Replies,
@@ -64,7 +65,7 @@ pub struct HttpElsewhere {
 #[derive(Debug)]
 struct Clients {
     any: Client,
-    /// For this machine. It uses no proxy, so a token stays here.
+    /// The client for this machine. It uses no proxy, so a token stays here.
     direct: Client,
 }
 
@@ -86,31 +87,32 @@ impl Default for HttpElsewhere {
 }
 
 impl HttpElsewhere {
-    /// A wire that only gives tasks and looks for their outcomes. Connects to nothing yet.
+    /// Creates a client that only gives tasks and asks for their outcomes. Connects to nothing yet.
     pub fn new() -> Self {
         Self { clients: Arc::default(), here: None, replies: Replies::default(), within: REQUEST_TIMEOUT }
     }
 
-    /// Sets the address at which other programs reach this program's `router`. Outcomes of tasks are then sent here.
-    /// Without it, they are asked for.
+    /// Sets the address at which other programs reach this program's `router`. Outcomes are then sent to it. Without
+    /// it, this program polls for outcomes.
     pub fn reachable_at(self, base: &str) -> Result<Self, HttpElsewhereError> {
         Ok(Self { here: Some(base_url("reachable_at", base)?), ..self })
     }
 
-    /// Allows outcomes to be sent to addresses with this scheme, host and port, and below this path. May be called several
-    /// times. By default, outcomes are sent nowhere, because a caller names the address, and could name one that only this
-    /// program can reach. Callers can ask for outcomes in any case.
+    /// Allows outcomes to be sent to addresses with this scheme, host and port, and below this path. May be called
+    /// several times. By default, no outcomes are sent, because the caller chooses the address and could choose one
+    /// that only this program can reach. Callers can always ask for outcomes.
     pub fn allow_replies_to(mut self, prefix: &str) -> Result<Self, HttpElsewhereError> {
         self.replies.allow(base_url("allow_replies_to", prefix)?);
         Ok(self)
     }
 
-    /// Sets the time for a request with its whole answer. The default and the maximum are [`REQUEST_TIMEOUT`].
+    /// Sets the time limit for a request including its complete answer. The default and the maximum are
+    /// [`REQUEST_TIMEOUT`].
     pub fn within(self, within: Duration) -> Self {
         Self { within: within.min(REQUEST_TIMEOUT), ..self }
     }
 
-    /// Sends a request to an agent elsewhere. These words in it are secrets, too.
+    /// Sends a request to an agent elsewhere. The token and `secret` are never quoted in errors.
     async fn ask(
         &self,
         (remote, method, url): (&Remote, Method, Url),
@@ -158,7 +160,7 @@ impl HttpElsewhere {
 #[async_trait]
 impl Elsewhere for HttpElsewhere {
     fn address(&self, remote: &Remote, parent: &Parent) -> Option<String> {
-        // Without its token, the task cannot be given either.
+        // If the token cannot be read, the task cannot be given either.
         let key = token_of(remote).ok()?.unwrap_or_default();
         let here = self.here.as_ref()?.as_str().trim_end_matches('/');
         Some(format!("{here}/outcomes/{}", token_for(parent, &key)?))
@@ -201,7 +203,7 @@ impl Elsewhere for HttpElsewhere {
         let body = json("the outcome", &told)?;
         let answer = self.send(Method::POST, url, HeaderMap::new(), Some(body)).await;
         let told = answer.and_then(|answer| {
-            // An answer may repeat the address, so none of it is quoted.
+            // An answer may repeat the address, so it is not quoted.
             if is_gone(answer.status) {
                 Ok(())
             } else {
@@ -212,20 +214,20 @@ impl Elsewhere for HttpElsewhere {
     }
 }
 
-/// Whether the other program says that there is no such task, or that nobody waits. A 404 does not say so: it may come from a
-/// proxy, or from a program that offers another agent at the moment.
+/// Returns true if the other program says that there is no such task, or that no call waits for it. A 404 does not say
+/// so: it may come from a proxy, or from a program that currently offers another agent.
 fn is_gone(status: StatusCode) -> bool {
     status == StatusCode::GONE
 }
 
-/// The address at which an agent takes tasks.
+/// Returns the URL at which an agent accepts tasks.
 fn tasks_url(remote: &Remote) -> Result<Url, ElsewhereError> {
     http_url(&remote.url).map_err(|why| ElsewhereError::never(format!("url: {why}")))
 }
 
 fn task_url(remote: &Remote, task: &SessionId) -> Result<Url, ElsewhereError> {
     let mut url = tasks_url(remote)?;
-    // These two would be resolved, and name something else.
+    // `.` and `..` would be resolved, and name another URL.
     if [".", ".."].contains(&task.as_str()) {
         return Err(ElsewhereError::never("the id of the task cannot be a part of an address"));
     }
@@ -257,16 +259,15 @@ fn json(what: &str, value: &impl Serialize) -> Result<Vec<u8>, ElsewhereError> {
 fn builder() -> ClientBuilder {
     Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
-        // A token is for the server that was named, not for one to which it redirects.
+        // A token is meant for the named server, not for a server that it redirects to.
         .redirect(Policy::none())
         .retry(reqwest::retry::never())
 }
 
-/// Chooses the cryptography of TLS for this process, unless it was chosen already. The HTTP client brings
-/// none.
+/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client has no default.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
-        // Somebody else may choose at the same moment; either will do.
+        // Another thread may choose at the same time; either choice works.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }

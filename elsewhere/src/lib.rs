@@ -1,7 +1,8 @@
 //! Tasks between programs over HTTP: agents of one program work for agents of another.
 //!
-//! [`HttpElsewhere`] is the wire of the program that gives tasks. It also tells other programs how their tasks ended.
-//! [`router`] serves the program that takes tasks, and takes the outcomes of the tasks that this program gave.
+//! [`HttpElsewhere`] is the client for the program that gives tasks. It also sends the outcomes of tasks to other
+//! programs. [`router`] serves the program that accepts tasks. It also receives the outcomes of the tasks that this
+//! program gave.
 //!
 //! | request | body | answer |
 //! |---|---|---|
@@ -10,14 +11,15 @@
 //! | `DELETE /agents/{agent}/tasks/{id}` | | 204 |
 //! | `POST /outcomes/{token}` | `{ "id": "…", "outcome": { "ok": true, "text": "…" } }` | 200 |
 //!
-//! A task is `{ "id": "…", "task": "…", "limits": { … }, "reply_to": "…" }`; limits and address may be left out. A
-//! standing is `{ "task": "open" }` or `{ "task": "ended", "ok": true, "text": "…", "usage": { … } }`; the usage may be
-//! left out. Unknown fields are ignored. Every request may be repeated. Errors are problems as RFC 9457 defines them.
+//! A task is `{ "id": "…", "task": "…", "limits": { … }, "reply_to": "…" }`; `limits` and `reply_to` are optional. A
+//! standing is `{ "task": "open" }` or `{ "task": "ended", "ok": true, "text": "…", "usage": { … } }`; `usage` is
+//! optional. Unknown fields are ignored. Every request may be repeated. Errors are problems as RFC 9457 defines them.
 //!
-//! **Trust.** A caller is a tenant, known by its bearer token, and sees only its own tasks. An outcome comes without a
-//! bearer token: its address is signed with the token that was sent with the task, so only the two programs that know
-//! this token can make one. If the agent elsewhere asks for no token, the signature proves nothing. Then knowing the
-//! address is the only proof: it contains the id of the pending call, which holds a random number. Serve both over TLS.
+//! **Trust.** A caller is a tenant, identified by its bearer token, and sees only its own tasks. An outcome comes
+//! without a bearer token: its address is signed with the token that was sent with the task, so only the two programs
+//! that know this token can create one. If the agent elsewhere requires no token, the signature proves nothing. Then
+//! the only proof is to know the address: it contains the id of the pending call, which contains a random number. Serve
+//! both over TLS.
 
 #[cfg_attr(
     not(all(feature = "client", feature = "server")),

@@ -1,4 +1,4 @@
-//! The route for outcomes of tasks that this program gave.
+//! The route for the outcomes of tasks that this program gave.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::router::Desk;
 use crate::token::token_of;
 use crate::words::Told;
 
-/// `POST /outcomes/{token}`
+/// Handles `POST /outcomes/{token}`.
 pub(crate) async fn take(
     State(desk): State<Arc<Desk>>,
     token: Result<Path<String>, PathRejection>,
@@ -44,7 +44,7 @@ pub(crate) async fn take(
     }
 }
 
-/// The key of addresses for outcomes from this agent. Without a token, it is empty.
+/// Returns the key that signs addresses for outcomes from this agent. The key is empty if the agent requires no token.
 fn key_of(remote: &Remote) -> Result<String, Problem> {
     match token_of(remote) {
         Ok(token) => Ok(token.unwrap_or_default()),

@@ -6,10 +6,10 @@ use axum::response::{IntoResponse, Response};
 use holdover_runtime_local::RuntimeError;
 use serde::Serialize;
 
-/// The time after which a request may be repeated that failed because the store was unavailable, in seconds.
+/// The number of seconds after which a request may be retried if the store was unavailable.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
-/// An error as an answer. Its detail is one line and tells no secret.
+/// An error as an answer. Its detail is one line and contains no secrets.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -40,7 +40,7 @@ impl Problem {
 }
 
 impl From<RuntimeError> for Problem {
-    /// What fails inside is told to the log of this program, not to the other one.
+    /// Converts the error. Details of internal errors go to this program's log, not to the caller.
     fn from(error: RuntimeError) -> Self {
         let status = StatusCode::from_u16(error.kind().http_status());
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -2,8 +2,8 @@
 
 use reqwest::Url;
 
-/// Addresses to which outcomes may be sent: those that begin with one of these. By default there are none, because
-/// whoever gives a task names the address, and could name one that only this program can reach.
+/// The addresses to which outcomes may be sent, as URL prefixes. By default there are none, because the caller that
+/// gives a task chooses the address, and could choose one that only this program can reach.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Replies(Vec<Url>);
 
@@ -12,8 +12,8 @@ impl Replies {
         self.0.push(prefix);
     }
 
-    /// Whether an address has scheme, host, port and the whole first segments of the path of an allowed one. Both are
-    /// compared as parsed, with `..` resolved.
+    /// Returns true if the address has the scheme, host and port of an allowed one, and its path begins with all
+    /// segments of the allowed path. Both are compared as parsed, with `..` resolved.
     pub(crate) fn has(&self, url: &Url) -> bool {
         self.0.iter().any(|prefix| is_below(url, prefix))
     }
@@ -33,7 +33,7 @@ fn is_below(url: &Url, prefix: &Url) -> bool {
     rest.is_some_and(|rest| (rest.is_empty() || rest.starts_with('/')) && !climbs(rest))
 }
 
-/// Whether some server may read the path as one that leaves its folder.
+/// Returns true if some server may resolve the path to one outside its folder.
 fn climbs(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     ["%2f", "%5c", "%25"].iter().any(|hidden| path.contains(hidden))

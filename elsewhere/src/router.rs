@@ -1,4 +1,4 @@
-//! The routes.
+//! The router and its routes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,16 @@ use crate::problem::Problem;
 use crate::words::BODY_BYTES_MAX;
 use crate::{outcomes, tasks};
 
-/// Takes tasks for these agents from these callers, and the outcomes of tasks that this program gave. The routes are those
-/// in the [crate's documentation](crate). Sessions are begun here, and workers run them.
+/// Returns a router that accepts tasks for `agents` from `callers`, and receives the outcomes of tasks that this
+/// program gave. The [crate's documentation](crate) lists the routes. The router only creates sessions; workers run
+/// them.
 ///
-/// An agent is offered under its name. If two have the same name, the last one is offered. The runtime's source must
-/// have it, too.
+/// An agent is offered under its name. If two agents have the same name, the last one is offered. The runtime's agent
+/// source must also have the agent.
 ///
-/// The router can be nested under a path without parameters, and merged with others. It sets no limits on time, rate or
-/// connections: use those of your server. Its paths contain secrets, so keep the paths under `/outcomes` out of access logs.
+/// The router can be nested under a path without parameters, and merged with other routers. It sets no limits on time,
+/// rate or connections: use those of your server. Its paths contain secrets, so keep the paths under `/outcomes` out of
+/// access logs.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -46,7 +48,7 @@ pub fn router(runtime: Runtime, agents: impl IntoIterator<Item = Arc<Agent>>, ca
         .with_state(desk)
 }
 
-/// What the routes share.
+/// The state that the routes share.
 pub(crate) struct Desk {
     pub(crate) runtime: Runtime,
     pub(crate) callers: Callers,
@@ -54,7 +56,7 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// The agent with this name, if it is offered.
+    /// Returns the agent with this name. Fails if it is not offered.
     pub(crate) fn agent(&self, name: &str) -> Result<&Arc<Agent>, Problem> {
         self.agents.get(name).ok_or_else(|| Problem::not_found("no agent of this name is offered"))
     }

@@ -1,4 +1,4 @@
-//! The routes for tasks: taken, looked at, stopped.
+//! The routes that accept, look up and stop tasks.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::problem::Problem;
 use crate::router::Desk;
 use crate::words::{IDEMPOTENCY_KEY, fitting};
 
-/// The longest address for an outcome, in bytes.
+/// The maximum length of an address for outcomes, in bytes.
 const REPLY_TO_BYTES_MAX: usize = 8 * 1024;
 
 type Named<T> = Result<Path<T>, PathRejection>;
 
-/// `POST /agents/{agent}/tasks`
+/// Handles `POST /agents/{agent}/tasks`.
 pub(crate) async fn take(
     State(desk): State<Arc<Desk>>,
     Caller(tenant): Caller,
@@ -35,7 +35,7 @@ pub(crate) async fn take(
     Ok(answer(desk.runtime.take_task(&tenant, agent, task).await?))
 }
 
-/// `GET /agents/{agent}/tasks/{id}`
+/// Handles `GET /agents/{agent}/tasks/{id}`.
 pub(crate) async fn look(
     State(desk): State<Arc<Desk>>,
     Caller(tenant): Caller,
@@ -46,7 +46,7 @@ pub(crate) async fn look(
     standing.map(answer).ok_or_else(|| Problem::new(StatusCode::GONE, "there is no such task"))
 }
 
-/// `DELETE /agents/{agent}/tasks/{id}`
+/// Handles `DELETE /agents/{agent}/tasks/{id}`.
 pub(crate) async fn stop(
     State(desk): State<Arc<Desk>>,
     Caller(tenant): Caller,
@@ -87,7 +87,7 @@ fn check(task: &RemoteTask, headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// A standing as an answer. It changes, so nobody on the way may keep it.
+/// Returns a standing as an answer. Standings change, so proxies must not cache them.
 fn answer(standing: TaskStanding) -> Response {
     let standing = match standing {
         TaskStanding::Open => TaskStanding::Open,

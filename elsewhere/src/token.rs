@@ -2,8 +2,8 @@
 
 use holdover_core::remote::Remote;
 
-/// Reads the token that the agent asks for, each time anew. None: it asks for none. An error names the variable, never
-/// its value.
+/// Reads the token for the agent from its environment variable. Returns `None` if the agent requires no token. Errors
+/// name the variable, never its value.
 pub(crate) fn token_of(remote: &Remote) -> Result<Option<String>, String> {
     let Some(variable) = &remote.token_env else { return Ok(None) };
     let refuse = |why: &str| Err(format!("token_env: the environment variable {variable} {why}"));

@@ -1,24 +1,24 @@
-//! Addresses of other programs.
+//! URLs of other programs.
 
 use std::fmt;
 
 use reqwest::Url;
 
-/// The reason why the wire cannot be made.
+/// The error for settings of the client that are not valid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpElsewhereError {
-    /// An address in the settings cannot be used.
+    /// A URL in the settings cannot be used.
     #[error("{setting}: {why}")]
     Url {
-        /// The setting.
+        /// The name of the setting.
         setting: &'static str,
-        /// The reason.
+        /// The reason why the URL cannot be used.
         why: String,
     },
 }
 
-/// Reads an `http://` or `https://` address without user and password. The error does not show the address.
+/// Parses an `http://` or `https://` URL without user and password. The error does not show the URL.
 pub(crate) fn http_url(text: &str) -> Result<Url, String> {
     let url: Url = text.parse().map_err(|error| format!("it is no address: {error}"))?;
     if !["http", "https"].contains(&url.scheme()) {
@@ -30,7 +30,7 @@ pub(crate) fn http_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// Reads an address from the settings, to which paths are added.
+/// Parses a URL from the settings to which paths are appended. It must have no query and no fragment.
 pub(crate) fn base_url(setting: &'static str, text: &str) -> Result<Url, HttpElsewhereError> {
     let refuse = |why| HttpElsewhereError::Url { setting, why };
     let url = http_url(text).map_err(refuse)?;
@@ -40,17 +40,17 @@ pub(crate) fn base_url(setting: &'static str, text: &str) -> Result<Url, HttpEls
     Ok(url)
 }
 
-/// Whether the address is one of this machine, whatever a resolver says: [`LOCALHOST`] is resolved without one.
+/// Returns true if the URL names this machine. [`LOCALHOST`] counts, because the client resolves it without a resolver.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == LOCALHOST || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The name of this machine for itself.
+/// The name by which a machine calls itself.
 pub(crate) const LOCALHOST: &str = "localhost";
 
-/// The part of an address that holds no secret: scheme, host and port.
+/// The part of a URL that holds no secret: scheme, host and port.
 pub(crate) struct Origin<'a>(pub(crate) &'a Url);
 
 impl fmt::Display for Origin<'_> {
@@ -71,7 +71,7 @@ mod tests {
             ("http://[::1]:8080/", true),
             ("http://localhost:3000/", true),
             ("http://LOCALHOST/", true),
-            // Another way to write 127.0.0.1.
+            // Another notation for 127.0.0.1.
             ("http://2130706433/", true),
             ("http://localhost.example/", false),
             ("http://127.0.0.1.example/", false),

@@ -1,4 +1,4 @@
-//! The texts that both halves send.
+//! The texts and limits that client and router share.
 
 use std::borrow::Cow;
 
@@ -7,26 +7,26 @@ use holdover_core::ids::SessionId;
 use holdover_core::remote::TaskOutcome;
 use serde::{Deserialize, Serialize};
 
-/// The longest body of a request or an answer, in bytes.
+/// The maximum size of the body of a request or an answer, in bytes.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// The header with the id of a task that is given.
+/// The header with the id of a new task.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// The most characters of an outcome's text that are sent. With the word about the rest, it is no longer than what a
-/// caller keeps, and its JSON fits in [`BODY_BYTES_MAX`] whatever the characters are.
+/// The maximum number of characters of an outcome's text that are sent. With the note about the omitted rest, the text
+/// is no longer than a caller keeps, and its JSON always fits in [`BODY_BYTES_MAX`].
 const TEXT_CHARS_MAX: usize = 8 * OUTCOME_CHARS_MAX - 100;
 
-/// The outcome of a task, as it is sent to the address that came with the task.
+/// The outcome of a task, in the form that is sent to the address that came with the task.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Told<'a> {
-    /// The task.
+    /// The id of the task.
     pub(crate) id: SessionId,
-    /// The outcome.
+    /// The outcome of the task.
     pub(crate) outcome: Cow<'a, TaskOutcome>,
 }
 
-/// The outcome with as much of its text as is sent.
+/// Returns the outcome with its text cut to the size that is sent.
 pub(crate) fn fitting(outcome: &TaskOutcome) -> TaskOutcome {
     TaskOutcome { text: in_part(&outcome.text, TEXT_CHARS_MAX), ..*outcome }
 }

@@ -1,4 +1,4 @@
-//! The client of one server. It connects when needed, and again after the connection was lost.
+//! The client of one server. It connects when needed, and reconnects after the connection is lost.
 
 use std::sync::Arc;
 
@@ -14,38 +14,38 @@ use crate::results;
 use crate::server::{InvalidServer, McpServer};
 use crate::tool::McpTool;
 
-/// The key in a request's `_meta` under which a server finds the call's idempotency key.
+/// The key of a call's idempotency key in the `_meta` of its request.
 pub const IDEMPOTENCY_KEY: &str = "holdover/idempotencyKey";
 
-/// A client of one server, for any number of tools and calls at once. The connection, and the program behind
-/// it, live as long as the client, or until the server ends the connection.
+/// A client of one server. It can serve any number of tools and calls at once. The connection, and the server's
+/// program, live as long as the client, or until the server ends the connection.
 pub struct McpClient {
     server: McpServer,
     open: Mutex<Option<Arc<Connection>>>,
 }
 
 impl McpClient {
-    /// A client of `server`. Nothing is started or connected yet.
+    /// Creates a client of `server`. Nothing is started or connected yet.
     ///
     /// # Errors
-    /// Those of [`McpServer::check`].
+    /// The errors of [`McpServer::check`].
     pub fn new(server: McpServer) -> Result<Self, InvalidServer> {
         server.check()?;
         Ok(Self { server, open: Mutex::new(None) })
     }
 
-    /// The server.
+    /// Returns the description of the server.
     pub fn server(&self) -> &McpServer {
         &self.server
     }
 
-    /// Returns the tools of the server. Without an open connection it connects and asks the server for them,
-    /// within 30 s. Over an open connection it returns the list that came with the connection.
+    /// Returns the tools of the server. If no connection is open, connects to the server and lists its tools, within 30
+    /// s. If a connection is open, returns the list that was read when it was opened.
     ///
     /// # Errors
-    /// The server cannot be started or reached, or lacks a tool that [`McpServer::tools`] names. Or it has
-    /// tools that an agent cannot have: more than 512, a name that is too long, or two that would have the
-    /// same name.
+    /// The server cannot be started or reached, or lacks a tool that [`McpServer::tools`] names. The call also fails if
+    /// the server has tools that an agent cannot have: more than 512, a name that is too long, or two tools that would
+    /// have the same name.
     pub async fn discover(&self) -> Result<Vec<ToolSpec>, McpError> {
         let connection = self.connection().await?;
         Ok(connection.tools().iter().map(|(name, tool)| self.spec(name.clone(), tool)).collect())
@@ -83,7 +83,7 @@ impl McpClient {
         }
     }
 
-    /// Performs `call` of the tool that a model knows by the name in `spec`.
+    /// Performs a call of the tool with this spec.
     pub(crate) async fn call(&self, spec: &ToolSpec, call: ToolCall) -> Result<ToolReturn, ToolError> {
         let connection = self.connection().await.map_err(|error| ToolError::NotRun(error.to_string()))?;
         let Some(tool) = connection.tools().get(&spec.name) else {
@@ -97,7 +97,7 @@ impl McpClient {
         request.arguments = call.arguments.as_object().cloned();
         match connection.peer().call_tool_once(request).await {
             Ok(response) => results::read(response),
-            // An answer, although not a result: the model is told.
+            // The server answered with an error: the model is told.
             Err(ServiceError::McpError(error)) => Err(ToolError::Failed(one_line(&error.message))),
             // After any other error, the request may have arrived.
             Err(error) => {
@@ -115,8 +115,8 @@ impl std::fmt::Debug for McpClient {
     }
 }
 
-/// Returns the effect class that the hints of a trusted server give, and whether the tool is dangerous. By
-/// the protocol's defaults, a tool is destructive.
+/// Returns the effect class according to the hints of a trusted server, and true if the tool is dangerous. By the
+/// protocol's defaults, a tool is destructive.
 fn believed(hints: &ToolAnnotations) -> (EffectClass, bool) {
     if hints.read_only_hint == Some(true) {
         return (EffectClass::ReadOnly, false);

@@ -1,4 +1,4 @@
-//! One connection to a server: how it is opened, and the tools that the server has.
+//! A connection to a server, and the tools that the server has.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -23,28 +23,28 @@ use crate::failure;
 use crate::server::McpServer;
 use crate::told::told;
 
-/// The time limit for a server to start and to list its tools.
+/// The time limit for starting a server and listing its tools.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
-/// The most tools of one server.
+/// The maximum number of tools of one server.
 const TOOLS_MAX: usize = 512;
 
-/// The most bytes of a program's standard error that are kept for an error message.
+/// The maximum number of bytes of a program's standard error that are kept for an error message.
 const STDERR_BYTES_MAX: usize = 2_048;
 
-/// The longest wait until a server program that failed closes its standard error. After that, the error shows
-/// what was read so far.
+/// The maximum wait until a failed server program closes its standard error. After that, the error shows the output
+/// read so far.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The environment variables that a program sees, unless more are named.
+/// The environment variables that every server program gets.
 const ENVIRONMENT: [&str; 5] = ["PATH", "HOME", "LANG", "USER", "TMPDIR"];
 
-/// The reason why a server's tools could not be listed. No call was sent to it.
+/// The error for a server whose tools could not be listed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("mcp server {server:?}: {detail}")]
 #[non_exhaustive]
 pub struct McpError {
-    /// The server.
+    /// The name of the server.
     pub server: String,
     /// The reason, in one line.
     pub detail: String,
@@ -56,19 +56,19 @@ impl McpError {
     }
 }
 
-/// Returns `text` in one line.
+/// Returns `text` as one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A connection to a server that answers.
+/// An open connection to a server.
 pub(crate) struct Connection {
     service: RunningService<RoleClient, ClientConfig>,
     tools: BTreeMap<ToolName, ServerTool>,
 }
 
 impl Connection {
-    /// Starts the server or connects to it, and asks for its tools.
+    /// Starts the server or connects to it, and lists its tools.
     pub(crate) async fn open(server: &McpServer) -> Result<Self, McpError> {
         let mut said = Said::default();
         let opened = tokio::time::timeout(CONNECT_LIMIT, Self::opened(server, &mut said)).await;
@@ -83,7 +83,7 @@ impl Connection {
         Err(McpError::new(server, if said.is_empty() { why } else { format!("{why}; it said: {said}") }))
     }
 
-    /// Does the same without a time limit. An error is the reason, without what the program said.
+    /// Opens the connection without a time limit. The error is the reason, without the program's output.
     async fn opened(server: &McpServer, said: &mut Said) -> Result<Self, String> {
         let refuse = |why: String| format!("{}: {why}", failure::place(server));
         let client = ClientConfig::new(
@@ -111,23 +111,23 @@ impl Connection {
         Ok(Self { service, tools })
     }
 
-    /// Returns the server's tools, by the names that a model knows.
+    /// Returns the server's tools, by the names that models use.
     pub(crate) fn tools(&self) -> &BTreeMap<ToolName, ServerTool> {
         &self.tools
     }
 
-    /// Returns the peer that requests go through.
+    /// Returns the peer that sends requests.
     pub(crate) fn peer(&self) -> &rmcp::Peer<RoleClient> {
         self.service.peer()
     }
 
-    /// Whether the connection takes no more requests.
+    /// Returns true if the connection accepts no more requests.
     pub(crate) fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 }
 
-/// Returns the tools that the agent may have, by the names that a model knows.
+/// Returns the tools that the agent may use, by the names that models use.
 fn named(server: &McpServer, listed: Vec<ServerTool>) -> Result<BTreeMap<ToolName, ServerTool>, String> {
     if listed.len() > TOOLS_MAX {
         return Err(format!("it has {} tools, more than {TOOLS_MAX}", listed.len()));
@@ -160,11 +160,10 @@ fn program(server: &McpServer) -> CommandWrap {
     wrapped
 }
 
-/// Chooses the cryptography of TLS for this process, unless it was chosen already. The HTTP client brings
-/// none.
+/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client has no default.
 fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
-        // Somebody else may choose at the same moment; either will do.
+        // Another thread may choose at the same time; either choice works.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
@@ -180,7 +179,7 @@ fn http(server: &McpServer, url: &str) -> Result<StreamableHttpClientTransport<r
     Ok(StreamableHttpClientTransport::from_config(config))
 }
 
-/// The end of what a program says on its standard error.
+/// The end of a program's output on its standard error.
 #[derive(Default)]
 struct Said {
     text: Arc<Mutex<String>>,
@@ -188,8 +187,7 @@ struct Said {
 }
 
 impl Said {
-    /// Returns the text in one line. Waits for the program to close its standard error, for [`LAST_WORDS`] at
-    /// most.
+    /// Returns the text as one line. Waits at most [`LAST_WORDS`] for the program to close its standard error.
     async fn all(self) -> String {
         if let Some(reader) = self.reader {
             let _ = tokio::time::timeout(LAST_WORDS, reader).await;
@@ -198,8 +196,7 @@ impl Said {
     }
 }
 
-/// Reads what a program says on its standard error, so that the program never blocks, and keeps the end of
-/// it.
+/// Reads a program's standard error, so that the program never blocks, and keeps the end of it.
 async fn keep_end(mut stderr: ChildStderr, said: Arc<Mutex<String>>) {
     let mut bytes = [0; 1_024];
     while let Ok(read @ 1..) = stderr.read(&mut bytes).await {

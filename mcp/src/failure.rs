@@ -1,4 +1,4 @@
-//! Errors between client and server, in plain words and without the types of a library.
+//! Describes errors between client and server without the types of a library.
 
 use std::error::Error;
 use std::io;
@@ -13,10 +13,10 @@ use crate::server::McpServer;
 /// The text for an answer that does not follow the protocol.
 const NO_SERVER: &str = "it answers, but not as an MCP server does";
 
-/// The most characters of a server's words that are shown.
+/// The maximum number of characters of a server's message that are shown.
 const SAID_MAX: usize = 200;
 
-/// Names the server's program, or its address without the parts that may hold a secret.
+/// Returns the name of the server's program, or its URL without the parts that may hold a secret.
 pub(crate) fn place(server: &McpServer) -> String {
     let Some(url) = &server.url else {
         return format!("program {:?}", server.command.first().map(String::as_str).unwrap_or_default());
@@ -24,7 +24,7 @@ pub(crate) fn place(server: &McpServer) -> String {
     url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
-/// Describes why a connection to a server could not be opened.
+/// Describes the reason why a connection to a server could not be opened.
 pub(crate) fn of_beginning(server: &McpServer, error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => of_transport(server, error),
@@ -45,7 +45,7 @@ pub(crate) fn of_beginning(server: &McpServer, error: &ClientInitializeError) ->
     }
 }
 
-/// Describes why a request got no result.
+/// Describes the reason why a request got no result.
 pub(crate) fn of_request(server: &McpServer, error: &ServiceError) -> String {
     match error {
         ServiceError::McpError(refusal) => refuses(&refusal.message),
@@ -127,7 +127,7 @@ fn of_http(server: &McpServer, error: &StreamableHttpError<reqwest::Error>) -> S
     }
 }
 
-/// Iterates over an error and its causes, the error first.
+/// Iterates over an error and its causes, starting with the error itself.
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |cause| (**cause).source())
 }
@@ -147,7 +147,7 @@ pub(crate) fn of_io(error: &io::Error) -> String {
     said.split(" (os error ").next().unwrap_or_default().to_owned()
 }
 
-/// Returns the beginning of what others wrote, in one line.
+/// Returns the beginning of a text from a server, as one line.
 fn cut(text: &str) -> String {
     let line = one_line(text);
     match line.char_indices().nth(SAID_MAX) {

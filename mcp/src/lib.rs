@@ -1,10 +1,10 @@
 //! Tools of [MCP](https://modelcontextprotocol.io) servers for Holdover agents.
 //!
-//! An [`McpServer`] says where a server is: a program that is reached over its standard input and output, or
-//! an address that speaks streamable HTTP. [`McpClient::discover`] lists its tools. Their
-//! [`ToolSpec`](holdover_core::tool::ToolSpec)s are stored with the sessions of the agent, so another process
-//! continues a session without listing them again. [`McpClient::tool`] makes an ordinary tool of a spec. The
-//! tool connects at its first call, and again when the connection was lost.
+//! An [`McpServer`] describes a server: a program that is reached over its standard input and output, or a URL that
+//! speaks streamable HTTP. [`McpClient::discover`] lists its tools. Their [`ToolSpec`](holdover_core::tool::ToolSpec)s
+//! are stored with the sessions of the agent, so another process continues a session without listing them again.
+//! [`McpClient::tool`] makes an ordinary tool from a spec. The tool connects at its first call, and reconnects after
+//! the connection is lost.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -21,17 +21,17 @@
 //! # }
 //! ```
 //!
-//! **Crashes and trust.** A server says what its tools do. An agent believes it only if the agent's author
-//! set `trusted`. Then `readOnlyHint` makes a tool read only and not dangerous, `idempotentHint` makes it
-//! idempotent, and `destructiveHint: false` makes it not dangerous. By default, and always on a server that
-//! is not trusted, a tool is at most once and dangerous: a person is asked unless a rule says otherwise, and
-//! recovery after a crash neither starts nor repeats a call. Each request carries the call's idempotency key
-//! in its `_meta`, as [`IDEMPOTENCY_KEY`].
+//! **Crashes and trust.** A server describes its tools with hints. They count only if the agent's author set `trusted`.
+//! Then `readOnlyHint` makes a tool read only and not dangerous, `idempotentHint` makes it idempotent, and
+//! `destructiveHint: false` makes it not dangerous. By default, and always on a server that is not trusted, a tool is
+//! at most once and dangerous: a person must approve calls unless a rule says otherwise, and recovery after a crash
+//! neither starts nor repeats a call. Each request carries the call's idempotency key in its `_meta`, as
+//! [`IDEMPOTENCY_KEY`].
 //!
-//! **Not supported.** The client asks nothing of people or models on behalf of a server: it offers no
-//! sampling, elicitation or roots. It does not support tasks either: a call is answered while its connection
-//! is open, or its outcome is unknown. Pictures are shown as far as models read them. Sound is named in the
-//! result, but not passed on.
+//! **Not supported.** The client passes no requests of a server on to people or models: it offers no sampling,
+//! elicitation or roots. It does not support tasks either: a call is answered while its connection is open, or its
+//! outcome is unknown. Pictures are passed on to the model in the formats that Holdover supports. Sound is only named
+//! in the result.
 
 #[cfg(feature = "client")]
 mod client;

@@ -1,16 +1,16 @@
-//! Names of tools, which show the server of a tool.
+//! Tool names that contain the name of their server.
 
 use holdover_core::ids;
 
 /// The prefix of the names of all tools of MCP servers: `mcp__SERVER__TOOL`.
 pub const PREFIX: &str = "mcp__";
 
-/// Whether every provider accepts `name` as a part of a tool's name.
+/// Returns true if every provider accepts `name` as a part of a tool's name.
 pub(crate) fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(ids::is_plain)
 }
 
-/// Whether `tool` is one of `server`.
+/// Returns true if `tool` is the name of a tool of `server`.
 pub(crate) fn is_of(server: &str, tool: &str) -> bool {
     tool.strip_prefix(PREFIX)
         .and_then(|rest| rest.strip_prefix(server))

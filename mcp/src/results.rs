@@ -1,4 +1,4 @@
-//! A server's answers, in the form that a model is told.
+//! Converts a server's answers for the model.
 
 use holdover_core::image::{Image, Images};
 use holdover_core::tool::{ToolError, ToolOutput, ToolReturn};
@@ -13,7 +13,7 @@ pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> 
                 "the server asks for more input, which nobody gives here".to_owned(),
             ));
         }
-        // The server goes on working, and nobody will ask it for the outcome.
+        // The server continues working, but this client cannot ask for the outcome.
         CallToolResponse::Task(_) => {
             return Err(ToolError::Lost("the server made a task of it, which is not followed".to_owned()));
         }
@@ -29,13 +29,13 @@ pub(crate) fn read(response: CallToolResponse) -> Result<ToolReturn, ToolError> 
     Ok(ToolOutput::text(told).showing(images).into())
 }
 
-/// Returns the pictures that a model can be shown: the first ones, as many as a message may have.
+/// Returns the pictures that a model can be shown: the first ones, up to the limit for a message.
 fn images(result: &CallToolResult) -> Images {
     let images = result.content.iter().filter_map(ContentBlock::as_image);
     Images::first_of(images.filter_map(|image| Image::from_base64(&image.data).ok()))
 }
 
-/// Returns the parts of the result, a paragraph each. Without parts, returns its structured content.
+/// Returns the parts of the result, one paragraph each. If there are none, returns the structured content.
 fn text(result: CallToolResult, shown: &Images) -> String {
     let parts: Vec<String> = result.content.iter().map(|block| part(block, shown)).collect();
     match result.structured_content {
@@ -64,7 +64,7 @@ fn part(block: &ContentBlock, shown: &Images) -> String {
     }
 }
 
-/// Names a part that a model is not shown, with its size in base 64.
+/// Describes a part that is not shown to the model, with its size in base 64.
 fn not_shown(what: &str, kind: &str, data: &str) -> String {
     format!("[{what}, {kind}, {} bytes in base 64: not shown]", data.len())
 }
@@ -110,7 +110,7 @@ mod tests {
     fn a51_the_first_pictures_are_shown_as_many_as_fit_and_the_others_are_named() {
         let one = r#"{ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" }"#;
         let many = vec![one; IMAGES_MAX + 2].join(",");
-        // The pictures are equal, and each is recognised by its bytes.
+        // The pictures are equal; each is recognised by its bytes.
         let result = read_json(&format!(r#"{{ "content": [{many}] }}"#)).unwrap();
         let ToolReturn::Output(output) = result else { panic!("it is done") };
         assert_eq!(output.images.iter().count(), IMAGES_MAX);

@@ -1,54 +1,54 @@
-//! The location of a server, as data.
+//! The description of a server, as data.
 
 use holdover_core::tool::Bound;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{PREFIX, is_of, is_plain};
 
-/// The longest name of a server, in bytes. The name is a part of the names of its tools.
+/// The maximum length of a server's name, in bytes. The name is a part of the names of its tools.
 const NAME_BYTES_MAX: usize = 24;
 
-/// An MCP server: a program, or an address.
+/// An MCP server: a program, or a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServer {
-    /// The name of the server, which is a part of the names of its tools: letters, digits, `-` and single
-    /// `_`, at most 24.
+    /// The name of the server, which is a part of the names of its tools. It has at most 24 letters, digits, `-` and
+    /// single `_`.
     pub name: String,
-    /// The program that is the server, and its arguments. Requests go over its standard input and output. A
-    /// name without `/` is looked up in `PATH`.
+    /// The program of the server, and its arguments. Requests go over its standard input and output. A name without `/`
+    /// is looked up in `PATH`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// The address of the server, if it speaks streamable HTTP.
+    /// The URL of the server, if it speaks streamable HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The environment variable that holds the token for the address.
+    /// The environment variable that holds the bearer token for the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bearer_env: Option<String>,
-    /// Environment variables that the program sees, besides `PATH`, `HOME`, `LANG`, `USER` and `TMPDIR`.
+    /// The names of environment variables that the program gets, besides `PATH`, `HOME`, `LANG`, `USER` and `TMPDIR`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_environment: Vec<String>,
-    /// Whether to believe what the server says of its tools. If not, each tool is dangerous and at most once.
+    /// True if the server's hints about its tools count. Otherwise, each tool is dangerous and at most once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trusted: bool,
-    /// The tools to use, by the server's own names. Left out: all.
+    /// The tools to use, by the server's own names. By default, all tools are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// The time limit of one call, in seconds; `"none"`: for ever. Left out: the agent's limit.
+    /// The time limit of one call, in seconds, or `"none"` for no limit. The default is the agent's limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<Bound>,
 }
 
-/// The reason why a server is not valid.
+/// The error for a description of a server that is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("mcp server {server:?}: {field}: {detail}")]
 #[non_exhaustive]
 pub struct InvalidServer {
-    /// The server.
+    /// The name of the server.
     pub server: String,
-    /// The field.
+    /// The name of the field that is not valid.
     pub field: &'static str,
-    /// The reason.
+    /// The reason why the field is not valid.
     pub detail: String,
 }
 
@@ -56,9 +56,9 @@ impl McpServer {
     /// Checks the fields. Reads no environment variable.
     ///
     /// # Errors
-    /// A name that cannot be a part of a tool's name; neither a program nor an address, or both; a program
-    /// without a name; an address that is not `http` or `https`, or that holds a user name or password;
-    /// `bearer_env` with a program; a time limit of 0.
+    /// The name cannot be a part of a tool's name; there is neither a program nor a URL, or both; the program has no
+    /// name; the URL is not `http` or `https`, or holds a user name or password; `bearer_env` is set for a program; or
+    /// the time limit is 0.
     pub fn check(&self) -> Result<(), InvalidServer> {
         let refuse = |field, detail: &str| {
             Err(InvalidServer { server: self.name.clone(), field, detail: detail.to_owned() })
@@ -96,12 +96,12 @@ impl McpServer {
         Ok(())
     }
 
-    /// Whether a tool of this name belongs to this server.
+    /// Returns true if `tool` is the name of a tool of this server.
     pub fn has(&self, tool: &str) -> bool {
         is_of(&self.name, tool)
     }
 
-    /// Returns the prefix of the names of its tools.
+    /// Returns the prefix of the names of the server's tools.
     pub fn prefix(&self) -> String {
         format!("{PREFIX}{}__", self.name)
     }

@@ -1,11 +1,11 @@
-//! The name by which a model knows a tool of a server.
+//! The name that models use for a tool of a server.
 
 use holdover_core::ids::{self, TOOL_NAME_BYTES_MAX, ToolName};
 
 use crate::names::PREFIX;
 
-/// Returns the name by which a model calls the tool that `server` names `tool`, or why there is none. A
-/// character that some provider refuses becomes `_`.
+/// Returns the name that models use for the tool that `server` calls `tool`. Characters that some provider refuses
+/// become `_`. Fails if the name is too long or not valid.
 pub(crate) fn told(server: &str, tool: &str) -> Result<ToolName, String> {
     let plain = |letter: char| if ids::is_plain(letter) { letter } else { '_' };
     let name = format!("{PREFIX}{server}__{}", tool.chars().map(plain).collect::<String>());

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::client::McpClient;
 
-/// An ordinary tool. Calls that only read run side by side. Any other call runs beside no other call of the
+/// A tool of an MCP server. Read-only calls run in parallel. Any other call never runs in parallel with a call of the
 /// same server.
 pub(crate) struct McpTool {
     client: Arc<McpClient>,

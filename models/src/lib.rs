@@ -1,14 +1,14 @@
 //! Model adapters behind core's `Model` trait.
 //!
-//! - [`OpenAi`]: any server that speaks OpenAI's chat completions, hosted or local.
-//! - [`Anthropic`]: any server that speaks Anthropic's messages.
-//! - [`ScriptedModel`]: no model at all, and named accordingly. It answers from a file, for tests and demos.
+//! - [`OpenAi`]: any server that speaks OpenAI's chat completions API, hosted or local.
+//! - [`Anthropic`]: any server that speaks Anthropic's messages API.
+//! - [`ScriptedModel`]: no model at all. It plays answers from a file, for tests and demos.
 //!
-//! [`ModelRef`] names one of them as `PROVIDER:NAME`, and [`connect`] makes it.
+//! A [`ModelRef`] names a model as `PROVIDER:NAME`, and [`connect`] creates its adapter.
 //!
-//! An adapter does not retry a failed request. One exception: if the server has closed the kept connection
-//! that a request goes over, the adapter sends the request once more, over a new connection. Types and errors
-//! of a provider's library stay inside this crate.
+//! An adapter does not retry a failed request, with one exception: if the server has closed the kept connection that a
+//! request uses, the adapter sends the request once more, over a new connection. Types and errors of a provider's
+//! library stay inside this crate.
 
 mod anthropic;
 mod openai;

@@ -1,4 +1,4 @@
-//! Models by name.
+//! References to models by name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,21 +14,21 @@ use crate::openai::OpenAi;
 use crate::scripted::ScriptedModel;
 use crate::wire::{ApiKey, ServerSettings, TIMEOUT_MS_MAX, shown};
 
-/// The environment variable with the key of OpenAI's own service.
+/// The environment variable with the API key of OpenAI's own service.
 const OPENAI_KEY_ENV: &str = "OPENAI_API_KEY";
-/// The environment variable with the key of Anthropic's own service.
+/// The environment variable with the API key of Anthropic's own service.
 const ANTHROPIC_KEY_ENV: &str = "ANTHROPIC_API_KEY";
 
-/// The adapter that speaks to a model.
+/// The adapter that connects to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
-    /// Any server that speaks OpenAI's chat completions.
+    /// Any server that speaks OpenAI's chat completions API.
     #[serde(rename = "openai")]
     OpenAi,
-    /// Any server that speaks Anthropic's messages.
+    /// Any server that speaks Anthropic's messages API.
     Anthropic,
-    /// No model: a script in a file.
+    /// A script in a file, without a model.
     Scripted,
 }
 
@@ -36,7 +36,7 @@ impl Provider {
     /// All providers.
     pub const ALL: [Self; 3] = [Self::OpenAi, Self::Anthropic, Self::Scripted];
 
-    /// The wire name.
+    /// Returns the name of the provider in files and model references.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -46,7 +46,7 @@ impl Provider {
     }
 }
 
-/// A model by name, and what is needed to reach it.
+/// The name of a model, and the settings to reach it.
 ///
 /// ```
 /// use holdover_models::{ModelRef, Provider};
@@ -61,22 +61,21 @@ impl Provider {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelRef {
-    /// The adapter.
+    /// The adapter that connects to the model.
     pub provider: Provider,
     /// The name of the model, or the path of the script.
     pub name: String,
-    /// The address of the server, for example `http://127.0.0.1:8080/v1`. Left out: the provider's own
-    /// service.
+    /// The address of the server, for example `http://127.0.0.1:8080/v1`. By default, the provider's own service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// The environment variable that holds the key. Left out: `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` for the
-    /// provider's own service; with a base URL, no key.
+    /// The environment variable that holds the API key. By default, `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` for the
+    /// provider's own service. With a `base_url`, no key is sent by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// The time limit to connect, in milliseconds: 1 to 3 600 000. Left out: 20 000.
+    /// The time limit to connect, in milliseconds: 1 to 3 600 000. The default is 20 000.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timeout_ms")]
     pub connect_timeout_ms: Option<u64>,
-    /// The longest silence of the server, in milliseconds: 1 to 3 600 000. Left out: 120 000.
+    /// The longest allowed silence of the server, in milliseconds: 1 to 3 600 000. The default is 120 000.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "timeout_ms")]
     pub stall_timeout_ms: Option<u64>,
 }
@@ -90,17 +89,17 @@ fn timeout_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>,
     Err(de::Error::invalid_value(de::Unexpected::Unsigned(ms), &expected.as_str()))
 }
 
-/// A text that names no model.
+/// The error for a text that names no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidModelRef {
-    /// It does not have the form `PROVIDER:NAME`.
+    /// The text does not have the form `PROVIDER:NAME`.
     #[error("model {0:?}: write PROVIDER:NAME, for example openai:gpt-5")]
     NoProvider(String),
-    /// There is no adapter of this name.
+    /// There is no provider of this name.
     #[error("model {model:?}: unknown provider {provider:?}; known are {}", known())]
     UnknownProvider {
-        /// The whole text.
+        /// The whole text of the reference.
         model: String,
         /// The part before the colon.
         provider: String,
@@ -134,7 +133,7 @@ impl FromStr for ModelRef {
     }
 }
 
-/// Leaves out the query of the base URL, which may be secret.
+/// Omits the query of the base URL, which may be secret.
 impl fmt::Debug for ModelRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ModelRef")
@@ -154,10 +153,11 @@ impl fmt::Display for ModelRef {
     }
 }
 
-/// Returns the model that `reference` names. Reads the key or the script, and asks no server.
+/// Returns the model that `reference` names. Reads the key or the script, but does not contact the server.
 ///
-/// Errors are of kind `Configuration`: a key is not set, a script cannot be read, a setting is not valid for
-/// the provider, or a time-out is out of bounds.
+/// # Errors
+/// All errors are of kind `Configuration`: a key is not set, a script cannot be read, a setting is not valid for the
+/// provider, or a time-out is out of bounds.
 pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
     let name = reference.name.as_str();
     match reference.provider {
@@ -188,7 +188,7 @@ pub fn connect(reference: &ModelRef) -> Result<Arc<dyn Model>, ModelError> {
     }
 }
 
-/// Returns the settings of `service`, the provider's own, changed as `reference` says.
+/// Returns the default settings of the provider, changed as `reference` says.
 fn settings(
     reference: &ModelRef,
     service: ServerSettings,

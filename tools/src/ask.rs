@@ -1,4 +1,4 @@
-//! `ask_user`.
+//! The tool `ask_user`.
 
 use holdover_core::ids::ToolName;
 use holdover_core::tool::{EffectClass, ResourceProfile};
@@ -19,7 +19,7 @@ pub(crate) struct AskUser {
     choices: Option<Vec<String>>,
 }
 
-/// Asks whoever follows the session, and waits durably for the answer. It is `read_only`, because asking
+/// Asks the user who follows the session, and waits durably for the answer. The tool is `read_only`, because asking
 /// changes nothing outside: a question that is open when the turn is stopped is not in doubt.
 pub(crate) fn ask_user(name: ToolName) -> FunctionTool<AskUser> {
     FunctionTool::on_client(

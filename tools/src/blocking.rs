@@ -1,22 +1,22 @@
-//! File work on blocking threads. The work is told to stop when its call is dropped.
+//! File work on blocking threads. Dropping a call tells its work to stop.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use holdover_core::tool::ToolError;
 
-/// Tells a piece of work whether its call was dropped.
+/// A flag that tells a piece of work that its call was dropped.
 #[derive(Clone, Default)]
 pub(crate) struct Dropped(Arc<AtomicBool>);
 
 impl Dropped {
-    /// The state after the call was dropped.
+    /// Returns a flag that is already set.
     #[cfg(test)]
     pub(crate) fn already() -> Self {
         Self(Arc::new(AtomicBool::new(true)))
     }
 
-    /// Fails once the call was dropped. Work checks this in every loop and before every effect.
+    /// Fails once the call is dropped. Work checks this in every loop and before every effect.
     pub(crate) fn check(&self) -> Result<(), ToolError> {
         if self.0.load(Ordering::Acquire) {
             return Err(ToolError::NotRun("the call was dropped".to_owned()));

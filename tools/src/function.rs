@@ -1,4 +1,4 @@
-//! A tool made from a function with typed arguments.
+//! Tools made from functions with typed arguments.
 
 use std::fmt;
 use std::future::Future;
@@ -17,10 +17,11 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// A tool made from an async function. The schema of its arguments comes from their type.
+/// A tool made from an async function. The JSON Schema of the arguments is derived from their type.
 ///
-/// By default it is `at_most_once`, runs beside no other call, and runs in this engine. Put
-/// `#[serde(deny_unknown_fields)]` on the arguments, so that a model that invents a field is told.
+/// By default, the tool is `at_most_once`, never runs in parallel with another call, and runs in this engine. Put
+/// `#[serde(deny_unknown_fields)]` on the arguments, so that a call with an invented field fails and the model learns
+/// why.
 ///
 /// ```
 /// use holdover_core::ids::ToolName;
@@ -61,8 +62,8 @@ type Asks<A> = dyn Fn(&A) -> Option<String> + Send + Sync;
 type Run<A> = dyn Fn(A, ToolCall) -> BoxFuture<'static, Result<ToolReturn, ToolError>> + Send + Sync;
 
 impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
-    /// A tool that runs `run` with the parsed arguments and their call, whose own `arguments` are taken out.
-    /// Arguments that do not fit the type fail the call with one clear line.
+    /// Creates a tool that runs `run` with the parsed arguments and the call. The call's own `arguments` are null.
+    /// Arguments that do not fit the type fail the call with a one-line error.
     pub fn new<F, Fut, R>(name: ToolName, description: impl Into<String>, run: F) -> Self
     where
         F: Fn(A, ToolCall) -> Fut + Send + Sync + 'static,
@@ -86,8 +87,8 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         }
     }
 
-    /// A tool that runs `run` with this state, the parsed arguments and the call. The state is, for example,
-    /// a client, a pool or a folder. Each call gets a clone of it.
+    /// Creates a tool that runs `run` with `state`, the parsed arguments and the call. The state is, for example, a
+    /// client, a pool or a folder. Each call gets a clone of it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -118,7 +119,7 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         Self::new(name, description, move |arguments, call| run(state.clone(), arguments, call))
     }
 
-    /// A tool that a client of the session runs.
+    /// Creates a tool that a client of the session runs.
     pub fn on_client(name: ToolName, description: impl Into<String>) -> Self {
         let mut tool = Self::new(name, description, |_, _| async {
             Err::<ToolReturn, _>(ToolError::NotRun("this tool runs on the client".to_owned()))
@@ -127,7 +128,7 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         tool
     }
 
-    /// Sets the consequence of a crash in the middle of a call.
+    /// Sets the effect class, which decides what happens after a crash in the middle of a call.
     #[must_use]
     pub fn effect(mut self, effect: EffectClass) -> Self {
         self.spec.effect = effect;
@@ -142,11 +143,11 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         self
     }
 
-    /// Requires a person's approval of calls for which `condition` returns a reason. The person is told the
-    /// reason. The agent's gate is asked all the same, and the stricter of the two counts: its denial denies,
-    /// and it may require more approvals. A gate cannot lift the condition, not even in
-    /// [`PermissionMode::Full`](holdover_core::gate::PermissionMode::Full). After an edit, the condition is
-    /// asked about the new arguments.
+    /// Requires a person's approval of calls for which `condition` returns a reason. The person sees the reason. The
+    /// agent's gate is asked as well, and the stricter of the two answers counts: the gate may deny the call or require
+    /// more approvals. A gate cannot lift the condition, not even in
+    /// [`PermissionMode::Full`](holdover_core::gate::PermissionMode::Full). After an edit, the condition is checked
+    /// with the new arguments.
     ///
     /// ```
     /// use holdover_core::ids::ToolName;
@@ -169,8 +170,8 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
     /// # Ok::<(), holdover_core::ids::InvalidId>(())
     /// ```
     ///
-    /// The condition must have no effect, and give the same answer each time. It cannot ask for a tool that a
-    /// client runs: calls with a reason are denied.
+    /// The condition must have no side effect and must return the same result each time. Approval is not possible for a
+    /// tool that a client runs: calls for which the condition returns a reason are denied.
     #[must_use]
     pub fn ask_if<R: Into<String>>(
         mut self,
@@ -180,8 +181,8 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         self
     }
 
-    /// Sets the JSON Schema of the arguments, instead of the one of their type. Arguments that fit the schema
-    /// must fit the type.
+    /// Replaces the JSON Schema that is derived from the type of the arguments. Arguments that fit the schema must fit
+    /// the type.
     #[must_use]
     pub(crate) fn parameters(mut self, schema: Value) -> Self {
         self.spec.parameters = schema;
@@ -195,15 +196,15 @@ impl<A: DeserializeOwned + JsonSchema + 'static> FunctionTool<A> {
         self
     }
 
-    /// Removes the time limit of calls, whatever the agent's limits say. A stop still stops a call.
+    /// Removes the time limit of calls and overrides the agent's limits. A stop of the turn still stops a call.
     #[must_use]
     pub fn no_timeout(mut self) -> Self {
         self.spec.timeout_ms = Some(Bound::Never);
         self
     }
 
-    /// Sets the resources that a call touches, from its arguments. They decide which calls of one step run
-    /// side by side.
+    /// Sets the function that returns the resources that a call touches, from its arguments. The resources decide which
+    /// calls of one step run in parallel.
     #[must_use]
     pub fn resources(mut self, resources: impl Fn(&A) -> ResourceProfile + Send + Sync + 'static) -> Self {
         self.profile = Box::new(resources);
@@ -224,7 +225,7 @@ impl<A: DeserializeOwned + Send + 'static> Tool for FunctionTool<A> {
         }
     }
 
-    /// Arguments that do not fit the type fail the call, so nobody is asked about them.
+    /// Returns `None` for arguments that do not fit the type: the call fails, so no approval is needed.
     fn needs_approval(&self, arguments: &Value) -> Option<String> {
         A::deserialize(arguments).ok().and_then(|arguments| (self.asks)(&arguments))
     }
@@ -242,7 +243,7 @@ impl<A> fmt::Debug for FunctionTool<A> {
     }
 }
 
-/// Returns the schema of `A` as model providers take it: one object, no references, no title.
+/// Returns the schema of `A` in the form that model providers accept: one object, no references, no title.
 fn parameters_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;

@@ -1,9 +1,8 @@
 //! Built-in tools for Holdover agents, and helpers to write your own.
 //!
-//! [`built_in`] returns a tool by its name, so that an agent file can list names. [`BUILT_IN`] lists all
-//! names. The file tools see one folder, the [`Root`], and nothing outside it. Every path is resolved beneath
-//! an open handle of that folder, so neither `..`, nor an absolute path, nor a symbolic link, nor a race
-//! leads out.
+//! [`built_in`] returns a tool by its name, so that an agent file can list names. [`BUILT_IN`] lists all names. The
+//! file tools see one folder, the [`Root`], and nothing outside it. Every path is resolved beneath an open handle of
+//! that folder: `..`, absolute paths, symbolic links and races do not lead out.
 //!
 //! | name | does | class |
 //! |---|---|---|
@@ -13,13 +12,13 @@
 //! | `write_file` | creates or replaces a file, atomically | idempotent |
 //! | `edit_file` | replaces an exact text in a file | at_most_once |
 //! | `run_command` | runs a program or a shell line; dangerous | at_most_once |
-//! | `ask_user` | asks whoever follows the session | read_only, on the client |
-//! | `sleep` | waits durably: nothing runs meanwhile | idempotent |
+//! | `ask_user` | asks the user who follows the session | read_only, on the client |
+//! | `sleep` | waits durably: nothing runs during the wait | idempotent |
 //!
 //! [`Skills`] are folders of instructions. The prompt holds their index, and `read_skill` reads them.
 //!
-//! A tool of your own is a [`FunctionTool`]: a type for its arguments, and an async function of them. A
-//! program as a tool is a [`CommandTool`]: it is data, so an agent file can declare it.
+//! [`FunctionTool`] makes a tool from an async function and a type for its arguments. [`CommandTool`] makes a tool from
+//! a program; it is data, so an agent file can declare it.
 //!
 //! [`Sandboxes`] give the file tools and `run_command` a folder for each session instead of the root. The
 //! first call that needs the folder creates it, and it is freed at the end of the turn. Commands in it run

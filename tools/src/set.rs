@@ -21,8 +21,8 @@ pub const BUILT_IN: [&str; 8] = [
     "sleep",
 ];
 
-/// Returns the built-in tool `name` on `root`. Commands get only the usual environment variables. None: there
-/// is no such tool.
+/// Returns the built-in tool `name` on `root`, or `None` if there is no such tool. Commands get only the usual
+/// environment variables.
 pub fn built_in(name: &str, root: &Root) -> Option<Arc<dyn Tool>> {
     ToolSet::new(root.clone()).tool(name)
 }
@@ -35,21 +35,21 @@ pub struct ToolSet {
 }
 
 impl ToolSet {
-    /// The tools on `root`.
+    /// Creates the set of tools on `root`.
     pub fn new(root: Root) -> Self {
         Self { root, environment: Vec::new() }
     }
 
-    /// Hands these environment variables on to the programs of `run_command` and of declared tools, besides
-    /// the usual few: `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, locale, time zone and temporary folder.
-    /// Name no secrets: a model reads what a command prints.
+    /// Passes these environment variables to the programs of `run_command` and of declared tools, besides the usual
+    /// few: `PATH`, `HOME`, `USER`, `LOGNAME`, `SHELL`, locale, time zone and temporary folder. Name no secrets: a
+    /// model reads the output of a command.
     #[must_use]
     pub fn pass_environment(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.environment.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Returns the tool `name`. None: there is no such tool.
+    /// Returns the tool `name`, or `None` if there is no such tool.
     pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let root = self.root.clone();
         let tool_name = ToolName::new(name).ok()?;
@@ -66,7 +66,7 @@ impl ToolSet {
         })
     }
 
-    /// Returns the tool that `declared` describes, or why it is not valid.
+    /// Returns the tool that `declared` describes. Fails if the declaration is not valid.
     pub fn command(&self, declared: &CommandTool) -> Result<Arc<dyn Tool>, InvalidCommandTool> {
         command::tool(declared, self.root.clone(), self.environment.clone())
     }

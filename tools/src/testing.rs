@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{Root, built_in};
 
-/// A call with `arguments`.
+/// Returns a call with `arguments`.
 pub(crate) fn call(arguments: Value) -> ToolCall {
     ToolCall {
         session: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
@@ -22,14 +22,14 @@ pub(crate) fn call(arguments: Value) -> ToolCall {
     }
 }
 
-/// A fresh folder and the built-in tools on it.
+/// A new folder and the built-in tools on it.
 pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) root: Root,
 }
 
 impl Fixture {
-    /// A root with these files.
+    /// Creates a root with these files.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for (path, content) in files {

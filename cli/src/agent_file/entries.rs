@@ -11,7 +11,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess
 
 use super::absolute_script;
 
-/// `"openai:gpt-5"`, or a table with the fields of [`ModelRef`].
+/// A model: `"openai:gpt-5"`, or a table with the fields of [`ModelRef`].
 #[derive(Debug)]
 pub(super) struct ModelEntry(pub(super) ModelRef);
 
@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for ModelEntry {
     }
 }
 
-/// A model beside the agent's own: written as a model is, or as a table with `model` and the `prices` of its
+/// A model besides the agent's own. It is written like a model, or as a table with `model` and the `prices` of its
 /// tokens.
 #[derive(Debug)]
 pub(super) enum PricedEntry {
@@ -110,15 +110,15 @@ impl PricedEntry {
     }
 }
 
-/// Core's [`Limits`], as a file writes them.
+/// Core's [`Limits`], in the form that a file uses.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct LimitsEntry(#[serde(with = "limits::Table")] pub(super) Limits);
 
-/// The same for a sub-agent, whose limits are lower unless it says otherwise.
+/// The limits of a sub-agent. Their defaults are lower than those of an agent.
 #[derive(Debug, Deserialize)]
 pub(super) struct LimitsOfSubAgent(#[serde(with = "limits_of_sub_agent::Table")] pub(super) Limits);
 
-/// Makes a table of core's [`Limits`], in which `"none"` lifts a bound that applies by default.
+/// Defines a module with a table for core's [`Limits`], in which `"none"` removes a default limit.
 macro_rules! limits_table {
     ($module:ident, $usual:expr) => {
         mod $module {

@@ -1,4 +1,4 @@
-//! Agents as TOML files.
+//! Reads agents from TOML files.
 
 mod entries;
 mod reading;
@@ -37,7 +37,7 @@ use crate::input::small_file;
 use crate::print::one_line;
 use crate::source::{Blueprint, FallbackRef, Recipe};
 
-/// An agent file, as it is written. Unknown keys are refused.
+/// The content of an agent file. Unknown keys are refused.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct AgentFile {
@@ -83,16 +83,16 @@ struct AgentFile {
 /// Settings of the command line that replace those of the file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Instead {
-    /// The model.
+    /// The model that replaces that of the file.
     pub(crate) model: Option<ModelRef>,
-    /// The address of the model's server.
+    /// The address that replaces that of the model's server.
     pub(crate) base_url: Option<String>,
     /// The folder that the file tools see, relative to the current one.
     pub(crate) root: Option<PathBuf>,
 }
 
 impl Instead {
-    /// Whether the command line says which model is asked. It is asked in all modes and by all sub-agents then.
+    /// Returns true if the command line sets the model or its server. Then all modes and all sub-agents use that model.
     fn names_model(&self) -> bool {
         self.model.is_some() || self.base_url.is_some()
     }
@@ -100,7 +100,7 @@ impl Instead {
 
 /// Reads the agent file at `path`. All paths in the result are absolute, so it means the same in any process.
 ///
-/// Errors are errors of use. Each is one line that names the file, and the line and the key if there is one.
+/// Errors are of kind wrong use. Each is one line that names the file, and the line and the key if known.
 pub(crate) fn read(path: &Path, instead: &Instead) -> Result<Blueprint, Failure> {
     let refuse = |why: String| Failure::wrong_use(format!("{}: {why}", path.display()));
     let text = small_file(path).map_err(refuse)?;
@@ -110,19 +110,20 @@ pub(crate) fn read(path: &Path, instead: &Instead) -> Result<Blueprint, Failure>
     parse(&text, &stem, &folder, instead).map_err(refuse)
 }
 
-/// Returns the agent that `text` describes, or why there is none. `stem` is its name if the text gives none.
+/// Returns the agent that `text` describes, or the reason why it is not valid. `stem` is the agent's name if the text
+/// gives none.
 fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blueprint, String> {
     let at = |span: std::ops::Range<usize>, why: String| Wrong::new(why).at(span).told(text);
     let file: AgentFile = reading::read(text).map_err(|wrong| wrong.told(text))?;
     let tools = tools::built_in(&file.tools).map_err(|(span, why)| at(span, why))?;
     let commands = tools::commands(file.tool, folder).map_err(|(span, why)| at(span, why))?;
     let mcp = tools::servers(file.mcp, folder).map_err(|(span, why)| at(span, why))?;
-    // Which tools these have is known once they are asked.
+    // The tools of these servers are unknown until the servers are asked.
     let is_theirs = |name: &str| mcp.iter().any(|server| name.starts_with(&server.prefix()));
     let own: Vec<&str> =
         tools.iter().map(String::as_str).chain(commands.iter().map(|tool| tool.name.as_str())).collect();
     let names: Vec<&str> = own.iter().copied().chain(sub_agents::names(&file.agent)).collect();
-    // One that is about no tool is a typing error that guards nothing.
+    // A rule that matches no tool is a typing error and protects nothing.
     for rule in &file.approval {
         let pattern = &rule.get_ref().tool;
         if !names.iter().any(|name| rule.get_ref().is_about(name)) && !is_theirs(&pattern.to_string()) {
@@ -219,7 +220,7 @@ fn parse(text: &str, stem: &str, folder: &Path, instead: &Instead) -> Result<Blu
     })
 }
 
-/// Returns the instructions: the text, or that of a file beside this one.
+/// Returns the instructions: the text, or the content of a file beside the agent file.
 fn instructions(
     text: Option<String>,
     file: Option<&Spanned<PathBuf>>,
@@ -239,8 +240,7 @@ fn instructions(
     }
 }
 
-/// Returns the schema of the value that each turn must return: from a table, or from a JSON file beside this
-/// one.
+/// Returns the schema of the value that each turn must return: from a table, or from a JSON file beside the agent file.
 fn output_schema(
     table: Option<Spanned<Value>>,
     file: Option<Spanned<PathBuf>>,
@@ -267,8 +267,8 @@ fn output_schema(
     Ok(Some(schema))
 }
 
-/// Returns the model: the command line's, or else the file's. A script is looked for beside the file that
-/// names it.
+/// Returns the model of the command line, or else that of the file. A relative script path in the file is resolved
+/// against the file's folder.
 fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<ModelRef, String> {
     let mut model = match (&instead.model, entry) {
         (Some(model), _) => absolute_script(model.clone(), &current_folder()?),
@@ -281,8 +281,7 @@ fn model(entry: Option<ModelEntry>, folder: &Path, instead: &Instead) -> Result<
     Ok(model)
 }
 
-/// Returns the models of single modes, and their prices if given. A model that the command line names stands
-/// for all modes.
+/// Returns the models of single modes, and their prices if given. A model on the command line replaces all of them.
 fn models(
     entries: BTreeMap<Mode, PricedEntry>,
     folder: &Path,
@@ -300,7 +299,7 @@ fn models(
     (models, all_prices)
 }
 
-/// Returns the folders of `skills = […]`. Relative ones are resolved against the file's folder.
+/// Returns the folders of `skills = […]`. Relative paths are resolved against the file's folder.
 fn skills(
     listed: &[Spanned<PathBuf>],
     folder: &Path,
@@ -315,7 +314,7 @@ fn skills(
     Ok(places)
 }
 
-/// Returns `model` with the path of its script, if it has one, resolved against `folder`.
+/// Returns `model` with the path of its script, if any, resolved against `folder`.
 pub(crate) fn absolute_script(mut model: ModelRef, folder: &Path) -> ModelRef {
     match model.provider {
         Provider::Scripted => model.name = folder.join(&model.name).to_string_lossy().into_owned(),

@@ -1,5 +1,5 @@
-//! Reads a parsed TOML file into a type, strictly. A table where a list is expected is refused, and so is a
-//! list where a table is expected. Errors name the path to the faulty key.
+//! Reads a parsed TOML file into a type, strictly: a table in place of a list is refused, and so is a list in place of
+//! a table. Errors name the path to the faulty key.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use toml::de::{DeArray, DeString, DeTable, DeValue};
 
 use super::wrong::{Wrong, one_of};
 
-/// Reads `text` into a value, or returns what is wrong with it.
+/// Reads `text` into a value, or returns its fault.
 pub(super) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Wrong> {
     let table = DeTable::parse(text).map_err(|error| {
         let wrong = Wrong::new(error.message());
@@ -24,11 +24,11 @@ pub(super) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Wrong>
             None => wrong,
         }
     })?;
-    // What is missing in the file itself is missing in no line of it.
+    // A key that is missing at the top level has no line.
     T::deserialize(Node { value: DeValue::Table(table.into_inner()), place: None })
 }
 
-/// A value of the file, and its place.
+/// A value of the file, and its position.
 struct Node<'de> {
     value: DeValue<'de>,
     place: Option<Range<usize>>,
@@ -56,7 +56,7 @@ impl<'de> Node<'de> {
     }
 }
 
-/// Adds `place` to an error, unless a place within it is already known.
+/// Adds `place` to an error, unless a more exact position is already known.
 fn at<T>(place: Option<Range<usize>>, read: Result<T, Wrong>) -> Result<T, Wrong> {
     read.map_err(|wrong| match place {
         Some(place) => wrong.at(place),
@@ -103,8 +103,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// Reads a struct from a table. A list is refused, though serde would take its entries for the fields in
-    /// order.
+    /// Reads a struct from a table. A list is refused; serde would read its entries as the fields in order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -172,7 +171,7 @@ impl<'de> IntoDeserializer<'de, Wrong> for Node<'de> {
     }
 }
 
-/// The entries of a list, with their numbers.
+/// The entries of a list, with their indexes.
 struct Entries<'de>(std::iter::Enumerate<<DeArray<'de> as IntoIterator>::IntoIter>);
 
 impl<'de> SeqAccess<'de> for Entries<'de> {
@@ -184,7 +183,7 @@ impl<'de> SeqAccess<'de> for Entries<'de> {
     }
 }
 
-/// The keys of a table, and the value of the one that was read last.
+/// The keys of a table, and the value of the key that was read last.
 struct Keys<'de> {
     rest: <DeTable<'de> as IntoIterator>::IntoIter,
     value: Option<(String, Node<'de>)>,
@@ -207,7 +206,7 @@ impl<'de> MapAccess<'de> for Keys<'de> {
     }
 }
 
-/// A variant of an enum: a word, or a table whose one key is the word.
+/// A variant of an enum: a word, or a table whose only key is the word.
 struct Variant<'de> {
     name: String,
     value: Option<Node<'de>>,
@@ -224,7 +223,7 @@ impl<'de> EnumAccess<'de> for Variant<'de> {
 }
 
 impl<'de> Variant<'de> {
-    /// Returns the word and the value that belongs to it.
+    /// Returns the word and its value.
     fn value(self) -> Result<(String, Node<'de>), Wrong> {
         let Self { name, value } = self;
         match value {

@@ -17,10 +17,10 @@ use super::entries::{LimitsOfSubAgent, ModelEntry};
 use super::{absolute_script, instructions};
 use crate::sub_agents::SubAgentRecipe;
 
-/// A place in the file, and the fault there.
+/// A position in the file, and the fault there.
 type Wrong = (Range<usize>, String);
 
-/// An `[[agent]]` table, as it is written.
+/// An `[[agent]]` table, as written in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SubAgentEntry {
@@ -60,15 +60,15 @@ pub(super) struct SubAgentEntry {
 
 /// The agent that has the sub-agents.
 pub(super) struct Above<'a> {
-    /// The names of its tools, without those of MCP servers.
+    /// The names of the agent's tools, without those of MCP servers.
     pub(super) tools: Vec<&'a str>,
-    /// Its MCP servers: which tools they have is known once they are asked.
+    /// The MCP servers of the agent. Their tools are unknown until the servers are asked.
     pub(super) servers: &'a [McpServer],
-    /// The path to it in the file, with a dot at its end unless it is the file itself.
+    /// The path to the agent in the file, with a dot at its end. Empty for the agent of the file itself.
     pub(super) path: String,
     /// The folder of the file.
     pub(super) folder: &'a Path,
-    /// Whether sub-agents may have models of their own. The command line may give one for all.
+    /// True if sub-agents may have their own models. The command line may set one model for all.
     pub(super) own_models: bool,
 }
 
@@ -82,8 +82,8 @@ impl Above<'_> {
     }
 }
 
-/// Returns the names of the sub-agents in these tables, and those of the tools for background children if there may be
-/// any.
+/// Returns the names of the sub-agents in these tables. If any of them may run in the background, adds the names of the
+/// tools for background children.
 pub(super) fn names(entries: &[Spanned<SubAgentEntry>]) -> impl Iterator<Item = &str> {
     let any = entries.iter().any(|entry| entry.get_ref().background);
     let tools = ChildTool::ALL.iter().filter(move |_| any).map(|tool| tool.name());
@@ -91,7 +91,7 @@ pub(super) fn names(entries: &[Spanned<SubAgentEntry>]) -> impl Iterator<Item = 
     own.chain(tools)
 }
 
-/// Returns the sub-agents of the agent `above`. Texts and scripts are looked for beside the file.
+/// Returns the sub-agents of the agent `above`. Relative paths are resolved against the file's folder.
 pub(super) fn read(
     entries: Vec<Spanned<SubAgentEntry>>,
     above: &Above<'_>,
@@ -116,7 +116,7 @@ pub(super) fn read(
     Ok(read)
 }
 
-/// The place of an agent of another program, if the table names one.
+/// Returns the remote agent that the table names, if it has a `url`.
 fn remote(entry: &SubAgentEntry) -> Result<Option<Remote>, Wrong> {
     let Some(url) = &entry.url else {
         let of_remote = [
@@ -215,7 +215,7 @@ fn one(entry: SubAgentEntry, above: &Above<'_>, path: &str) -> Result<SubAgentRe
         instructions(entry.instructions, entry.instructions_file.as_ref(), above.folder).map_err(at)?;
     let below = Above {
         tools: own,
-        // The tools of servers that it has are among its tools.
+        // The tools that the sub-agent takes from servers are in `tools`.
         servers: &[],
         path: format!("{path}."),
         folder: above.folder,

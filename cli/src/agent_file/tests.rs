@@ -1,4 +1,4 @@
-//! The contents of an agent file, and how faulty files are refused.
+//! Tests for the contents of agent files and for the errors of faulty ones.
 
 use std::time::Duration;
 
@@ -382,7 +382,7 @@ fn a_rule_may_be_about_a_sub_agent() {
     assert_eq!(read(&format!("{agent}{rule}")).unwrap().recipe.approval.len(), 1);
 }
 
-/// The section of the page about one table; for the file itself, the whole page.
+/// Returns the section of the page about one table. For the file itself, returns the whole page.
 fn on_page(table: &str) -> &'static str {
     let page = include_str!("../../../docs/agent-file.md");
     let Some((_, rest)) = page.split_once(&format!("\n### {table}\n")) else { return page };
@@ -398,7 +398,7 @@ fn the_page_of_the_agent_file_has_every_key() {
         .chain(lists.map(|table| (format!("[[{table}]]\n"), table)));
     for (head, table) in heads {
         let error = read(&format!("{head}nothing_is_called_so = 1\n")).unwrap_err();
-        // It says which there are.
+        // The error lists the known keys.
         let known: Vec<&str> = error.rsplit("known are ").next().unwrap().split(", ").collect();
         assert!(known.len() >= 2, "{error}");
         for key in known {
@@ -409,7 +409,7 @@ fn the_page_of_the_agent_file_has_every_key() {
     }
 }
 
-/// The code block of this page that begins like this.
+/// Returns the code block of the page that begins with these words.
 fn in_guide(page: &'static str, beginning: &str) -> &'static str {
     let (_, rest) = page.split_once(&format!("```toml\n{beginning}\n")).expect(beginning);
     rest.split_once("```").map_or(rest, |(block, _)| block)
@@ -440,7 +440,7 @@ fn what_the_guides_say_of_what_is_left_out_is_so() {
 fn what_the_page_says_of_numbers_that_are_left_out_is_so() {
     let usual = |rules: serde_json::Result<Value>| rules.unwrap();
     let (limits, compaction) = (Limits::default(), Compaction::default());
-    // What is usual of these is left out of what is stored.
+    // Default values of these two keys are not stored.
     let corrections = ("corrections_max", Value::from(limits.corrections_max));
     let summarise = ("summarise_results", Value::from(compaction.summarise_results));
     for (table, mut usual, left_out, least) in [

@@ -7,7 +7,7 @@ use holdover_mcp::McpServer;
 use holdover_tools::{BUILT_IN, CommandTool, SANDBOX_TOOLS, SandboxOptions};
 use toml::Spanned;
 
-/// A place in the file, and the fault there.
+/// A position in the file, and the fault there.
 type Wrong = (Range<usize>, String);
 
 /// Returns the built-in tools of `tools = […]`.
@@ -27,7 +27,7 @@ pub(super) fn built_in(listed: &[Spanned<String>]) -> Result<Vec<String>, Wrong>
     Ok(tools)
 }
 
-/// Returns the tools of the `[[tool]]` tables. Their programs are looked for beside the file.
+/// Returns the tools of the `[[tool]]` tables. Relative program paths are resolved against the file's folder.
 pub(super) fn commands(tables: Vec<Spanned<CommandTool>>, folder: &Path) -> Result<Vec<CommandTool>, Wrong> {
     let mut commands: Vec<CommandTool> = Vec::new();
     for table in tables {
@@ -37,7 +37,7 @@ pub(super) fn commands(tables: Vec<Spanned<CommandTool>>, folder: &Path) -> Resu
     Ok(commands)
 }
 
-/// Returns the `[sandbox]` table for an agent with these tools. Its folders are looked for beside the file.
+/// Returns the `[sandbox]` table for an agent with these tools. Relative paths are resolved against the file's folder.
 pub(super) fn sandbox(
     table: Option<Spanned<SandboxOptions>>,
     tools: &[String],
@@ -46,7 +46,7 @@ pub(super) fn sandbox(
     let Some(table) = table else { return Ok(None) };
     let span = table.span();
     let mut options = table.into_inner();
-    // One in which nothing would run is a mistake that protects nobody.
+    // A sandbox without tools is a mistake and protects nothing.
     if !tools.iter().any(|tool| SANDBOX_TOOLS.contains(&tool.as_str())) {
         let some = SANDBOX_TOOLS.join(", ");
         return Err((span, format!("sandbox: no tool works in it; list some of {some}")));
@@ -65,7 +65,7 @@ pub(super) fn sandbox(
     Ok(Some(options))
 }
 
-/// Returns the servers of the `[[mcp]]` tables. Programs with a `/` are looked for beside the file.
+/// Returns the servers of the `[[mcp]]` tables. Program names with a `/` are resolved against the file's folder.
 pub(super) fn servers(tables: Vec<Spanned<McpServer>>, folder: &Path) -> Result<Vec<McpServer>, Wrong> {
     let mut servers: Vec<McpServer> = Vec::new();
     for table in tables {
@@ -84,7 +84,7 @@ pub(super) fn servers(tables: Vec<Spanned<McpServer>>, folder: &Path) -> Result<
     Ok(servers)
 }
 
-/// Makes the path of a program absolute, if it is one.
+/// Makes `program` absolute if it is a path.
 fn beside(program: &mut String, folder: &Path) -> Result<(), String> {
     if program.contains('/') {
         let place = folder.join(&program);
@@ -94,8 +94,8 @@ fn beside(program: &mut String, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the tool of a `[[tool]]` table, unless it conflicts with `others`. Its program is looked for
-/// beside the file.
+/// Returns the tool of a `[[tool]]` table. Fails if it conflicts with `others`. A relative program path is resolved
+/// against the file's folder.
 fn declared(mut tool: CommandTool, others: &[CommandTool], folder: &Path) -> Result<CommandTool, String> {
     tool.check().map_err(|error| error.to_string())?;
     let name = tool.name.as_str();

@@ -1,4 +1,4 @@
-//! Faults of a file: where, under which key, and in plain words.
+//! Faults of a file: the position, the key and a plain description.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -7,15 +7,15 @@ use serde::de::{self, Expected, Unexpected};
 
 use crate::print::one_line;
 
-/// The most characters of a text in the file that an error shows.
+/// The maximum number of characters of a text in the file that an error shows.
 const TEXT_SHOWN_MAX: usize = 60;
 
 /// A fault of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// The place of the fault, in bytes.
+    /// The position of the fault, in bytes.
     place: Option<Range<usize>>,
-    /// The path to the fault, the innermost part first.
+    /// The path to the fault, innermost part first.
     path: Vec<Part>,
     why: String,
 }
@@ -28,12 +28,12 @@ enum Part {
 }
 
 impl Wrong {
-    /// A fault with this reason.
+    /// Creates a fault with this reason.
     pub(super) fn new(why: impl AsRef<str>) -> Self {
         Self { place: None, path: Vec::new(), why: one_line(why.as_ref()) }
     }
 
-    /// Sets the place, unless a place within it is already known.
+    /// Sets the position, unless a more exact position is already known.
     pub(super) fn at(mut self, place: Range<usize>) -> Self {
         self.place.get_or_insert(place);
         self
@@ -45,18 +45,18 @@ impl Wrong {
         self
     }
 
-    /// Adds this key to the path, unless a key is already named.
+    /// Adds this key to the path if the path is empty.
     pub(super) fn named(self, key: &str) -> Self {
         if self.path.is_empty() { self.under(key) } else { self }
     }
 
-    /// Adds this entry of a list to the path, counted from 0.
+    /// Adds this index of a list entry to the path, counted from 0.
     pub(super) fn in_entry(mut self, index: usize) -> Self {
         self.path.push(Part::Entry(index));
         self
     }
 
-    /// Returns the fault in one line: the line of `text`, the key, and the reason.
+    /// Returns the fault as one line: the line of `text`, the key, and the reason.
     pub(super) fn told(&self, text: &str) -> String {
         let mut told = String::new();
         if let Some(place) = &self.place {
@@ -75,20 +75,20 @@ impl Wrong {
     }
 }
 
-/// Returns a key as it is spelled in TOML: bare if possible, else in quotes.
+/// Returns a key as it is written in TOML: bare if possible, otherwise in quotes.
 fn spelled(key: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !key.is_empty() && key.chars().all(is_bare) { key.to_owned() } else { shown(key) }
 }
 
-/// Returns a text in quotes, in one line and not too long.
+/// Returns a text in quotes, on one line and shortened if necessary.
 fn shown(text: &str) -> String {
     let mut chars = text.chars();
     let head: String = chars.by_ref().take(TEXT_SHOWN_MAX).collect();
     format!("{head:?}{}", if chars.next().is_some() { "…" } else { "" })
 }
 
-/// Returns the words as `"a"`, `"b"` or `"c"`.
+/// Returns the words in the form `"a"`, `"b"` or `"c"`.
 pub(super) fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
     match quoted.split_last() {
@@ -122,8 +122,8 @@ fn found(unexpected: Unexpected<'_>) -> String {
     }
 }
 
-/// Describes the value that was expected. Our own types that read themselves use words; the common types are
-/// known by their names.
+/// Describes the expected value. Holdover's own visitors describe themselves in words; common types are translated by
+/// their names.
 fn wanted(expected: &dyn Expected) -> String {
     let said = expected.to_string();
     let range = |from: String, to: String| format!("a whole number from {from} to {to}");

@@ -101,12 +101,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns the call, if it is named, and the text.
+    /// Returns the call, if one is named, and the text.
     pub(crate) fn call_and_text(&self) -> (Option<&str>, &str) {
         match self.words.as_slice() {
             [call, text] => (Some(call), text),
             [text] => (None, text),
-            // clap lets no other number through.
+            // clap accepts no other number of words.
             _ => (None, ""),
         }
     }

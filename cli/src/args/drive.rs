@@ -39,7 +39,7 @@ pub(crate) struct Leave {
 }
 
 impl Leave {
-    /// Whether it is, and so is not done here.
+    /// Returns true if the work is left to a worker.
     pub(crate) fn is_asked(&self) -> bool {
         self.detach || self.wait.is_some()
     }

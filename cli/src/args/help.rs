@@ -1,4 +1,4 @@
-//! The texts of `--help` that go beyond the single options.
+//! The parts of `--help` that are not about single options.
 
 use std::fmt::Write as _;
 
@@ -108,10 +108,10 @@ Examples:
   holdover keys status
   holdover keys status --tenant acme --json";
 
-/// What the top-level help says of passwords for Postgres.
+/// The part of the top-level help about passwords for Postgres.
 const FOR_POSTGRES: &str = ", or for Postgres into PGPASSWORD or ~/.pgpass";
 
-/// The commands, in the order in which a user needs them.
+/// The commands in groups, in the order in which a user needs them.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["run", "send", "resume", "retry", "compact", "work", "serve"]),
     ("Answer and stop", &["approve", "deny", "answer", "interrupt", "abort"]),
@@ -119,12 +119,12 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Learn and set up", &["demo", "machine", "conformance", "completions", "help"]),
 ];
 
-/// Whether this build has the command, as far as it is that of a part.
+/// Returns true if this build has the command. A command of an optional part may be missing.
 fn is_here(name: &str) -> bool {
     Part::ALL.iter().all(|part| part.feature() != name || part.is_built())
 }
 
-/// Takes out of all help what is about stores that this build leaves out: lines of lists that name their URLs.
+/// Removes the lines of help about stores that this build leaves out. Such lines are list items that name a URL.
 pub(super) fn only_what_is_here(mut command: Command) -> Command {
     let left_out: Vec<Part> = Part::ALL.into_iter().filter(|part| !part.is_built()).collect();
     let is_about = |line: &str| left_out.iter().flat_map(|part| part.schemes()).any(|url| line.contains(url));
@@ -165,7 +165,7 @@ mod tests {
     use super::super::Cli;
     use super::*;
 
-    /// Splits a line into words, as a shell does.
+    /// Splits a line into words like a shell.
     fn words(line: &str) -> Vec<String> {
         let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
         for c in line.chars() {
@@ -183,7 +183,7 @@ mod tests {
         words
     }
 
-    /// Returns every example of a help text, without the parts of other programs and without comments.
+    /// Returns all examples of a help text, without other programs in a pipe and without comments.
     fn examples(help: &str) -> Vec<Vec<String>> {
         let Some((_, rest)) = help.split_once("Examples:\n") else { return Vec::new() };
         let lines = rest.lines().take_while(|line| line.starts_with("  "));
@@ -224,8 +224,7 @@ mod tests {
         assert!(found > 30, "{found} examples");
     }
 
-    /// Collects lines of text that stop before their sentence does, because a terminal of another width
-    /// breaks them again.
+    /// Collects lines that end in the middle of a sentence. Terminals of other widths would break such lines again.
     fn cut_lines(command: &Command, found: &mut Vec<String>) {
         let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
@@ -248,14 +247,14 @@ mod tests {
         assert_eq!(found, Vec::<String>::new());
     }
 
-    /// Returns the section of docs/command-line.md under the heading `title`.
+    /// Returns the section of docs/command-line.md with the heading `title`.
     fn on_page(title: &str) -> Option<&'static str> {
         let page = include_str!("../../../docs/command-line.md");
         let (_, rest) = page.split_once(&format!("\n### {title}\n"))?;
         Some(rest.split_once("\n#").map_or(rest, |(part, _)| part))
     }
 
-    /// Collects each command without subcommands, by its words, with its own options and the global ones.
+    /// Collects the commands without subcommands, each with its words, its own options and the global options.
     fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Vec<String>, Vec<String>)>) {
         for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
             let path = format!("{path}{}", inner.get_name());

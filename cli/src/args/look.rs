@@ -328,7 +328,7 @@ pub(crate) struct Completions {
     pub(crate) shell: Shell,
 }
 
-/// Parses a state of the machine, by its name.
+/// Parses a state of the machine by its name.
 fn state() -> impl TypedValueParser<Value = StateKind> {
     PossibleValuesParser::new(StateKind::ALL.map(StateKind::as_str)).try_map(|name| {
         let named = |state: &StateKind| state.as_str() == name;
@@ -336,11 +336,11 @@ fn state() -> impl TypedValueParser<Value = StateKind> {
     })
 }
 
-/// Parses one of these statuses, by its name.
+/// Parses one of these statuses by its name.
 pub(super) fn status(
     known: impl IntoIterator<Item = SessionStatus>,
 ) -> impl TypedValueParser<Value = SessionStatus> {
-    // As lists have it, too.
+    // Lists show another name for some statuses; it is also accepted.
     let named = |status: SessionStatus| PossibleValue::new(status.as_str()).alias(phrases::status(status));
     PossibleValuesParser::new(known.into_iter().map(named)).try_map(|name| {
         let is_meant = |status: &SessionStatus| [status.as_str(), phrases::status(*status)].contains(&&*name);

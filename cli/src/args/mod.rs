@@ -43,15 +43,15 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// Parses the command line of this process. Prints help or an error, and ends the process, if there is
-    /// nothing to run. A failure names a command that this build leaves out.
+    /// Parses the command line of this process. If there is nothing to run, prints help or an error and exits. Fails
+    /// for a command that this build leaves out.
     pub(crate) fn read() -> Result<Self, Failure> {
         let matches = Self::described().try_get_matches();
         let read = matches.and_then(|matches| Self::from_arg_matches(&matches));
         read.map_err(|error| left_out::command(&error).unwrap_or_else(|| error.exit()))
     }
 
-    /// The command line with its commands in groups.
+    /// Returns the command line with its commands in groups.
     pub(crate) fn described() -> clap::Command {
         help::grouped(help::only_what_is_here(Self::command()))
     }
@@ -60,7 +60,7 @@ impl Cli {
 /// What every command takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
-    // Its help lists the kinds of stores of this build.
+    // The help lists the kinds of stores of this build.
     #[arg(help = format!("Where sessions are kept: {}", forms()))]
     #[arg(long, global = true, value_name = "URL", env = VARIABLE, hide_env_values = true, default_value = DEFAULT_STORE, display_order = 900)]
     pub(crate) store: StoreUrl,
@@ -128,7 +128,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command prints output for programs.
+    /// Returns true if the command can print JSON.
     pub(crate) fn speaks_json(&self) -> bool {
         match self {
             Self::Demo(_) | Self::Completions(_) => false,

@@ -7,10 +7,10 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
 use holdover_core::time::Timestamp;
 
-/// The smallest number that is read as milliseconds since 1970; it lies in 1973.
+/// The smallest number that is read as milliseconds since 1970. It is an instant in 1973.
 const MS_MIN: i64 = 100_000_000_000;
 
-/// An instant, or how long ago.
+/// An instant, or a time before now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
     Ago(Duration),
@@ -18,7 +18,7 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// Returns the instant, given the present one. It is never before 1970.
+    /// Returns the instant, given the current time. The result is never before 1970.
     pub(crate) fn instant(self, now: Timestamp) -> Timestamp {
         match self {
             Self::At(at) => at,
@@ -30,7 +30,7 @@ impl When {
     }
 }
 
-/// Written so that it can be parsed again.
+/// The output can be parsed again.
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -45,7 +45,7 @@ impl FromStr for When {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // A shorter number is no instant that anybody means: a date without its dashes, or a length without its unit.
+        // A smaller number is a typing error: a date without dashes, or a length of time without a unit.
         if let Some(ms) = text.parse().ok().filter(|ms| *ms >= MS_MIN) {
             return Ok(Self::At(Timestamp::from_ms(ms)));
         }
@@ -57,7 +57,8 @@ impl FromStr for When {
     }
 }
 
-/// Parses RFC 3339. A date alone means its first instant; without an offset, UTC is assumed. None is before 1970.
+/// Parses an RFC 3339 instant. A date alone means its first instant. Without an offset, UTC is assumed. Returns `None`
+/// for instants before 1970.
 fn instant(text: &str) -> Option<Timestamp> {
     let without_offset = || {
         let times = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"];

@@ -1,4 +1,4 @@
-//! `completions`: scripts for the completion of commands in shells.
+//! `completions`: scripts for command completion in shells.
 
 use clap_complete::generate;
 

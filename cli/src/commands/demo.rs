@@ -1,5 +1,5 @@
-//! `demo`: takes one session through approval, kill -9 and recovery, with this very binary. Every claim is
-//! checked before it is printed.
+//! `demo`: takes one session through approval, kill -9 and recovery, using this binary. Every claim is checked before
+//! it is printed.
 
 mod process;
 
@@ -17,7 +17,7 @@ use crate::print::Out;
 use crate::signals::Signals;
 use crate::temporary;
 
-/// The files with which the demo begins.
+/// The files that the demo starts with.
 const FILES: [(&str, &str); 4] = [
     ("agent.toml", include_str!("../../demo/agent.toml")),
     ("script.toml", include_str!("../../demo/script.toml")),
@@ -27,10 +27,10 @@ const FILES: [(&str, &str); 4] = [
 
 const SESSION: &str = "release-1";
 
-/// The longest time that any part of the demo may take.
+/// The time limit for any part of the demo.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a condition is checked.
+/// The interval between two checks of a condition.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Plays the demo.
@@ -94,7 +94,7 @@ impl Stage {
         ]);
     }
 
-    /// The first process: runs up to the question whether it may write.
+    /// The first process: runs until it asks for permission to write.
     async fn begin(&self) -> Result<Vec<String>, Failure> {
         self.title("1. A process runs the agent");
         let ran = self
@@ -117,8 +117,8 @@ impl Stage {
         Ok(approve)
     }
 
-    /// The second process: approves, goes on, and is killed in the middle of a command. Returns when NOTES.md
-    /// was written.
+    /// The second process: approves, continues, and is killed in the middle of a command. Returns the time at which
+    /// NOTES.md was written.
     async fn approve_and_kill(&self, approve: &[String]) -> Result<SystemTime, Failure> {
         self.title("2. A second process approves, and goes on");
         let words: Vec<&str> = approve.iter().skip(1).map(String::as_str).chain(["--lease", "2s"]).collect();
@@ -139,7 +139,7 @@ impl Stage {
         kill_process_group(group, Signal::KILL).map_err(|error| Failure::failed(format!("kill: {error}")))?;
         let ended = running.end(&self.out).await?;
         expect("the process was killed by signal 9", ended.signal == Some(9), &ended)?;
-        // The command has a process group of its own; it ends because its parent is gone.
+        // The command has its own process group. It ends because its parent is gone.
         wait_for("publish.sh ends", || contains(&log, "cut off")).await?;
         let shown = self.show().await?;
         expect("the session still looks active", shown["status"] == "active", &shown)?;
@@ -179,8 +179,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Checks that every call has exactly one result, that the call that was out when the process died is in
-    /// doubt, and that nobody said anything twice.
+    /// Checks that every call has exactly one result, that the call that was running when the process died is in doubt,
+    /// and that no text was said twice.
     async fn check_results(&self) -> Result<(), Failure> {
         let told = self.player.ask(&["sessions", "messages", SESSION, "--json"]).await?;
         let (mut calls, mut results, mut in_doubt) = (Vec::new(), Vec::new(), Vec::new());
@@ -202,7 +202,7 @@ impl Stage {
         }
         expect("there are calls", !calls.is_empty(), &told.output)?;
         expect("every call has exactly one result, in order", calls == results, &told.output)?;
-        // The message, and the seven turns of the script.
+        // There is one user message, and seven turns of the script.
         let said_once =
             said.len() == 8 && said.iter().enumerate().all(|(at, text)| !said[..at].contains(text));
         expect("everything was said once", said_once, &said)?;

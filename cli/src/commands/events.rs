@@ -1,4 +1,4 @@
-//! `events`: shows the past events of a session, or of a tree, and follows new ones.
+//! `events`: shows the past events of a session or of a tree, and follows new ones.
 
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -12,13 +12,13 @@ use crate::print::{Out, human, instant, json};
 use crate::signals::{Signals, Told};
 use crate::store::IfMissing;
 
-/// Prints the events of a session, with `--tree` those of its children as well.
+/// Prints the events of a session. With `--tree`, also prints those of its children.
 pub(crate) async fn events(common: &Common, args: &Events) -> Result<Exit, Failure> {
     let front = Front::open(common, None, IfMissing::AsItIs).await?;
     let key = front.key(&args.session);
     let mut shown = of(&front, &key, args);
     let mut signals = if args.follow { Some(Signals::listen()?) } else { None };
-    // Nobody would see what comes, and a quiet session would never let us notice.
+    // Without a reader, nothing more is printed. On a quiet session, a failed write would never show that.
     while !front.out.closed() {
         let next = tokio::select! {
             next = shown.next() => next,
@@ -36,7 +36,7 @@ pub(crate) async fn events(common: &Common, args: &Events) -> Result<Exit, Failu
     Ok(Exit::Completed)
 }
 
-/// The items that are asked for: those of the root alone have its cursor.
+/// Returns the requested items. Without `--tree`, the cursors are those of the root alone.
 fn of(front: &Front, key: &SessionKey, args: &Events) -> BoxStream<'static, Result<TreeShown, RuntimeError>> {
     let follow = if args.follow { Follow::Forever } else { Follow::Available };
     let after = args.after.clone().unwrap_or(TreeCursor::START);
@@ -78,7 +78,7 @@ async fn print(front: &Front, root: &SessionKey, item: &TreeShown) -> Result<(),
             out.object(&json::tree_dropped(item, *stream));
             dimmed(&out, &format!("stream {stream}  is void: the attempt that wrote it died"));
         }
-        // Everything of this version is named above; the lint finds what is not.
+        // Every variant of this version is named above; the lint finds missing ones.
         _ => return Ok(()),
     }
     dimmed(&out, &item.cursor.to_string());

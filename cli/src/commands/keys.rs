@@ -1,4 +1,4 @@
-//! `keys status`: shows under which keys the payloads of a store were encrypted. Changes nothing.
+//! `keys status`: shows the keys with which the payloads of a store are encrypted. Changes nothing.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -20,13 +20,13 @@ use crate::pages::each_of;
 use crate::print::{counted, inline, note};
 use crate::store::{IfMissing, Keys as Ring};
 
-/// How often the progress of the walk is reported if nothing is drawn.
+/// The interval between two progress reports if no progress is drawn.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 
-/// The number of payloads by encoding; none: plain.
+/// The number of payloads for each encoding. `None` means plain.
 type Counts = BTreeMap<Option<Encoding>, u64>;
 
-/// Reports which keys are in use.
+/// Reports the keys in use.
 pub(crate) async fn keys(common: &Common, what: &Keys) -> Result<Exit, Failure> {
     let Keys::Status = what;
     let front = Front::open(common, None, IfMissing::AsItIs).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn keys(common: &Common, what: &Keys) -> Result<Exit, Failure> 
     Ok(if missing { Exit::Failed } else { Exit::Completed })
 }
 
-/// Describes the role of a key, besides its usage.
+/// Describes the role of a key.
 fn place(ring: &Ring, key: u32) -> &'static str {
     match (ring.has(key), ring.writes_with(key)) {
         (_, true) => "  here, written with",
@@ -63,7 +63,7 @@ fn place(ring: &Ring, key: u32) -> &'static str {
     }
 }
 
-/// Returns the keys that are here but encrypt nothing.
+/// Returns the keys in the file that no payload uses.
 fn unused(ring: &Ring, counts: &Counts) -> Vec<u32> {
     ring.ids().filter(|key| !counts.contains_key(&Some(Encoding::Encrypted { key: *key }))).collect()
 }
@@ -89,7 +89,7 @@ fn as_json(front: &Front, counts: &Counts, sessions: u64) -> Value {
     })
 }
 
-/// A walk over all data of a tenant in a store, page by page: only one page is in memory.
+/// A walk over all data of a tenant in a store, page by page. Only one page is in memory.
 struct Walk<'a> {
     front: &'a Front,
     store: std::sync::Arc<dyn StateStore>,
@@ -110,7 +110,7 @@ impl<'a> Walk<'a> {
         loop {
             let page = self.store.list_sessions(&query).await?;
             for listed in page.items {
-                // What is deleted meanwhile is not counted.
+                // Sessions that are deleted meanwhile are not counted.
                 if let Some(session) = self.store.load_session(&listed.key).await? {
                     self.session(&session).await?;
                     self.sessions += 1;
@@ -195,7 +195,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Counts what is listed of the session: its runs, its pending calls and its checkpoints.
+    /// Counts the payloads in the session's lists: its runs, pending calls and checkpoints.
     async fn lists(&mut self, key: &SessionKey) -> Result<(), Failure> {
         let Self { store, counts, .. } = self;
         let mut count = |payload: &Payload| *counts.entry(payload.encoding()).or_default() += 1;

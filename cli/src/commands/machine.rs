@@ -1,4 +1,4 @@
-//! `machine`: shows the table of the state machine that every session follows.
+//! `machine`: shows the transition table of the state machine that every session follows.
 
 use holdover_core::machine::StateKind;
 use holdover_core::machine::diagram;
@@ -9,7 +9,7 @@ use crate::args::{Common, Machine};
 use crate::exit::Exit;
 use crate::print::Out;
 
-/// Prints the machine.
+/// Prints the state machine.
 pub(crate) fn machine(common: &Common, args: &Machine) -> Exit {
     let out = Out::new(common);
     if let Some(depth) = args.paths {

@@ -1,4 +1,4 @@
-//! `run`, `send`, `resume`, `retry`, `compact`: the commands that start a session or let it go on.
+//! `run`, `send`, `resume`, `retry`, `compact`: the commands that start or continue a session.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::print::{in_time, instant, json, note};
 use crate::source::Maker;
 use crate::store::IfMissing;
 
-/// The least free disk space, in bytes. With less, the next commit of a session may not fit.
+/// The minimum free disk space, in bytes. With less, the next commit of a session may not fit.
 const ROOM_BYTES_MIN: u64 = 64 * 1024;
 
-/// Starts a turn of an agent.
+/// Starts a turn of an agent, and runs it here or leaves it to a worker.
 pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
     let Run { agent: file, message, session, label, key, policy, root, briefing, leave: left, drive } = args;
     let agent = agent_of(file, instead_of(drive, root.clone())).await?;
@@ -40,7 +40,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         Execute::new(common.tenant.clone(), agent, message).labelled(Labels::from_iter(label.clone()));
     let session = match (session, key) {
         (Some(session), _) => Some(session.clone()),
-        // The runtime derives it from the key, so that any process finds the same one.
+        // The runtime derives the id from the key, so that every process finds the same session.
         (None, Some(_)) => None,
         (None, None) => Some(new_id()?),
     };
@@ -54,7 +54,7 @@ pub(crate) async fn run(common: &Common, args: &Run) -> Result<Exit, Failure> {
         None => None,
     };
     found.as_ref().map_or(Ok(()), check_decoded)?;
-    // A session that belongs to the key is followed from its beginning.
+    // A session that is found by the key is followed from its beginning.
     let before = found.filter(|_| session.is_some());
     match (&before, &session) {
         (Some(before), _) => tell_of_changes(before, &request.agent, args),
@@ -90,7 +90,7 @@ pub(crate) async fn agent_of(file: &Path, instead: Instead) -> Result<Arc<Agent>
     blueprint.build().map_err(refuse)
 }
 
-/// Notes that a session keeps the agent with which it was created, if the agent file has changed since.
+/// Tells the user that the session keeps its original agent, if the agent file has changed since.
 fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
     let instead = args.drive.model.is_some() || args.drive.base_url.is_some();
     if !instead
@@ -102,7 +102,7 @@ fn tell_of_changes(before: &Session, agent: &Agent, args: &Run) {
     }
 }
 
-/// Delivers a message to a session.
+/// Delivers a message to a session, and runs it here or leaves it to a worker.
 pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> {
     let message = message_of(args.message.as_deref())?;
     let images = images_of(&args.briefing.images)?;
@@ -144,7 +144,7 @@ pub(crate) async fn send(common: &Common, args: &Send) -> Result<Exit, Failure> 
     exit
 }
 
-/// Resumes a session.
+/// Resumes or retries a session.
 pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> Result<Exit, Failure> {
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
@@ -161,20 +161,20 @@ pub(crate) async fn again(common: &Common, args: &Again, signal: SignalBody) -> 
     take_up(front, session, signal).await
 }
 
-/// Asks for a summary of the old messages of a session.
+/// Requests a summary of the old messages of a session.
 pub(crate) async fn compact(common: &Common, args: &Compact) -> Result<Exit, Failure> {
     let front = Front::open(common, Some(&args.drive), IfMissing::Refuse).await?;
     let session = front.session(&args.session).await?;
     take_up(front, session, SignalBody::Compact).await
 }
 
-/// Runs a session in this process, with this signal.
+/// Runs a session in this process after the given signal.
 async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Result<Exit, Failure> {
     let key = session.key.clone();
     front.can_run(&session, "nothing was done")?;
     let known = Known::of(&front, session).await?;
     let taken = match signal {
-        // A mode alone sets nothing going.
+        // A mode alone starts no work.
         SignalBody::Resume | SignalBody::Mode { .. } => front.runtime.resume(&key).await,
         SignalBody::Retry => front.runtime.retry(&key).await,
         SignalBody::Compact => front.runtime.compact(&key).await,
@@ -193,7 +193,7 @@ async fn take_up(mut front: Front, session: Session, signal: SignalBody) -> Resu
     exit
 }
 
-/// Returns how the agent works from this message on.
+/// Returns the briefing of the message: the mode and the system prompt from this message on.
 fn briefing_of(said: &args::Briefing) -> Briefing {
     Briefing { mode: said.mode, system_prompt: said.system_prompt.clone() }
 }
@@ -203,8 +203,8 @@ pub(crate) fn instead_of(drive: &Drive, root: Option<std::path::PathBuf>) -> Ins
     Instead { model: drive.model.clone(), base_url: drive.base_url.clone(), root }
 }
 
-/// Leaves a session to a worker. If `at_most` is given, waits for at most that time for the end of the turn.
-/// When the time is over, this is only reported, and nothing has changed.
+/// Leaves a session to a worker. If `at_most` is given, waits at most that long for the end of the turn. If the time
+/// runs out, reports that and changes nothing.
 async fn leave(
     front: Front,
     key: &SessionKey,
@@ -221,8 +221,8 @@ async fn leave(
     exit
 }
 
-/// Waits for at most `at_most` for the end of a turn that a worker runs, and reports the result. Where the session is
-/// handed over, the one that takes over is waited for.
+/// Waits at most `at_most` for the end of a turn that a worker runs, and reports the result. If the session is handed
+/// over, waits for the session that takes over.
 pub(crate) async fn wait_for_worker(
     front: &Front,
     key: &SessionKey,
@@ -268,10 +268,10 @@ pub(crate) async fn wait_for_worker(
     })
 }
 
-/// Returns why a living run may be waiting for the store, if it may.
+/// Returns the reason why a running session may be waiting for the store, if there is one.
 async fn takes_no_writes(front: &Front) -> Option<String> {
     let common = &front.common;
-    // What is small may still be written where a larger commit waits for room: the log of SQLite keeps what it has.
+    // A small write may still succeed when a larger commit does not fit: SQLite's log reuses its space.
     if let Some(left) = front.store.room(&common.store).filter(|left| *left < ROOM_BYTES_MIN) {
         return Some(format!("the disk of {} is full: {left} bytes are left", common.store));
     }
@@ -279,7 +279,7 @@ async fn takes_no_writes(front: &Front) -> Option<String> {
     Some(format!("the store takes no writes: {refused}"))
 }
 
-/// Reports that something was delivered and that a worker must do the rest, and whose worker.
+/// Reports that something was delivered and that a worker must do the rest. Names the program whose worker is needed.
 pub(crate) async fn left_to_workers(front: &Front, key: &SessionKey, delivered: &str) -> Result<(), Failure> {
     let maker = front.runtime.session(key).await?.as_ref().map_or(Maker::Own, Maker::of);
     let worker = match &maker {
@@ -297,8 +297,8 @@ fn refused(session: &SessionId, why: &str) -> Failure {
     Failure::failed(format!("session {session}: {why}"))
 }
 
-/// Returns a new session id that is short, sorts by time, and is unique: the clock and the random part of a
-/// UUID v7, 80 bits of it in 16 letters and digits.
+/// Returns a new session id: short, unique and sorted by time. It is made of the clock and the random part of a UUID
+/// v7: 80 bits in 16 letters and digits.
 fn new_id() -> Result<SessionId, Failure> {
     const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let uuid = Uuid::now_v7();

@@ -1,4 +1,4 @@
-//! `serve`: takes tasks and outcomes from other programs, and works.
+//! `serve`: accepts tasks and outcomes from other programs, and runs sessions.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::print::inline;
 
-/// The time for the answers to the last requests.
+/// The time limit for answering the last requests.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Takes tasks for the agents of some files, and works.
+/// Accepts tasks for the agents of some files, and runs sessions.
 pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure> {
     let callers = callers(common, args)?;
     let mut agents: Vec<Arc<Agent>> = Vec::new();
@@ -40,13 +40,13 @@ pub(crate) async fn serve(common: &Common, args: &Serve) -> Result<Exit, Failure
         agents.push(agent);
     }
     let wire = wire(args)?;
-    // Before the store is opened: where others listen already, nothing is begun.
+    // The address is taken before the store is opened: if it is in use, nothing has been started.
     let listener = TcpListener::bind(args.listen).await;
     let listener = listener.map_err(|error| Failure::failed(format!("--listen {}: {error}", args.listen)))?;
     works(common, &args.work, Some(Arc::new(wire)), |front| listen(front, listener, agents, callers)).await
 }
 
-/// Those who may give tasks.
+/// Returns the callers that may give tasks.
 fn callers(common: &Common, args: &Serve) -> Result<Callers, Failure> {
     if args.agents.is_empty() {
         return Ok(Callers::nobody());
@@ -81,7 +81,8 @@ fn wire(args: &Serve) -> Result<HttpElsewhere, Failure> {
     Ok(wire)
 }
 
-/// Takes requests until the future that it returns is awaited. Those that have come by then are answered.
+/// Accepts requests until the returned future is awaited. That future then answers the requests that have already
+/// arrived.
 fn listen(
     front: &Front,
     listener: TcpListener,
@@ -116,7 +117,8 @@ fn listen(
     })
 }
 
-/// Refuses requests under names that are not of this machine: a page in a browser here could have them resolved to it.
+/// Refuses requests whose host name is not one of this machine. A web page in a local browser could have its own name
+/// resolved to this machine.
 async fn of_this_machine(request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {

@@ -15,10 +15,10 @@ use crate::front::Front;
 use crate::print::{in_time, instant, note};
 use crate::store::IfMissing;
 
-/// How often a session that another process holds is checked.
+/// The interval between two checks of a session that another process holds.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The time after which the user is told what the command waits for. A living run lets go sooner.
+/// The time after which the command says why it is still waiting. A living run releases the session sooner.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// Stops the turn of a session, or one call of it.
@@ -40,7 +40,7 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
     let began = Instant::now();
     let (mut asked, mut told) = (false, false);
     loop {
-        // Asking again is harmless, and ends the session here once nobody holds it.
+        // Repeating the request is harmless, and ends the session here once no run holds it.
         let answer = match kind {
             InterruptKind::Soft => front.runtime.interrupt(&key, &args.reason).await?,
             InterruptKind::Abort => front.runtime.abort(&key, &args.reason).await?,
@@ -79,7 +79,7 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
     let session = front.session(&args.session).await?;
     let stands = outcome_of(&session, front.runtime.now())?;
     let outcome = match (session.status, stands) {
-        // A session that is stopped before its first turn has no state that says so.
+        // A session that is stopped before its first turn has no state with an outcome.
         (SessionStatus::Aborted, _) => stopped(InterruptKind::Abort),
         (SessionStatus::Interrupted, _) => stopped(InterruptKind::Soft),
         (_, Some(outcome)) => outcome,
@@ -89,7 +89,7 @@ pub(crate) async fn stop(common: &Common, args: &Stop, kind: InterruptKind) -> R
         report(&front, Following { key: &session.key, known: None, duplicate: false }, &outcome, None)
             .await?;
     front.close().await;
-    // However a turn ended before it was stopped: there is nothing left to stop.
+    // If the turn ended before the stop, there is nothing left to stop, and the command succeeds.
     Ok(if stands == Exit::Stopped { stands } else { Exit::Completed })
 }
 

@@ -1,5 +1,5 @@
-//! Follows a session and its children while they run in this process. Events are printed as they become durable.
-//! If a person reads along, the text of the session's own model is shown before it is durable.
+//! Follows a session and its children while they run in this process. Events are printed as they become durable. For a
+//! person at a terminal, the text of the session's own model is shown earlier.
 
 mod reader;
 
@@ -24,37 +24,37 @@ use crate::owed;
 use crate::print::{debts, human, json, note, screen};
 use crate::signals::{Signals, Told};
 
-/// The interval between redraws.
+/// The interval between two redraws of the progress.
 pub(crate) const REDRAW_EVERY: Duration = Duration::from_millis(100);
 
 /// A session that is followed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Following<'a> {
-    /// The session.
+    /// The key of the session.
     pub(crate) key: &'a SessionKey,
-    /// The session as it was before: only newer events are printed.
+    /// The session as it was before. Only newer events are printed.
     pub(crate) known: Option<&'a Known>,
-    /// Whether the same request had been made before, under the same key.
+    /// True if the same request was made before, under the same key.
     pub(crate) duplicate: bool,
 }
 
 impl<'a> Following<'a> {
-    /// Follows everything after `known`.
+    /// Follows all events after `known`.
     pub(crate) fn since(known: &'a Known) -> Self {
         Self { key: &known.session.key, known: Some(known), duplicate: false }
     }
 }
 
-/// A session as it was before something is done to it, with the place after the newest events of its tree.
+/// The state of a session before a command changes it, with the cursor after the newest events of its tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
-    /// The session.
+    /// The stored session.
     pub(crate) session: Session,
     after: TreeCursor,
 }
 
 impl Known {
-    /// A fork as it was made: what it has from its source is known, and nothing else.
+    /// Returns a fork as it was created: only the events copied from its source are known.
     async fn as_made(front: &Front, session: Session) -> Result<Self, Failure> {
         let events = front.runtime.events(&session.key, EventCursor::START, Follow::Available);
         let last = events.try_fold(EventCursor::START, |before, entry| async move {
@@ -64,18 +64,18 @@ impl Known {
         Ok(Self { session, after })
     }
 
-    /// Reads the places of the session's children.
+    /// Reads the current cursor of the session's tree.
     pub(crate) async fn of(front: &Front, session: Session) -> Result<Self, Failure> {
         let after = front.runtime.tree_cursor(&session).await?;
         Ok(Self { session, after })
     }
 }
 
-/// Prints the events of the session and of its children until `outcome` is known, then the state of the session and
-/// what it waits for. Where the session is handed over, the one that takes over is followed. Ctrl-C interrupts the
-/// session. A second Ctrl-C leaves the session as it is, and so does SIGTERM.
+/// Prints the events of the session and its children until `outcome` is known, then the state of the session and the
+/// answers that it waits for. If the session is handed over, follows the session that takes over. Ctrl-C interrupts the
+/// session. A second Ctrl-C, or SIGTERM, leaves the session as it is.
 ///
-/// With JSON output the last line always gives the state of the session; null if the session is left.
+/// With JSON output, the last line always gives the state of the session, or null if the session was left.
 pub(crate) async fn follow(
     front: &mut Front,
     following: Following<'_>,
@@ -84,7 +84,7 @@ pub(crate) async fn follow(
     let mut live = front.live.take();
     let mut ended = read_along(front, &mut live, following, outcome).await;
     let mut key = following.key.clone();
-    // Where the session is handed over, the one that took over is followed.
+    // If the session was handed over, the session that took over is followed.
     while let Ok(Read { outcome: RunOutcome::Ended(Ending { handed_to: Some(to), .. }), .. }) = &ended {
         key.id = to.session.clone();
         front.out.passing(front.out.dim(&format!("session {}: {} takes over", key.id, to.agent)));
@@ -106,10 +106,10 @@ pub(crate) async fn follow(
     reported
 }
 
-/// The result of reading along.
+/// The result of following a session.
 struct Read {
     outcome: RunOutcome,
-    /// The last text of the model, if only that was wanted.
+    /// The last text of the model, if only that was requested.
     answer: Option<String>,
 }
 
@@ -169,9 +169,8 @@ async fn read_along(
     Ok(Read { outcome, answer: reader.answer })
 }
 
-/// Prints the state of a session and what it waits for, and returns the exit of the process. With `--quiet`,
-/// once the turn is completed, prints only the value that the turn had to return, or else the `answer`, if
-/// there is one.
+/// Prints the state of a session and the answers that it waits for, and returns the exit of the process. With
+/// `--quiet`, if the turn is completed, prints only the value that the turn had to return, or else `answer`, if any.
 pub(crate) async fn report(
     front: &Front,
     following: Following<'_>,
@@ -216,7 +215,7 @@ pub(crate) async fn report(
     Ok(exit)
 }
 
-/// Says that children go on in the background, which nobody here runs.
+/// Reports children that continue in the background and are not run here.
 async fn note_background(front: &Front, key: &SessionKey) -> Result<(), Failure> {
     let session = front.runtime.session(key).await?;
     let machine = session.as_ref().map(machine_of).transpose()?.flatten();

@@ -1,4 +1,4 @@
-//! The reader of a followed session: puts durable events and provisional text into one order.
+//! The reader of a followed session. It merges durable events and provisional text into one order.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -16,26 +16,26 @@ use crate::print::human::{self, Detail};
 use crate::print::view::{Doing, Followed};
 use crate::print::{json, screen};
 
-/// Puts durable events and provisional text into one order.
+/// Merges durable events and provisional text into one order.
 pub(super) struct Reader<'a> {
     front: &'a Front,
     key: &'a SessionKey,
     pub(super) cursor: TreeCursor,
-    /// The last text of the model, if only that is wanted.
+    /// The last text of the model, if only that was requested.
     pub(super) answer: Option<String>,
-    /// Provisional items that are later than something durable that is not printed yet.
+    /// Provisional items that come after a durable event that is not printed yet.
     held: VecDeque<Live>,
-    /// The newest message that is printed.
+    /// The newest message that was printed.
     printed: MessageSeq,
-    /// Whether an answer is being shown that is not durable yet.
+    /// True while an answer is shown that is not durable yet.
     showing: bool,
-    /// The part of it that was shown.
+    /// The part of that answer that was shown.
     shown: String,
-    /// Whether the cursor of the terminal stands in the middle of a line.
+    /// True if the terminal's cursor is in the middle of a line.
     mid_line: bool,
-    /// The instant at which following began.
+    /// The instant at which the reader started.
     began: Instant,
-    /// The model of the lines that are drawn beneath the output.
+    /// The data for the lines that are drawn beneath the output.
     view: Followed,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Prints an item of the session or of one of its children.
+    /// Prints an event of the session or of one of its children.
     pub(super) async fn item(&mut self, item: &TreeShown) -> Result<(), Failure> {
         self.cursor = item.cursor.clone();
         let Shown::Event(entry) = &item.shown else { return Ok(()) };
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         if let Some(message) = &message {
             self.print(message);
         } else if let Some(line) = human::passing(out, &entry.event) {
-            // What was said before it will not become durable.
+            // Provisional text before this line will not become durable.
             self.end_line();
             self.showing = false;
             self.shown.clear();
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Returns the beginning of a child's lines: its name, under that of its parent.
+    /// Returns the prefix of a child's lines: its name, indented below that of its parent.
     fn mark(&self, member: &TreeMember) -> String {
         format!(
             "{}{}  ",
@@ -158,7 +158,7 @@ impl<'a> Reader<'a> {
         self.front.out.draw(&self.view.lines(self.began.elapsed(), screen::columns()));
     }
 
-    /// Updates the drawn lines from an event.
+    /// Updates the data for the drawn lines from an event.
     fn look_at(&mut self, event: &Event) {
         match event {
             Event::History { rows } => {
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
             | Event::CircuitOpened { .. }
             | Event::Done { .. }
             | Event::AgentEnd { .. } => {}
-            // Every event of this version is named above; the lint finds one that is not.
+            // Every event of this version is named above; the lint finds missing ones.
             _ => {}
         }
     }
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
                     if self.printed < *after {
                         return;
                     }
-                    // What it said is printed, if more than it was shown is.
+                    // If a later message is printed, the answer of this attempt is printed, too.
                     self.showing = self.printed == *after;
                     if self.showing && !self.shown.is_empty() {
                         self.shown.clear();

@@ -1,4 +1,4 @@
-//! Prints the answers that are owed, for the people who owe them.
+//! Prints the answers that a session waits for.
 
 use holdover_core::gate::AtExpiry;
 use holdover_core::ids::SessionId;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::{Out, clean, counted, cut, in_time, inline, instant, shell};
 use crate::owed::{By, Debt};
 
-/// The most characters of one argument that are shown to those who must decide on it.
+/// The maximum number of characters of one argument that are shown for a decision.
 const SHOWN_CHARS: usize = 4_000;
 
-/// Prints what is owed to `session` and to its children, and the commands that answer it.
+/// Prints the answers that `session` and its children wait for, and the commands that give them.
 pub(crate) fn all(out: &Out, session: &SessionId, debts: &[Debt], now: Timestamp) {
     for debt in debts {
         out.line("");
@@ -24,7 +24,7 @@ pub(crate) fn all(out: &Out, session: &SessionId, debts: &[Debt], now: Timestamp
     }
 }
 
-/// Prints one thing that is owed, and the commands that answer it.
+/// Prints one awaited answer, and the commands that give it.
 pub(crate) fn one(out: &Out, debt: &Debt, now: Timestamp) {
     let what = match &debt.by {
         By::Answer(kind) => phrases::pending(kind),
@@ -53,7 +53,7 @@ pub(crate) fn one(out: &Out, debt: &Debt, now: Timestamp) {
     }
 }
 
-/// Describes who decides, in at most four lines.
+/// Describes the people who may decide, in at most four lines.
 fn deciders(deciders: &Deciders) -> Vec<String> {
     let Deciders { needed, approved, may, later, at_expiry } = deciders;
     let who = |names: &[String]| inline(&names.join(", "));
@@ -74,9 +74,8 @@ fn deciders(deciders: &Deciders) -> Vec<String> {
     lines
 }
 
-/// Returns the arguments of a call, one on each line; for a long one, its beginning and its length. Text of
-/// the model always stands to the right of a name or of a bar, so that it cannot pass for a line of this
-/// program.
+/// Returns the arguments of a call, one on each line; for a long argument, its beginning and its length. Text of the
+/// model always stands to the right of a name or a bar, so that it cannot look like a line of this program.
 fn arguments(text: &str) -> Vec<String> {
     let Ok(Value::Object(fields)) = serde_json::from_str(text) else { return barred(text) };
     let mut lines = Vec::new();

@@ -1,12 +1,12 @@
-//! Escapes text before it is printed: nothing in it controls a terminal, is invisible, or changes the
+//! Escapes text before it is printed. After that, no character controls the terminal, is invisible, or changes the
 //! direction of writing.
 //!
-//! Everything that this program prints goes through here once: [`shown`] for text that [`Out`](super::Out)
-//! and notes print, [`json`] for objects, [`log`] for logs.
+//! All output of this program is escaped here exactly once: [`shown`] is for text that [`Out`](super::Out) and notes
+//! print, [`json`] for objects, [`log`] for logs.
 
 use holdover_core::text::{is_hidden, is_joiner};
 
-/// The internal form of a style until the text is [`shown`]: characters that no text has.
+/// The internal form of a style before the text is [`shown`]: a character that never occurs in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Dim,
@@ -45,13 +45,13 @@ pub(super) fn shown(text: &str) -> String {
     escaped(text, |mark, shown| shown.push_str(mark.code()))
 }
 
-/// Returns `text` as it is printed. Marks in it are not ours, and are escaped.
+/// Returns `text` as it is printed. Marks in it do not come from this program, and are escaped.
 pub(crate) fn clean(text: &str) -> String {
     escaped(text, |mark, shown| shown.extend(mark.as_char().escape_unicode()))
 }
 
-/// As [`clean`], on one line, with line ends and tabs escaped: for names, and for everything else that must
-/// stay on its line.
+/// Does the same as [`clean`], and also escapes line ends and tabs. For names, and for all other text that must stay on
+/// one line.
 pub(crate) fn inline(text: &str) -> String {
     clean(text).replace('\n', "\\n").replace('\t', "\\t")
 }
@@ -60,7 +60,7 @@ fn escaped(text: &str, mut marked: impl FnMut(Mark, &mut String)) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut before = None;
     for c in text.chars() {
-        // A joiner belongs to emoji and to many scripts, and hides between Latin letters.
+        // A joiner is needed in emoji and many scripts, but would be invisible after an ASCII character.
         let joins_nothing = is_joiner(c) && before.is_some_and(|before: char| before.is_ascii());
         match Mark::of(c) {
             Some(mark) => marked(mark, &mut shown),
@@ -73,8 +73,7 @@ fn escaped(text: &str, mut marked: impl FnMut(Mark, &mut String)) -> String {
     shown
 }
 
-/// Returns a line of JSON in which hidden characters are escaped. A reader of JSON reads the same value as
-/// before.
+/// Returns a line of JSON with hidden characters escaped. A JSON parser reads the same value as before.
 pub(crate) fn json(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     for c in line.chars() {
@@ -89,8 +88,7 @@ pub(crate) fn json(line: &str) -> String {
     shown
 }
 
-/// Returns a text for the log. It may have colours: the log's own writer makes them, and escapes those of its
-/// input.
+/// Returns a text for the log. Colour codes are kept: the log's writer adds them, and escapes those in its input.
 pub(super) fn log(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -11,19 +11,19 @@ use holdover_runtime_local::TreeMember;
 
 use super::{Out, clean, counted, cut, inline, instant, summaries};
 
-/// The most characters of arguments and results that are shown in passing.
+/// The maximum number of characters of arguments and results that are shown during a run.
 const PASSING_CHARS: usize = 120;
 
 /// The amount of detail with which a message is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Short, for reading in passing.
+    /// A short form, for events during a run.
     Passing,
     /// The whole message.
     Whole,
 }
 
-/// Prints a message. `said`: its text has already been shown.
+/// Prints a message. `said` is true if its text was already shown.
 pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) {
     match message {
         Message::User(user) => {
@@ -94,7 +94,7 @@ pub(crate) fn message(out: &Out, message: &Message, detail: Detail, said: bool) 
     }
 }
 
-/// Prints lines dimmed, each after this mark.
+/// Prints lines dimmed, each with this mark in front.
 fn dimmed(out: &Out, mark: &str, text: &str) {
     for line in clean(text).lines() {
         out.line(out.dim(&format!("{mark} {line}")));
@@ -112,8 +112,7 @@ fn status(status: ResultStatus) -> &'static str {
     }
 }
 
-/// Returns the line about an event while a session runs; none if the event is not worth one. Messages are
-/// printed separately.
+/// Returns the line for an event during a run, or `None` if the event is not shown. Messages are printed separately.
 pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
     let dim = |line: String| Some(out.dim(&inline(&line)));
     let bold = |line: String| Some(out.bold(&inline(&line)));
@@ -148,7 +147,7 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         Event::StateConflict { .. } => dim(format!("! {}", self::event(event))),
         Event::Briefed { .. } => dim(format!("• {}", self::event(event))),
         Event::Provisioned { what } => dim(format!("• {}", what.join("; "))),
-        // The last line says how it failed.
+        // The last line of the output describes the failure.
         Event::Error { .. }
         | Event::Init { .. }
         | Event::StepStarted { .. }
@@ -162,12 +161,12 @@ pub(crate) fn passing(out: &Out, event: &Event) -> Option<String> {
         | Event::Done { .. }
         | Event::AgentEnd { .. }
         | Event::History { .. } => None,
-        // Every event of this version is named above; the lint finds one that is not.
+        // Every event of this version is named above; the lint finds missing ones.
         _ => None,
     }
 }
 
-/// Returns the line about an event of a child while it runs; none if the event is not worth one.
+/// Returns the line for an event of a child during a run, or `None` if the event is not shown.
 pub(crate) fn passing_child(out: &Out, event: &Event) -> Option<String> {
     if let Event::Done { ending, .. } = event {
         let ended = outcome(&RunOutcome::Ended(ending.clone()));
@@ -176,12 +175,12 @@ pub(crate) fn passing_child(out: &Out, event: &Event) -> Option<String> {
     passing(out, event)
 }
 
-/// The children, as a count.
+/// Returns the number of children with its noun.
 fn counted_children(children: u32) -> String {
     if children == 1 { "1 child".to_owned() } else { format!("{children} children") }
 }
 
-/// Returns the name of a session within the tree that is followed, for its lines.
+/// Returns the name of a session within the followed tree.
 pub(crate) fn member(member: &TreeMember) -> String {
     let name = member.tool.as_ref().map_or(member.session.as_str(), ToolName::as_str);
     let index = member.place.as_ref().map(|place| format!("[{}]", place.index + 1)).unwrap_or_default();
@@ -277,7 +276,7 @@ pub(crate) fn event(event: &Event) -> String {
                 .collect();
             format!("history: {}", moves.join(", "))
         }
-        // Every event of this version is named above; the lint finds one that is not.
+        // Every event of this version is named above; the lint finds missing ones.
         _ => "an event that this version does not know".to_owned(),
     };
     inline(&line)
@@ -290,7 +289,7 @@ pub(crate) fn delta(delta: &Delta) -> String {
         Delta::Reasoning { text } => format!("thinks {text:?}"),
         Delta::CallStarted { tool } => format!("asks for {tool}"),
         Delta::CallRunning { call, tool } => format!("call {call} of {tool} is out"),
-        // Every delta of this version is named above; the lint finds one that is not.
+        // Every delta of this version is named above; the lint finds missing ones.
         _ => "a delta that this version does not know".to_owned(),
     })
 }

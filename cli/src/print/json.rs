@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::owed::{By, Debt};
 
-/// An event with its place; with the message, if it announces one.
+/// Returns an event with its position, and with the message that it announces, if any.
 pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
     let mut object = json!({
         "seq": entry.seq, "cursor": entry.cursor, "at": entry.at, "event": value(&entry.event),
@@ -25,18 +25,18 @@ pub(crate) fn event(entry: &EventEntry, message: Option<&Message>) -> Value {
     object
 }
 
-/// An event of a tree with its place: that of the root as it is, that of a child with the session and the call
-/// that it answers. The cursor is that of the tree.
+/// Returns an event of a tree with its position. An event of a child also has the session and the call that it answers.
+/// The cursor is that of the tree.
 pub(crate) fn tree_event(item: &TreeShown, entry: &EventEntry, message: Option<&Message>) -> Value {
     of_member(item, event(entry, message))
 }
 
-/// A piece of an answer of a session of a tree, with its place.
+/// Returns a delta of a session of a tree, with its position.
 pub(crate) fn tree_delta(item: &TreeShown, entry: &DeltaEntry) -> Value {
     of_member(item, delta(entry))
 }
 
-/// A stream of a session of a tree that is void.
+/// Returns the notice that a stream of deltas in a tree is void.
 pub(crate) fn tree_dropped(item: &TreeShown, stream: StreamId) -> Value {
     of_member(item, json!({ "dropped": stream }))
 }
@@ -52,14 +52,14 @@ fn of_member(item: &TreeShown, mut object: Value) -> Value {
     object
 }
 
-/// A piece of an answer with its place.
+/// Returns a delta with its position.
 pub(crate) fn delta(entry: &DeltaEntry) -> Value {
     json!({
         "cursor": entry.cursor, "stream": entry.stream, "place": entry.place, "delta": value(&entry.delta),
     })
 }
 
-/// A message with its place.
+/// Returns a message with its position.
 pub(crate) fn message(entry: &MessageEntry) -> Value {
     place(entry.seq, entry.at, &entry.message)
 }
@@ -68,8 +68,8 @@ fn place(seq: MessageSeq, at: Timestamp, message: &Message) -> Value {
     json!({ "seq": seq, "at": at, "message": value(message) })
 }
 
-/// The last line of a command that drives a session: the state of the session, null if it was left, and the
-/// result of its turn, if the turn has ended. `duplicate`: the same request had been made before.
+/// Returns the last line of a command that drives a session: the state of the session, or null if it was left, and the
+/// result of its turn, if the turn has ended. `duplicate` is true if the same request was made before.
 pub(crate) fn last(
     session: &SessionId,
     outcome: Value,
@@ -86,7 +86,7 @@ pub(crate) fn last(
     object
 }
 
-/// The state of a session, with the `output` of its turn, if the turn had to return one.
+/// Returns the state of a session, with the `output` of its turn, if the turn had to return one.
 pub(crate) fn outcome(outcome: &RunOutcome, output: Option<&Value>, debts: &[Debt]) -> Value {
     let mut object = json!({ "kind": outcome.kind().as_str() });
     match outcome {
@@ -112,7 +112,7 @@ pub(crate) fn outcome(outcome: &RunOutcome, output: Option<&Value>, debts: &[Deb
     object
 }
 
-/// A debt, with the command that answers it.
+/// Returns a debt, with the command that answers it.
 pub(crate) fn debt(debt: &Debt) -> Value {
     let arguments =
         debt.arguments.as_ref().map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)));
@@ -131,7 +131,7 @@ pub(crate) fn debt(debt: &Debt) -> Value {
     object
 }
 
-/// A pending call in a list, with its debt.
+/// Returns a pending call for a list, with its debt.
 pub(crate) fn pending(pending: &PendingCall, owed: &Debt, answered: Option<&Answered>) -> Value {
     let mut object = debt(owed);
     object["pending"] = json!(pending.id);
@@ -147,7 +147,7 @@ pub(crate) fn pending(pending: &PendingCall, owed: &Debt, answered: Option<&Answ
     object
 }
 
-/// A run in a list.
+/// Returns a run for a list.
 pub(crate) fn run(run: &RunRecord, report: &RunReport) -> Value {
     json!({
         "run": run.epoch,
@@ -163,12 +163,12 @@ pub(crate) fn run(run: &RunRecord, report: &RunReport) -> Value {
     })
 }
 
-/// A move of a session's machine, with the event that holds it.
+/// Returns a move of a session's machine, with the event that holds it.
 pub(crate) fn history(of: &Move) -> Value {
     value(of)
 }
 
-/// A short view of a session, with the inputs that its machine takes now.
+/// Returns a short view of a session, with the inputs that its machine accepts now.
 pub(crate) fn glance(of: &Glance) -> Value {
     let mut shown = value(of);
     if let Value::Object(fields) = &mut shown {
@@ -177,7 +177,7 @@ pub(crate) fn glance(of: &Glance) -> Value {
     shown
 }
 
-/// A session in a list.
+/// Returns a session for a list.
 pub(crate) fn session(summary: &SessionSummary) -> Value {
     json!({
         "session": summary.key.id,
@@ -195,6 +195,6 @@ pub(crate) fn session(summary: &SessionSummary) -> Value {
 }
 
 fn value<T: Serialize>(of: &T) -> Value {
-    // Core's types have no keys but text, so this does not fail.
+    // All maps in core's types have text keys, so this does not fail.
     serde_json::to_value(of).unwrap_or(Value::Null)
 }

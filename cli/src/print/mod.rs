@@ -1,4 +1,4 @@
-//! Printing. Everything that people or programs read on standard output goes through [`Out`].
+//! Printing. All output to standard output goes through [`Out`].
 
 pub(crate) mod debts;
 pub(crate) mod escape;
@@ -25,7 +25,7 @@ pub(crate) use self::escape::{clean, inline};
 pub(crate) use self::view::took;
 use crate::args::Common;
 
-/// Standard output. If its reader goes away (`| head`), the printing ends, but never the session.
+/// Standard output. If its reader goes away (`| head`), the printing ends, but the session continues.
 #[derive(Debug, Clone)]
 pub(crate) struct Out {
     json: bool,
@@ -34,17 +34,17 @@ pub(crate) struct Out {
     dumb: bool,
     colour: bool,
     closed: Arc<AtomicBool>,
-    /// The beginning of each line for people.
+    /// The prefix of each line for people.
     before: String,
 }
 
 impl Out {
-    /// Standard output, for programs or for people.
+    /// Creates the output for programs or for people, as the command line says.
     pub(crate) fn new(common: &Common) -> Self {
         Self::that(common.json, common.quiet)
     }
 
-    /// Standard output for people who read along.
+    /// Creates the output for people.
     pub(crate) fn for_people() -> Self {
         Self::that(false, false)
     }
@@ -57,47 +57,47 @@ impl Out {
         Self { json, quiet, terminal, dumb, colour, closed: Arc::default(), before: String::new() }
     }
 
-    /// The same output, whose lines for people begin with `mark`.
+    /// Returns the same output with `mark` added to the prefix of its lines for people.
     pub(crate) fn under(&self, mark: &str) -> Self {
         Self { before: format!("{}{mark}", self.before), ..self.clone() }
     }
 
-    /// Whether JSON was asked for.
+    /// Returns true if JSON was requested.
     pub(crate) fn json(&self) -> bool {
         self.json
     }
 
-    /// Whether a person reads along while it is printed.
+    /// Returns true if a person can read the output while it is printed.
     pub(crate) fn live(&self) -> bool {
         self.terminal && !self.json && !self.quiet
     }
 
-    /// Whether something is drawn beneath the output: only on a terminal that supports it.
+    /// Returns true if progress is drawn beneath the output: only on a terminal that supports it.
     pub(crate) fn draws(&self) -> bool {
         self.live() && !self.dumb
     }
 
-    /// Draws `lines` beneath the output, if that is supported.
+    /// Draws `lines` beneath the output, if the terminal supports it.
     pub(crate) fn draw(&self, lines: &[String]) {
         if self.draws() {
             screen::draw(lines.iter().map(|line| shown(&self.dim(line))).collect());
         }
     }
 
-    /// Whether nothing is printed in passing.
+    /// Returns true if `--quiet` was given.
     pub(crate) fn quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Whether further output reaches nobody.
+    /// Returns true if the reader is gone, so that further output is lost.
     pub(crate) fn closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 
-    /// Returns once the reader of standard output has gone away; never, if that cannot be detected (a file).
+    /// Returns once the reader of standard output has gone away. Never returns if that cannot be detected (a file).
     pub(crate) async fn reader_left(&self) {
         let left = async {
-            // Only its readiness is looked at: whether it is a pipe, and whether it blocks, does not matter.
+            // Only the readiness is used: it does not matter whether this is a pipe or blocks.
             let output = std::io::stdout().as_fd().try_clone_to_owned()?;
             pipe::Sender::from_owned_fd_unchecked(output)?.ready(Interest::ERROR).await
         };
@@ -106,14 +106,14 @@ impl Out {
         }
     }
 
-    /// Prints a line in passing, unless `--quiet` was given.
+    /// Prints a progress line, unless `--quiet` was given.
     pub(crate) fn passing(&self, text: impl AsRef<str>) {
         if !self.quiet {
             self.line(text);
         }
     }
 
-    /// Prints a line for people; prints nothing with `--json`.
+    /// Prints a line for people. Prints nothing with `--json`.
     pub(crate) fn line(&self, text: impl AsRef<str>) {
         if !self.json {
             let text = text.as_ref();
@@ -133,14 +133,14 @@ impl Out {
         }
     }
 
-    /// Prints an object as a line of JSON; prints nothing without `--json`.
+    /// Prints an object as a line of JSON. Prints nothing without `--json`.
     pub(crate) fn object(&self, object: &Value) {
         if self.json {
             self.write(&format!("{}\n", escape::json(&object.to_string())));
         }
     }
 
-    /// Prints text as it is, for people and programs.
+    /// Prints text both with and without `--json`.
     pub(crate) fn plain(&self, text: &str) {
         self.write(text);
     }
@@ -177,19 +177,19 @@ impl Out {
     }
 }
 
-/// The reason why output did not reach its reader, who is still there.
+/// The reason why output was lost although its reader is still there.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Returns why some standard output was lost, for example because a disk is full. If the reader went away,
-/// nothing was lost.
+/// Returns the reason why some standard output was lost, for example a full disk. If the reader went away, nothing
+/// counts as lost.
 pub(crate) fn lost() -> Option<&'static str> {
     LOST.get().map(String::as_str)
 }
 
-/// Prints a line on standard error, for messages that are not part of the answer.
+/// Prints a line on standard error, for messages that are not part of the result.
 pub(crate) fn note(line: &str) {
     screen::cleared(|| {
-        // It fails when nobody is left to be told.
+        // This fails if standard error has no reader.
         let _ = writeln!(std::io::stderr(), "{}", shown(line));
     });
 }
@@ -216,18 +216,18 @@ pub(crate) fn cut(text: &str, chars: usize) -> String {
     short
 }
 
-/// Returns an instant to the second: `2024-05-01T12:00:00Z`.
+/// Returns an instant in seconds: `2024-05-01T12:00:00Z`.
 pub(crate) fn instant(at: Timestamp) -> String {
     Timestamp::from_ms(at.as_ms().div_euclid(1000).saturating_mul(1000)).to_string()
 }
 
-/// Returns the time until `at`, to the second.
+/// Returns the time until `at`, in seconds.
 pub(crate) fn in_time(now: Timestamp, at: Timestamp) -> String {
     let left = Duration::from_secs(now.until(at).as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX));
     if left.is_zero() { "now".to_owned() } else { format!("in {}", humantime::format_duration(left)) }
 }
 
-/// Returns the words quoted for a shell.
+/// Returns the words as a command line, quoted for a shell.
 pub(crate) fn shell(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
     quoted.join(" ")

@@ -1,7 +1,7 @@
-//! The terminal: printed lines stay, and the drawn lines beneath them are removed again.
+//! The terminal. Printed lines stay; the drawn lines beneath them are temporary.
 //!
-//! Everything that this process writes for people first removes the drawn lines, under one lock, so that
-//! neither can garble the other. Nothing is drawn while text is being printed, nor in the middle of a line.
+//! Every write for people first removes the drawn lines, under one lock, so that the two cannot garble each other.
+//! Nothing is drawn while text is being printed, or in the middle of a line.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::escape;
 
-/// How long nothing must have been printed before anything is drawn.
+/// The time without output after which lines are drawn.
 const CALM: Duration = Duration::from_millis(250);
 
 /// The assumed width of a terminal that does not report one.
@@ -50,7 +50,7 @@ pub(crate) fn write(text: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Acts on the terminal while nothing is drawn on it.
+/// Calls `act` while nothing is drawn on the terminal.
 pub(crate) fn cleared<T>(act: impl FnOnce() -> T) -> T {
     let mut screen = screen();
     screen.clear();
@@ -58,7 +58,7 @@ pub(crate) fn cleared<T>(act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// Replaces the drawn lines by `lines`, if nothing is being printed just now.
+/// Replaces the drawn lines with `lines`, unless something was printed very recently.
 pub(crate) fn draw(lines: Vec<String>) {
     let mut screen = screen();
     let calm = screen.printed.is_none_or(|at| at.elapsed() >= CALM);
@@ -84,7 +84,7 @@ pub(crate) fn columns() -> usize {
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
 }
 
-/// Standard error for logs.
+/// The writer of the log to standard error.
 pub(crate) struct Log;
 
 impl Write for Log {

@@ -1,4 +1,4 @@
-//! Words for summaries, and for the extracts of handoffs.
+//! Describes summaries, and the extracts of handoffs.
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::event::SummaryCause;
@@ -29,7 +29,7 @@ pub(super) fn begins_at(tokens: u64, threshold: u64, cause: SummaryCause) -> Str
     }
 }
 
-/// Describes a finished summary, by the number of tokens that the model was shown before and after it.
+/// Describes a finished summary by the number of tokens that the model gets before and after it.
 pub(super) fn made(before: u64, after: u64, cause: SummaryCause) -> String {
     match cause {
         SummaryCause::Handoff => format!("handed over: {} became {after}", counted(before, "token")),
@@ -42,7 +42,7 @@ pub(super) fn made(before: u64, after: u64, cause: SummaryCause) -> String {
     }
 }
 
-/// Describes a failed summary, and why it failed.
+/// Describes a failed summary, with the reason.
 pub(super) fn failed(error: &ErrorInfo, cause: SummaryCause) -> String {
     match cause {
         SummaryCause::Handoff => format!("no extract: {error}"),

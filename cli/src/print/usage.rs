@@ -1,4 +1,4 @@
-//! Words for the usage of sessions and runs.
+//! Describes the usage of sessions and runs.
 
 use holdover_core::machine::Usage;
 use holdover_runtime_local::RunReport;
@@ -26,7 +26,7 @@ pub(crate) fn in_words(usage: &Usage) -> String {
     words.join(", ")
 }
 
-/// Describes the usage of a run in short.
+/// Describes the usage of a run briefly.
 pub(crate) fn of_run(run: &RunReport) -> String {
     match run.usage {
         None => "it is not known what it used".to_owned(),

@@ -1,5 +1,4 @@
-//! The lines that are drawn while sessions run, made from a model of them. Pure; [`screen`](super::screen)
-//! draws.
+//! Computes the lines that are drawn while sessions run, without side effects. [`screen`](super::screen) draws them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,65 +8,65 @@ use holdover_core::machine::Usage;
 
 use super::{counted, inline};
 
-/// The most lines beneath the first.
+/// The maximum number of lines below the first.
 const LINES_MAX: usize = 8;
 
-/// The present work of a run.
+/// The current activity of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// The run begins, or decides.
+    /// The run is starting or deciding.
     Working,
-    /// The run asks the model.
+    /// The run is calling the model.
     Asking {
-        /// The step.
+        /// The number of the step.
         step: StepNumber,
-        /// The attempt at it, from 0.
+        /// The attempt at the step, counted from 0.
         attempt: u32,
     },
-    /// The run waits until the model may be asked again.
+    /// The run is waiting until the model may be called again.
     BackingOff,
-    /// The run waits for an answer, or for an instant.
+    /// The run is waiting for an answer, or for an instant.
     Waiting,
 }
 
 /// A session that is followed. All times are relative to the start of following.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Followed {
-    /// The present work of its run.
+    /// The current activity of the session's run.
     pub(crate) doing: Doing,
-    /// The start of that work.
+    /// The start of that activity.
     pub(crate) since: Duration,
-    /// The calls that are out, oldest first: the call, the tool, and since when.
+    /// The running calls, oldest first: the call, the tool, and the start.
     pub(crate) calls: Vec<(CallId, ToolName, Duration)>,
     /// The usage of the session.
     pub(crate) usage: Usage,
 }
 
 impl Followed {
-    /// A session with this usage.
+    /// Creates a session with this usage.
     pub(crate) fn new(usage: Usage) -> Self {
         Self { doing: Doing::Working, since: Duration::ZERO, calls: Vec::new(), usage }
     }
 
-    /// Sets the present work.
+    /// Sets the current activity.
     pub(crate) fn does(&mut self, doing: Doing, now: Duration) {
         if self.doing != doing {
             (self.doing, self.since) = (doing, now);
         }
     }
 
-    /// Notes that a call is out.
+    /// Notes that a call has started.
     pub(crate) fn sent(&mut self, call: CallId, tool: ToolName, now: Duration) {
         self.calls.retain(|(known, ..)| *known != call);
         self.calls.push((call, tool, now));
     }
 
-    /// Notes that a call is back.
+    /// Notes that a call has returned.
     pub(crate) fn back(&mut self, call: &CallId) {
         self.calls.retain(|(known, ..)| known != call);
     }
 
-    /// Returns the lines, none of them longer than `columns`.
+    /// Returns the lines, each at most `columns` wide.
     pub(crate) fn lines(&self, now: Duration, columns: usize) -> Vec<String> {
         let doing = match self.calls.len() {
             0 => format!("{} {}", in_words(self.doing), took(now.saturating_sub(self.since))),
@@ -95,23 +94,23 @@ impl Followed {
 /// The sessions that a worker runs. All times are relative to the start of the worker.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Serving {
-    /// The running sessions, by id, with the present work of each.
+    /// The running sessions by id, each with its current activity.
     pub(crate) running: BTreeMap<SessionId, Followed>,
     /// The number of finished runs.
     pub(crate) over: u64,
-    /// The number of tokens that models counted.
+    /// The number of tokens that the models reported.
     pub(crate) tokens: u64,
 }
 
 impl Serving {
-    /// Returns the session with this id, adding it as running if necessary.
+    /// Returns the session with this id, and adds it as running if necessary.
     pub(crate) fn session(&mut self, id: &SessionId, now: Duration) -> &mut Followed {
         self.running
             .entry(id.clone())
             .or_insert_with(|| Followed { since: now, ..Followed::new(Usage::default()) })
     }
 
-    /// Returns the lines, none of them longer than `columns`.
+    /// Returns the lines, each at most `columns` wide.
     pub(crate) fn lines(&self, now: Duration, columns: usize) -> Vec<String> {
         let mut first = vec![match self.running.len() {
             0 => "waits for work".to_owned(),
@@ -151,7 +150,7 @@ fn in_words(doing: Doing) -> String {
     }
 }
 
-/// Returns the first line and as many of the others as are shown, each cut to the width.
+/// Returns the first line and as many of the others as fit, each cut to the width.
 fn bounded(first: String, mut others: Vec<String>, columns: usize) -> Vec<String> {
     let left = others.len().saturating_sub(LINES_MAX);
     others.truncate(LINES_MAX);
@@ -161,7 +160,7 @@ fn bounded(first: String, mut others: Vec<String>, columns: usize) -> Vec<String
     std::iter::once(first).chain(others).map(|line| line.chars().take(columns).collect()).collect()
 }
 
-/// Returns a time to the second: `3 s`, `2 min 5 s`, `1 h 0 min`.
+/// Returns a time in seconds: `3 s`, `2 min 5 s`, `1 h 0 min`.
 pub(crate) fn took(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
@@ -175,7 +174,7 @@ fn in_tokens(tokens: u64) -> String {
     if tokens == 1 { counted(tokens, "token") } else { format!("{} tokens", short(tokens)) }
 }
 
-/// Returns a number to three places: `999`, `1.2k`, `3.4M`.
+/// Returns a number in a short form: `999`, `1.2k`, `3.4M`.
 fn short(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),

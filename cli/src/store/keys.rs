@@ -1,6 +1,6 @@
-//! The keys of a store whose payloads are encrypted: a file that `HOLDOVER_KEYS` names.
+//! The keys of an encrypted store, in a file that `HOLDOVER_KEYS` names.
 //!
-//! The content of the file is never shown: an error names the file and the place in it.
+//! The content of the file is never shown: errors name the file and the position in it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,24 +19,23 @@ use toml::{Table, Value};
 
 use crate::exit::Failure;
 
-/// The variable that names the file.
+/// The environment variable that names the file.
 pub(crate) const KEYS: &str = "HOLDOVER_KEYS";
 
-/// The rights that the file must not grant. The group may read it but not write it, and others have no
-/// rights.
+/// The access rights that the file must not grant. The group may read it, but not write it; others have no rights.
 const REFUSED_MODE: u32 = 0o027;
 
-/// The codec for the payloads of a store, and the keys for it.
+/// The codec for the payloads of a store, with its keys.
 #[derive(Default)]
 pub(crate) struct Keys {
-    /// The codec. Without one, payloads are kept as they are.
+    /// The codec. Without one, payloads are stored unchanged.
     codec: Option<Arc<dyn PayloadCodec>>,
     ids: BTreeSet<u32>,
     write: Option<u32>,
 }
 
 impl Keys {
-    /// Reads the keys of the file that the environment names; none if it names none.
+    /// Reads the keys from the file that the environment variable names. Without the variable, there are no keys.
     pub(crate) fn from_environment() -> Result<Self, Failure> {
         match std::env::var_os(KEYS).filter(|file: &OsString| !file.is_empty()) {
             Some(file) => Self::of_file(&PathBuf::from(file)),
@@ -48,7 +47,7 @@ impl Keys {
         let refuse = |why: String| Failure::wrong_use(format!("{KEYS}: {}: {why}", file.display()));
         let mut text = String::new();
         let mut open = File::open(file).map_err(|error| refuse(error.to_string()))?;
-        // Of the file that is open, whatever its path names by now.
+        // The rights are those of the open file, even if its path names another file by now.
         let found = open.metadata().map_err(|error| refuse(error.to_string()))?;
         check_rights(found.uid(), geteuid().as_raw(), found.mode()).map_err(refuse)?;
         open.read_to_string(&mut text).map_err(|error| refuse(error.to_string()))?;
@@ -56,7 +55,7 @@ impl Keys {
     }
 
     fn read(text: &str) -> Result<Self, String> {
-        // What the parser says may quote the line, and so a key.
+        // The parser's message may quote the line, and with it a key.
         let table: Table = toml::from_str(text).map_err(|error| match error.span() {
             Some(span) => format!("line {}: it is no TOML", line_of(text, span.start)),
             None => "it is no TOML".to_owned(),
@@ -95,22 +94,22 @@ impl Keys {
         Ok(Self { codec: Some(codec), ids, write })
     }
 
-    /// Whether the key with this name is here.
+    /// Returns true if the file has the key with this id.
     pub(crate) fn has(&self, key: u32) -> bool {
         self.ids.contains(&key)
     }
 
-    /// Whether payloads are written with the key of this name.
+    /// Returns true if payloads are written with this key.
     pub(crate) fn writes_with(&self, key: u32) -> bool {
         self.write == Some(key)
     }
 
-    /// The names of the keys that are here.
+    /// Returns the ids of the keys in the file.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.ids.iter().copied()
     }
 
-    /// Whether payloads with this encoding can be read here.
+    /// Returns true if payloads with this encoding can be decoded.
     pub(crate) fn decode(&self, encoding: Encoding) -> bool {
         match encoding {
             Encoding::Compressed => self.codec.is_some(),
@@ -118,7 +117,7 @@ impl Keys {
         }
     }
 
-    /// Wraps `store` with the codec of its payloads.
+    /// Wraps `store` with the codec for its payloads.
     pub(crate) fn around(&self, store: Arc<dyn StateStore>) -> Arc<dyn StateStore> {
         match &self.codec {
             Some(codec) => Arc::new(Arc::clone(codec).around::<Arc<dyn StateStore>>(Arc::new(store))),
@@ -127,7 +126,7 @@ impl Keys {
     }
 }
 
-/// Refuses a file that somebody else could have written, or that others may read.
+/// Fails for a file that another user could have written, or that others may read.
 fn check_rights(owner: u32, user: u32, mode: u32) -> Result<(), String> {
     if owner != user && owner != Uid::ROOT.as_raw() {
         return Err(format!("user {owner} owns it; its owner must be you (user {user}) or root"));

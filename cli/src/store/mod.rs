@@ -24,7 +24,7 @@ use crate::left_out::redis;
 pub(crate) use keys::{KEYS, Keys};
 pub(crate) use url::{DEFAULT_STORE, Kind, StoreUrl, VARIABLE, forms};
 
-/// The changes that opening may make to a store.
+/// The policy for a missing store, and for changes when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfMissing {
     /// The command adds data: a missing store is created.
@@ -35,24 +35,23 @@ pub(crate) enum IfMissing {
     AsItIs,
 }
 
-/// An open store of any kind. It is used through [`StateStore`], with its payloads decoded by the keys that
-/// are here.
+/// An open store of any kind. It is used through [`StateStore`]. Payloads are decoded with the keys of this process.
 pub(crate) struct OpenStore {
     backend: Opened,
     keys: Keys,
     decoded: Arc<dyn StateStore>,
 }
 
-/// An open store of one kind, as it is kept.
+/// An open store of one kind, with its payloads as stored.
 #[async_trait]
 pub(crate) trait Backend: Send + Sync {
-    /// Returns the same store for others.
+    /// Returns another handle of the store.
     fn shared(&self) -> Arc<dyn StateStore>;
 
-    /// Returns why this user cannot write the store, if so. Changes nothing.
+    /// Returns the reason why this user cannot write the store, if any. Changes nothing.
     async fn unwritable(&self) -> Result<Option<String>, Failure>;
 
-    /// Closes the store in good order.
+    /// Closes the store cleanly.
     async fn close(self: Box<Self>);
 }
 
@@ -72,22 +71,22 @@ impl OpenStore {
         Ok(Self { backend, keys, decoded })
     }
 
-    /// Returns the same store for the runtime.
+    /// Returns another handle of the store for the runtime.
     pub(crate) fn shared(&self) -> Arc<dyn StateStore> {
         Arc::clone(&self.decoded)
     }
 
-    /// Returns the store with its payloads as they are kept.
+    /// Returns the store with its payloads as stored, without decoding.
     pub(crate) fn encoded(&self) -> Arc<dyn StateStore> {
         self.backend.shared()
     }
 
-    /// The keys that are here.
+    /// Returns the keys of this process.
     pub(crate) fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// Returns why this user cannot write the store, if so. Changes nothing.
+    /// Returns the reason why this user cannot write the store, if any. Changes nothing.
     pub(crate) async fn unwritable(&self) -> Result<Option<String>, Failure> {
         self.backend.unwritable().await
     }
@@ -97,7 +96,7 @@ impl OpenStore {
         file_of(url).and_then(|path| holdover_store_sqlite::room(path).ok())
     }
 
-    /// Closes the store in good order.
+    /// Closes the store cleanly.
     pub(crate) async fn close(self) {
         let Self { backend, keys: _, decoded } = self;
         drop(decoded);
@@ -113,7 +112,7 @@ impl Deref for OpenStore {
     }
 }
 
-/// Returns the file that `url` names, if it names one.
+/// Returns the file that `url` names, if it is a file.
 pub(crate) fn file_of(url: &StoreUrl) -> Option<&Path> {
     match url.kind() {
         Ok(Kind::Sqlite(path)) => Some(path),
@@ -121,8 +120,8 @@ pub(crate) fn file_of(url: &StoreUrl) -> Option<&Path> {
     }
 }
 
-/// The failure of a store that does not open. If the URL asks for something impossible, it is an error of
-/// use.
+/// Returns the failure for a store that cannot be opened. If the URL asks for something impossible, the failure is a
+/// wrong use.
 pub(crate) fn refused(url: &StoreUrl, error: &StoreError) -> Failure {
     let line = format!("store {url}: {}", why(error));
     match error.kind {
@@ -139,12 +138,12 @@ pub(crate) fn refused(url: &StoreUrl, error: &StoreError) -> Failure {
     }
 }
 
-/// The failure of a URL that a kind of store does not understand.
+/// Returns the failure for a URL that its kind of store does not understand.
 fn wrong(url: &StoreUrl, error: &StoreError) -> Failure {
     Failure::wrong_use(format!("store {url}: {}", why(error)))
 }
 
-/// Returns the error of a store without the store's own name.
+/// Returns the message of a store error without the prefix that names the store.
 fn why(error: &StoreError) -> String {
     let line = error.to_string();
     let line = line.strip_prefix("store: open: ").unwrap_or(&line);

@@ -1,4 +1,4 @@
-//! Stores in a schema of a Postgres database.
+//! Opens stores in a schema of a Postgres database.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use holdover_store_postgres::{PostgresOptions, PostgresStore};
 use super::{Backend, IfMissing, Opened, StoreUrl, refused, wrong};
 use crate::exit::Failure;
 
-/// The name of this program for the administrators of a server.
+/// The name of this program that administrators of the server see.
 const APPLICATION: &str = "holdover";
 
 /// Opens the database that `url` names.

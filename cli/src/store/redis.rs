@@ -1,4 +1,4 @@
-//! Stores in a namespace of a Redis server or a Redis Cluster.
+//! Opens stores in a namespace of a Redis server or a Redis Cluster.
 
 use std::sync::Arc;
 
@@ -32,6 +32,6 @@ impl Backend for RedisStore {
     }
 
     async fn close(self: Box<Self>) {
-        // Every call has its answer; the connections go with the last handle.
+        // All calls are answered by now. The connections close with the last handle.
     }
 }

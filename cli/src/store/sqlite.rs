@@ -1,4 +1,4 @@
-//! Stores in a file.
+//! Opens stores in a SQLite file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Backend for File {
     }
 }
 
-/// Refuses a file that is not there, cannot be looked at, or is empty: opening it would create a database.
+/// Fails for a file that is missing, empty or inaccessible: opening it would create a database.
 fn must_hold_something(path: &Path) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(file) if file.is_file() && file.len() == 0 => Err(format!("{}: is empty", path.display())),

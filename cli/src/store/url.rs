@@ -1,4 +1,4 @@
-//! The URL that `--store` names, and its display form without the password.
+//! The URL of a store, and its display form without the password.
 
 use std::fmt;
 use std::path::Path;
@@ -11,16 +11,16 @@ use crate::left_out::Part;
 /// The default store.
 pub(crate) const DEFAULT_STORE: &str = "sqlite:holdover.db";
 
-/// The variable that names the store.
+/// The environment variable that names the store.
 pub(crate) const VARIABLE: &str = "HOLDOVER_STORE";
 
 /// The text in place of a password.
 const MASK: &str = "***";
 
-/// Parameters of a URL that hold a password.
+/// The parameters of a URL that hold a password.
 const SECRETS: [&str; 2] = ["password", "pass"];
 
-/// Returns the forms that may follow `--store` in this build.
+/// Returns the forms of `--store` that this build supports.
 pub(crate) fn forms() -> String {
     let (postgres, redis) = (Part::Postgres.is_built(), Part::Redis.is_built());
     let forms = match (postgres, redis) {
@@ -37,31 +37,31 @@ pub(crate) fn forms() -> String {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct StoreUrl(String);
 
-/// The stores that this program knows.
+/// The kinds of stores that this program supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind<'a> {
     /// The file at this path.
     Sqlite(&'a Path),
-    /// A schema of a database.
+    /// A schema of a Postgres database.
     Postgres,
-    /// A namespace of one server.
+    /// A namespace of one Redis server.
     Redis,
-    /// A namespace of a cluster.
+    /// A namespace of a Redis Cluster.
     RedisCluster,
 }
 
 impl StoreUrl {
-    /// Returns the URL as it was written, including the password, for connecting.
+    /// Returns the URL as written, including the password. For connecting only.
     pub(crate) fn secret(&self) -> &str {
         &self.0
     }
 
-    /// Whether the URL is the default one.
+    /// Returns true if the URL is the default one.
     pub(crate) fn is_default(&self) -> bool {
         self.0 == DEFAULT_STORE
     }
 
-    /// Whether it holds a password.
+    /// Returns true if the URL holds a password.
     pub(crate) fn holds_password(&self) -> bool {
         masked(&self.0) != self.0
     }
@@ -111,14 +111,14 @@ impl Serialize for StoreUrl {
     }
 }
 
-/// Returns `url` without its password. It may be no valid URL: if in doubt, more is masked.
+/// Returns `url` without its password. `url` need not be valid; in doubtful cases, more is masked.
 fn masked(url: &str) -> String {
     if url.starts_with("sqlite:") {
         return url.to_owned();
     }
     let begin = url.find("://").map_or(0, |at| at + "://".len());
     let (scheme, rest) = url.split_at(begin);
-    // A password may hold what would end it if it were written as it should be.
+    // An unescaped password may contain characters that end it, so the last `@` counts.
     let (user, place) = match rest.rsplit_once('@') {
         Some((user, place)) => (user, place),
         None => return format!("{scheme}{}", without_secrets(rest)),
@@ -130,7 +130,7 @@ fn masked(url: &str) -> String {
     }
 }
 
-/// Returns `place` with its parameters, except passwords.
+/// Returns `place` with its parameters, with passwords masked.
 fn without_secrets(place: &str) -> String {
     let Some((place, query)) = place.split_once('?') else { return place.to_owned() };
     let shown = query.split('&').map(|pair| match pair.split_once('=') {

@@ -81,7 +81,7 @@ description = "Finds rhymes."
 takes_over = true
 "#;
 
-/// The agent of `text`, in a folder with its models and a skill.
+/// Returns the agent of `text`, in a folder with its models and a skill.
 fn blueprint(folder: &Path, text: &str) -> Blueprint {
     for script in ["play.toml", "plan.toml", "spare.toml", "verse.toml", "other.toml"] {
         std::fs::write(folder.join(script), "[[turns]]\nsay = 'yes'\n").unwrap();
@@ -118,7 +118,7 @@ fn a_sub_agent_is_built_again_from_its_own_definition_as_its_parent_built_it() {
         assert_eq!(rebuilt.queue().as_str(), crate::source::QUEUE);
         assert_eq!(rebuilt.spec().name, format!("editor>{}", path.join(">")));
         assert_eq!(rebuilt.version(), Some("3"));
-        // What lies below it is there, too, and the same.
+        // The sub-agents below it are unchanged.
         for below in PATHS.iter().filter(|below| below.len() > path.len() && below.starts_with(path)) {
             assert_eq!(at_path(&rebuilt, &below[path.len()..]), at_path(&editor, below), "{below:?}");
         }
@@ -144,7 +144,7 @@ fn a_sub_agent_has_what_the_file_says_and_its_parents_rest() {
     let clerks = editor.spec().tools.iter().find(|tool| tool.name.as_str() == "clerk").unwrap();
     assert_eq!(clerks.timeout_ms, Some(Bound::At(60_000)));
     assert_eq!(clerks.parameters["properties"]["tasks"]["maxItems"], json!(7));
-    // The model of each, as people are shown it.
+    // Returns the model of each agent, as it is shown to people.
     let model =
         |path: &[&str]| Blueprint::stored(&at_path(&editor, path).unwrap()).unwrap().model().to_string();
     assert!(model(&["clerk", "reader"]).ends_with("play.toml"));

@@ -1,4 +1,4 @@
-//! A gate in code that is combined with rules, and a hook besides the gate.
+//! Combines a gate in code with rules, and adds a hook that filters results.
 #![allow(clippy::print_stdout, reason = "a program that shows what came of it")]
 
 mod policy;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::policy::{Budget, NoAccounts};
 
-/// Stands for a model: it pays two bills, and would like to close the account.
+/// A scripted model: it pays two bills and tries to close the account.
 const SCRIPT: &str = r#"
 [[turns]]
 when = { nth = 1 }
@@ -32,10 +32,10 @@ calls = [
 say = "The bills are seen to."
 "#;
 
-/// What the bank calls the account.
+/// The bank's number of the account. It must stay secret.
 const ACCOUNT: &str = "DE02 1203";
 
-/// A tool by hand: its arguments are a JSON Schema.
+/// A tool written by hand: its parameters are a JSON Schema.
 struct Bank {
     spec: ToolSpec,
 }
@@ -93,7 +93,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let run = runtime.execute(Execute::new(TenantId::new("acme")?, agent, "Pay what is due.")).await?;
     let session = run.key().clone();
     run.outcome().await?;
-    // The roof waits for a person.
+    // The bill for the roof waits for a person's approval.
     for asked in runtime.pending(&session).await? {
         let why = asked.body.prompt.unwrap_or_default();
         println!("asks: {} {} ({why})", asked.body.tool, asked.body.arguments);

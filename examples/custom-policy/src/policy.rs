@@ -1,4 +1,4 @@
-//! The policy.
+//! A gate for payments, and a hook that hides the account number.
 
 use async_trait::async_trait;
 use holdover::gates::{GateError, GateQuestion, PolicyGate, Verdict};
@@ -6,7 +6,7 @@ use holdover::hooks::{AfterTool, Hook, HookError, HookPoint, OnFailure, ToolEnde
 use holdover::tools::ToolOutput;
 use serde_json::Value;
 
-/// Bills up to a bound are paid unasked; about others a person decides.
+/// A gate that allows bills up to a bound. For larger bills it requires a person's approval.
 pub(crate) struct Budget {
     pub(crate) cents_unasked: u64,
 }
@@ -17,7 +17,8 @@ impl PolicyGate for Budget {
         if question.tool.as_str() != "pay" {
             return Ok(Verdict::Allow);
         }
-        // The arguments fit the tool's schema; what cannot be read all the same is no reason to pay.
+        // The arguments were checked against the tool's schema. Arguments that cannot be read anyway give an error,
+        // which denies the call.
         let asked: Value =
             serde_json::from_str(&question.arguments).map_err(|error| GateError(error.to_string()))?;
         let cents = asked["cents"].as_u64().ok_or_else(|| GateError("cents: is no number".into()))?;
@@ -28,7 +29,7 @@ impl PolicyGate for Budget {
     }
 }
 
-/// What an account is called at the bank is nobody's business: neither the store nor the model sees it.
+/// A hook that hides the account number: neither the store nor the model sees it.
 pub(crate) struct NoAccounts {
     pub(crate) account: &'static str,
 }
@@ -43,7 +44,7 @@ impl Hook for NoAccounts {
         &[HookPoint::AfterTool]
     }
 
-    /// What it could not look at is withheld.
+    /// Withholds a result if the hook fails.
     fn on_failure(&self, _: HookPoint) -> OnFailure {
         OnFailure::Closed
     }

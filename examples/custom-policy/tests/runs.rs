@@ -1,4 +1,4 @@
-//! The example is run, as its page says.
+//! Runs the example and checks its output.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,5 +1,5 @@
-//! The store under the public suite, from a program that wants reports: `cargo run --example conformance -- PLACE`
-//! writes `PLACE.md`, `PLACE.json` and `PLACE.xml`, and ends with 0 if the store passed.
+//! Runs the public conformance suite on the store and writes reports: `cargo run --example conformance -- PLACE` writes
+//! `PLACE.md`, `PLACE.json` and `PLACE.xml`, and exits with 0 if the store passed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a harness may panic")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that tells what it found")]
 

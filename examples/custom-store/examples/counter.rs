@@ -1,5 +1,7 @@
-//! A whole program on the store: a session with a model that only counts what it was told. Each sentence opens the file
-//! anew, as the next process does; run it again, and it goes on counting. `cargo run --example counter`
+//! A complete program on the store: a session with a model that only counts the messages in its transcript. Each call of
+//! `say` opens the file again, like a new process. A second run of the program continues the count.
+//!
+//! Run it with `cargo run --example counter`.
 #![allow(clippy::print_stdout, reason = "a program that shows what it was answered")]
 
 use std::error::Error;

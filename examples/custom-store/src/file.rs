@@ -1,4 +1,4 @@
-//! The file: its tables, how it is opened, and how its errors are classified.
+//! The file: its tables, opening it, and classifying its errors.
 
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -9,20 +9,20 @@ use holdover_store::ids::SessionKey;
 use holdover_store::{StoreError, StoreErrorKind};
 use redb::{Builder, ConcurrencyMode, Database, ReadableTable, TableDefinition};
 
-/// Tenant and session. They are part of every key, so no tenant reaches the rows of another.
+/// Tenant and session. They are part of every key, so a tenant cannot reach the rows of another tenant.
 pub(crate) type SessionAt = (&'static str, &'static str);
-/// What stands under the key of each session.
+/// The slot of each session key.
 pub(crate) const SLOTS: TableDefinition<SessionAt, &[u8]> = TableDefinition::new("slots");
 
-/// Tenant, session, and the key of a row as bytes, which are in its order.
+/// Tenant, session, and the bytes of a row's key. The bytes sort in the order of the rows.
 pub(crate) type RowAt = (&'static str, &'static str, &'static [u8]);
 pub(crate) const ROWS: TableDefinition<RowAt, &[u8]> = TableDefinition::new("rows");
 
-/// Which index, and one of its entries. Beside it lies the session that it is of.
+/// The number of an index, and one of its entries. The value is the session of the entry.
 pub(crate) type EntryAt = (u8, &'static [u8]);
 pub(crate) const ENTRIES: TableDefinition<EntryAt, SessionAt> = TableDefinition::new("entries");
 
-/// Two numbers: the [`FORMAT`] of the file, and how many writes have changed it.
+/// Two numbers: the [`FORMAT`] of the file, and the number of writes that have changed it.
 pub(crate) const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
 pub(crate) const FORMAT: u64 = 4;
 
@@ -30,7 +30,7 @@ pub(crate) fn at(key: &SessionKey) -> (&str, &str) {
     (key.tenant.as_str(), key.id.as_str())
 }
 
-/// Where the rows of a session lie that have their keys in this range.
+/// Returns the range of table keys for the rows of a session whose keys are in `rows`.
 pub(crate) fn within<'a>(
     key: &'a SessionKey,
     rows: &'a Range<Vec<u8>>,
@@ -39,12 +39,12 @@ pub(crate) fn within<'a>(
     (tenant, id, &rows.start)..(tenant, id, &rows.end)
 }
 
-/// Opens the file, and says which format it has. A new one gets its tables, if it may be made.
+/// Opens the file, and returns its format. If `make` is true, creates the file if needed, and the tables of a new file.
 pub(crate) fn open(path: &Path, make: bool) -> Done<(Database, Option<u64>)> {
     let mut builder = Builder::new();
     builder.set_concurrency_mode(ConcurrencyMode::MultiWriter).set_cache_size(64 << 20);
     let database = if make { builder.create(path)? } else { builder.open(path)? };
-    // A new file is durable when its folder is.
+    // A new file is durable only after its folder is synced.
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::File::open(folder)?.sync_all()?;
     }
@@ -63,13 +63,13 @@ pub(crate) fn open(path: &Path, make: bool) -> Done<(Database, Option<u64>)> {
 
 pub(crate) type Done<T> = Result<T, redb::Error>;
 
-/// What is stored is not what was written.
+/// Returns the error for stored data that cannot be read.
 pub(crate) fn corrupt(key: &SessionKey, what: impl Display, why: impl Display) -> redb::Error {
     redb::Error::Corrupted(format!("{key}: {what}: {why}"))
 }
 
-/// The error that the engine is told. Nothing was changed, unless it comes of a commit. The caller of [`Rows`] names the
-/// operation and the session.
+/// Returns the error for the engine. Nothing was changed, unless the error comes from a commit. The caller of [`Rows`]
+/// adds the operation and the session.
 ///
 /// [`Rows`]: holdover_store::rows::Rows
 pub(crate) fn failed(error: impl Into<redb::Error>) -> StoreError {

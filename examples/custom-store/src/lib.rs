@@ -1,5 +1,5 @@
-//! Sessions in one redb file: a store that an outside author could have written. The guide beside it,
-//! `README.md`, leads through these files.
+//! A store that keeps sessions in one redb file. An outside author could have written it. The guide `README.md` beside
+//! it explains these files.
 //!
 //! ```
 //! use custom_store::{Options, RedbStore};
@@ -14,7 +14,7 @@
 //! # });
 //! ```
 //!
-//! The layout is format 4. Files of formats 1 to 3, which earlier versions of this example wrote, are refused.
+//! The format of the file is 4. Files of formats 1 to 3, which earlier versions of this example wrote, are refused.
 
 mod file;
 mod read;
@@ -31,22 +31,22 @@ use holdover_store::time::{Clock, Timestamp};
 
 use crate::rows::RedbRows;
 
-/// What a store is opened with.
+/// The options for opening a store.
 #[derive(Clone)]
 pub struct Options {
-    /// Where every instant comes from. A test moves it by hand.
+    /// The source of all instants. A test moves it by hand.
     pub clock: Arc<dyn Clock>,
-    /// The largest single payload, in bytes.
+    /// The maximum size of a single payload, in bytes.
     pub payload_bytes_max: usize,
-    /// The largest write, all payloads together, in bytes.
+    /// The maximum size of all payloads of one write together, in bytes.
     pub commit_bytes_max: usize,
-    /// Whether a file that is not there is made. If not, opening it is
+    /// True if a missing file is created. Otherwise, opening a missing file fails with
     /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable).
     pub make: bool,
 }
 
 impl Default for Options {
-    /// The clock of the machine, 16 MiB, 64 MiB; a file that is not there is made.
+    /// The clock of the machine, payloads of at most 16 MiB, writes of at most 64 MiB. A missing file is created.
     fn default() -> Self {
         let clock = Arc::new(MachineClock);
         Self { clock, payload_bytes_max: 16 << 20, commit_bytes_max: 64 << 20, make: true }
@@ -61,14 +61,14 @@ impl Clock for MachineClock {
     }
 }
 
-/// Sessions in one redb file. A clone is the same handle. Any number of handles, in any number of processes of one
-/// machine, may be open on a file.
+/// A store that keeps sessions in one redb file. A clone is the same handle. A file may be open in any number of
+/// handles and processes on one machine.
 #[derive(Clone)]
 pub struct RedbStore(RowStore<RedbRows>);
 
 impl RedbStore {
-    /// Opens the file, and makes it if there is none. A file of a newer format is
-    /// [`Newer`](holdover_store::StoreErrorKind::Newer).
+    /// Opens the file. A missing file is created unless [`Options::make`] is false. Fails with
+    /// [`Newer`](holdover_store::StoreErrorKind::Newer) if the file has a newer format.
     pub async fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, StoreError> {
         RedbRows::open(path.into(), options).await.map(|rows| Self(RowStore::new(rows)))
     }

@@ -1,4 +1,4 @@
-//! Reads: one transaction that sees the file as it was, whatever is written meanwhile.
+//! Reads: one transaction that sees a snapshot of the file, unaffected by later writes.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(crate) struct Reader {
     slots: ReadOnlyTable<SessionAt, &'static [u8]>,
     rows: ReadOnlyTable<RowAt, &'static [u8]>,
     entries: ReadOnlyTable<EntryAt, SessionAt>,
-    /// How many writes came before.
+    /// The number of earlier writes that changed the file.
     pub(crate) changes: u64,
 }
 
@@ -28,7 +28,7 @@ impl Reader {
     }
 }
 
-/// All that must be said of reading; `find`, `due`, `sessions` and the other lists follow from it.
+/// The few reads that a store must implement. `find`, `due`, `sessions` and the other lists are built on them.
 impl Snapshot for Reader {
     fn slot(&self, key: &SessionKey) -> Result<Option<Slot>, StoreError> {
         slot(&self.slots, key).map_err(failed)
@@ -50,7 +50,7 @@ impl Snapshot for Reader {
     }
 }
 
-// Both are also needed in the midst of a write, so they take both kinds of table.
+// Writes also need both functions, so they accept both kinds of table.
 
 pub(crate) fn slot(
     slots: &impl ReadableTable<SessionAt, &'static [u8]>,

@@ -1,5 +1,5 @@
-//! The trait [`Rows`] on a file. All work is done on threads that may block. Work that has begun runs to its
-//! end, even if nobody waits for the answer any more.
+//! The trait [`Rows`] on a file. All work is done on threads that may block. Started work runs to its end, even if the
+//! caller no longer waits for the answer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::file::{Done, FORMAT, failed, open};
 use crate::read::Reader;
 use crate::write::{Writer, write};
 
-/// How often it is looked whether another handle has written.
+/// The interval between two checks for writes of other handles.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 type Answer<T> = Result<T, StoreError>;
@@ -45,7 +45,7 @@ impl RedbRows {
         Err(StoreError::new(kind, "open", format!("format: found {format:?}, expected {FORMAT}")))
     }
 
-    /// Runs `job` on what the file holds at one instant, and on the clock, read after it.
+    /// Runs `job` with a snapshot of the file, and with the time, read after the snapshot was taken.
     async fn look<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Reader, Timestamp) -> Answer<T> + Send + 'static,
@@ -58,7 +58,7 @@ impl RedbRows {
         .await
     }
 
-    /// Runs `job` in one write transaction, and commits what it has changed. If it fails, nothing is changed.
+    /// Runs `job` in one write transaction, and commits its changes. If `job` fails, nothing is changed.
     async fn change<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Writer<'_>) -> Done<T> + Send + 'static,
@@ -67,7 +67,7 @@ impl RedbRows {
         blocking(move || {
             let (answer, changed) = write(&shared.database, &*shared.options.clock, job).map_err(failed)?;
             if let Some(transaction) = changed {
-                // If the commit itself fails, all may have reached the disk, or nothing.
+                // If the commit itself fails, the changes may have reached the disk completely or not at all.
                 transaction.commit().map_err(|error| failed(error).retry(Retry::OutcomeUnknown))?;
             }
             Ok(answer)
@@ -112,7 +112,8 @@ impl Rows for RedbRows {
         match applied.await {
             Ok::<Vec<_>, _>(verdicts) => verdicts.into_iter().map(Ok).collect(),
             Err(error) if writes.len() == 1 => vec![Err(error)],
-            // One of them failed. Once more, each by itself; what was applied after all has another token by now.
+            // One write failed. Each write is tried again by itself. If the failed commit was applied after all, the
+            // tokens have changed, so nothing is applied twice.
             Err(_) => {
                 let mut verdicts = Vec::new();
                 for write in writes {
@@ -168,7 +169,7 @@ impl Rows for RedbRows {
         self.change(move |file| file.remove_unreadable(&key, life)).await
     }
 
-    /// Looks again and again whether anything was written, by whichever process.
+    /// Polls the file until some process has written to it.
     async fn wait_for_change(&self, _watch: Watch, at_most: Duration) -> Answer<()> {
         let changes = || self.look(|file, _| Ok(file.changes));
         let before = changes().await?;

@@ -1,4 +1,4 @@
-//! Writes: one transaction for a batch of writes.
+//! Writes: one transaction for each batch of writes.
 
 use std::ops::Range;
 
@@ -11,27 +11,28 @@ use redb::{Database, Durability, ReadableTable, Table, WriteTransaction};
 use crate::file::{Done, ENTRIES, EntryAt, NUMBERS, ROWS, RowAt, SLOTS, SessionAt, at, within};
 use crate::read::{rows, slot};
 
-/// The kinds of rows that stand in an index.
+/// The kinds of rows that have index entries.
 const INDEXED: [Kind; 2] = [Kind::Pending, Kind::Labels];
 
-/// The tables in a transaction that writes. redb has one at a time, so nobody else writes until it ends.
+/// The tables of a write transaction. redb allows only one at a time, so there is no other writer until it ends.
 pub(crate) struct Writer<'t> {
     slots: Table<'t, SessionAt, &'static [u8]>,
     rows: Table<'t, RowAt, &'static [u8]>,
     entries: Table<'t, EntryAt, SessionAt>,
-    /// Read after the wait for other writers.
+    /// The time, read after the wait for other writers.
     now: Timestamp,
     changed: bool,
 }
 
-/// Runs `job` in one transaction. Answers the transaction, too, if there is something to commit.
+/// Runs `job` in one transaction. Also returns the transaction if there are changes to commit.
 pub(crate) fn write<T>(
     database: &Database,
     clock: &dyn Clock,
     job: impl FnOnce(&mut Writer<'_>) -> Done<T>,
 ) -> Done<(T, Option<WriteTransaction>)> {
     let mut transaction = database.begin_write()?;
-    // For provisional writes, too: they must survive the process, and what redb does not sync does not.
+    // This applies to provisional writes, too: they must survive the process, and redb loses writes that are not
+    // synced.
     transaction.set_durability(Durability::Immediate)?;
     let (slots, rows) = (transaction.open_table(SLOTS)?, transaction.open_table(ROWS)?);
     let entries = transaction.open_table(ENTRIES)?;
@@ -48,14 +49,14 @@ pub(crate) fn write<T>(
 }
 
 impl Writer<'_> {
-    /// Checks everything first, and writes only if all of it fits: what is refused has changed nothing.
+    /// Checks the whole write first, and applies it only if all checks pass: a refused write changes nothing.
     pub(crate) fn apply(&mut self, write: &Write) -> Done<Verdict> {
         let (key, now) = (&write.key, self.now);
         let token = slot(&self.slots, key)?.map(|slot| slot.token);
         if token != write.expect() || now < write.from || now >= write.until {
             return Ok(Verdict::Lost);
         }
-        // The rows of a life that ends are in nobody's way.
+        // Rows of a life that ends cannot conflict.
         for op in write.ops.iter().filter(|_| !write.ends_life()) {
             if let Op::Insert(row) = op
                 && let Some(row) = rows(&self.rows, key, &key_range(&row.key()))?.next()
@@ -96,7 +97,7 @@ impl Writer<'_> {
         Ok(Verdict::Applied { now, place: 0 })
     }
 
-    /// Removes a session that cannot be read, if it has the life that is meant.
+    /// Removes a session that cannot be read, if its incarnation is `life` or `life` is `None`.
     pub(crate) fn remove_unreadable(&mut self, key: &SessionKey, life: Option<Incarnation>) -> Done<bool> {
         let Some(slot) = self.slots.get(at(key))?.map(|slot| slot.value().to_vec()) else {
             return Ok(false);
@@ -107,14 +108,14 @@ impl Writer<'_> {
             return Ok(false);
         }
         self.changed = true;
-        // Nothing says where it stands in the indexes, so this looks at all entries.
+        // The index entries of the session are unknown, so this looks at all entries.
         self.entries.retain(|_, of| of != at(key))?;
         self.remove_all(key)?;
         self.set_slot(key, left.as_ref())?;
         Ok(true)
     }
 
-    /// Sets what stands under a key, and its entries.
+    /// Sets the slot of a key, and its index entries.
     fn set_slot(&mut self, key: &SessionKey, slot: Option<&Slot>) -> Done<()> {
         self.slots.remove(at(key))?;
         if let Some(slot) = slot {
@@ -129,7 +130,7 @@ impl Writer<'_> {
     fn put(&mut self, session: &SessionRow, row: &Row) -> Done<()> {
         let (kind, range) = (row.key().kind, key_range(&row.key()));
         if INDEXED.contains(&kind) {
-            // The row that it replaces may have had others.
+            // The replaced row may have had other entries.
             self.remove(session, kind, &range)?;
         }
         for (index, entry) in row_entries(session, row) {
@@ -139,7 +140,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Removes rows of a kind, and their entries.
+    /// Removes rows of a kind, and their index entries.
     fn remove(&mut self, session: &SessionRow, kind: Kind, range: &Range<Vec<u8>>) -> Done<()> {
         if INDEXED.contains(&kind) {
             for row in rows(&self.rows, &session.key, range)? {
@@ -155,7 +156,7 @@ impl Writer<'_> {
         Ok(self.rows.retain_in(within(key, &(Vec::new()..vec![u8::MAX])), |_, _| false)?)
     }
 
-    /// Whether the life is there that a fork copies from, with its checkpoint.
+    /// Returns true if the source of a fork still exists, with the checkpoint to copy.
     fn has_source(&self, copy: &Prefix) -> Done<bool> {
         let source = slot(&self.slots, &copy.from)?.and_then(|slot| slot.row);
         let last = number_range(Kind::Checkpoint, copy.last_checkpoint, copy.last_checkpoint);
@@ -163,7 +164,7 @@ impl Writer<'_> {
         Ok(is_there && source.is_some_and(|row| row.incarnation == copy.life))
     }
 
-    /// Copies what a fork begins with.
+    /// Copies the messages, events and checkpoints that a fork begins with.
     fn copy(&mut self, copy: &Prefix, to: &SessionRow) -> Done<()> {
         let messages = number_range(Kind::Message, 0, copy.last_message.0);
         let events = number_range(Kind::Events, 0, copy.last_event.0);

@@ -1,4 +1,4 @@
-//! The store under the public suite: a test for each case.
+//! Runs the public conformance suite on the store, with a test for each case.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 mod harness;

@@ -1,4 +1,4 @@
-//! A session that cannot be read is named, holds up no other, and can be removed, whatever of it was damaged.
+//! A damaged session is named in errors, does not block other sessions, and can be removed. Any part may be damaged.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 #[path = "harness/raw.rs"]
@@ -42,7 +42,7 @@ impl Site {
         Raw::open(&self.folder.path().join("sessions.redb"))
     }
 
-    /// Nothing of this part can be read.
+    /// Makes this part of the session unreadable.
     fn damage(&self, key: &SessionKey, part: Part) {
         self.raw().change(key, part, |bytes| bytes.insert(0, 0xff));
     }
@@ -51,7 +51,7 @@ impl Site {
         self.store.create_session(new_session(key, nth)).await.unwrap()
     }
 
-    /// A session with something in every part that a claim reads, held by a run.
+    /// Creates a session with data in every part that a claim reads. A run holds it.
     async fn rich(&self, key: &SessionKey, nth: u32) {
         let claim = ClaimOne {
             run: RunId::new("run").unwrap(),
@@ -130,7 +130,7 @@ fn message() -> InboxItem {
     }
 }
 
-/// The `nth` life that is begun, at rest.
+/// Returns a new session at rest, with the `nth` incarnation.
 fn new_session(key: &SessionKey, nth: u32) -> NewSession {
     NewSession {
         key: key.clone(),
@@ -162,13 +162,13 @@ async fn whatever_is_damaged_holds_up_no_other_session_and_can_be_removed() {
         let is_shown = !matches!(part, Part::Slot | Part::Row(Kind::Labels));
         assert_eq!(site.listed().await.contains(&bad), is_shown, "{name}: what a list shows");
         assert!(site.owed().await.contains(&good), "{name}: a list of pending calls");
-        // Both runs are lost.
+        // The leases of both runs end.
         site.clock.advance(2 * LEASE);
         assert_eq!(site.due().await, std::slice::from_ref(&good), "{name}: what is due");
         assert!(site.due().await.is_empty(), "{name}: what else is due");
 
         assert_eq!(site.delete(&bad, Deletion::FORCE).await, Ok(DeleteOutcome::Deleted), "{name}");
-        // The run that took over the good one is a row more. A slot with names leaves the life that ended.
+        // The run that took over the good session adds a row. A readable slot still names the deleted life.
         let left = u64::from(part != Part::Slot);
         let [slots, rows, entries] = before;
         assert_eq!(site.raw().len(), [slots + left, rows + 1, entries + left], "{name}: what is left");
@@ -233,7 +233,7 @@ async fn a_key_whose_earlier_lives_cannot_be_read_holds_up_no_deletion_and_can_b
     site.create(&bad, 1).await;
     assert_eq!(site.delete(&bad, Deletion::FORCE).await, Ok(DeleteOutcome::Deleted));
     site.damage(&bad, Part::Slot);
-    // Another handle holds nothing of it in memory.
+    // Another handle has no cached data of the session.
     let peer = Site::open(&site.folder, &site.clock).await;
     let refused = peer.create_session(new_session(&bad, 2)).await.unwrap_err();
     assert_eq!((refused.kind, refused.key.as_deref()), (StoreErrorKind::Corrupt, Some(&bad)));

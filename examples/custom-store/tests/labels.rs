@@ -1,4 +1,4 @@
-//! Sessions are found by the labels of the life that they live.
+//! Sessions are found by the labels of their current life.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use custom_store::{Options, RedbStore};
@@ -7,9 +7,9 @@ use holdover_store::payload::Payload;
 use holdover_store::*;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
-/// The entries of all indexes, each beside its session.
+/// The entries of all indexes, each with its session.
 const ENTRIES: TableDefinition<(u8, &[u8]), (&str, &str)> = TableDefinition::new("entries");
-/// The index by label.
+/// The number of the index by label.
 const LABELS: u8 = holdover_store::rows::Index::Labels as u8;
 
 fn key(id: &str) -> SessionKey {

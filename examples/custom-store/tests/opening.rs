@@ -1,4 +1,4 @@
-//! What is opened as it is, is not made.
+//! Opening an existing store does not create a missing one.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use custom_store::{Options, RedbStore};
@@ -14,7 +14,7 @@ async fn where_no_store_was_made_none_is_made_unless_that_is_wanted() {
     assert_eq!(refused.kind, StoreErrorKind::Unavailable, "{refused}");
     assert!(!file.exists());
 
-    // Whoever was making one was killed before it was.
+    // This is a file whose creator was killed before it made the tables.
     drop(Database::create(&file).unwrap());
     let refused = RedbStore::open(&file, as_it_is.clone()).await.err().unwrap();
     assert_eq!(refused.kind, StoreErrorKind::Unavailable, "{refused}");

@@ -1,4 +1,4 @@
-//! The agent: a clerk who makes refunds once a person approves them.
+//! The agent: a clerk who makes refunds after a person has approved them.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -14,8 +14,8 @@ use serde::Deserialize;
 use tokio::fs::OpenOptions;
 use tokio::io::AsyncWriteExt;
 
-/// Every version of the clerk that a session may have begun with, in its own words. A session stays with its
-/// version: an old one goes when `Runtime::list` finds no session in its queue any more.
+/// All versions of the clerk that a session may have begun with, with their instructions. A session keeps its version.
+/// An old version can be removed when `Runtime::list` finds no more sessions in its queue.
 const VERSIONS: [(&str, &str); 2] = [
     ("1", "You are a clerk. Look an order up, have its receipt scanned, then refund it."),
     (
@@ -25,7 +25,7 @@ const VERSIONS: [(&str, &str); 2] = [
     ),
 ];
 
-/// A person may take this long.
+/// The time that a person may take for an answer.
 const A_WEEK_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,7 +44,7 @@ struct Refund {
     cents: u32,
 }
 
-/// The clerks of all versions.
+/// Returns the clerks of all versions.
 pub(crate) fn clerks(model: Option<&ModelRef>, bank: &Bank) -> Result<Agents, Box<dyn Error>> {
     let model: Arc<dyn Model> = match model {
         Some(model) => connect(model)?,
@@ -55,14 +55,14 @@ pub(crate) fn clerks(model: Option<&ModelRef>, bank: &Bank) -> Result<Agents, Bo
     VERSIONS.into_iter().map(clerk).collect()
 }
 
-/// A clerk, with one tool of each kind.
+/// Returns a clerk of one version. It has one tool of each kind.
 fn clerk(
     version: &str,
     instructions: &str,
     model: Arc<dyn Model>,
     bank: &Bank,
 ) -> Result<Agent, Box<dyn Error>> {
-    // Reads only: after a crash it simply runs again.
+    // This tool only reads: after a crash, it runs again.
     let look_up = FunctionTool::with(
         bank.clone(),
         ToolName::new("look_up_order")?,
@@ -70,15 +70,15 @@ fn clerk(
         |bank, asked: Order, _call| bank.look_up(asked.order),
     )
     .effect(EffectClass::ReadOnly);
-    // At most once, as every tool that says nothing else: never sent twice. After a crash in the middle it is
-    // in doubt, and the model is told.
+    // This tool has the default class, at most once: a call is never sent twice. After a crash in the middle, the call
+    // is in doubt, and the model is told.
     let refund = FunctionTool::with(
         bank.clone(),
         ToolName::new("refund")?,
         "Pays money back to the customer",
         |bank, asked: Refund, _call| bank.refund(asked),
     );
-    // Runs at the counter: the session waits until somebody posts the answer.
+    // This tool runs at the counter: the session waits until the counter posts the answer.
     let scan = FunctionTool::<Order>::on_client(ToolName::new("scan_receipt")?, "Scans an order's receipt");
     let a_person_first = ApprovalRule::new("refund", RuleAction::Ask).because("money leaves the house");
     let clerk = Agent::builder("clerk")
@@ -93,7 +93,7 @@ fn clerk(
     Ok(clerk.build()?)
 }
 
-/// Stands for the world outside: a file to which each refund adds a line.
+/// A simulated bank: each refund adds a line to a file.
 #[derive(Clone)]
 pub(crate) struct Bank {
     ledger: PathBuf,
@@ -106,10 +106,10 @@ impl Bank {
     }
 
     async fn refund(self, asked: Refund) -> Result<ToolOutput, ToolError> {
-        // One write of one line: whole, also when two processes append at once.
+        // One write appends the whole line, even if two processes append at once.
         let line = format!("{} {}\n", asked.order, asked.cents);
         let opened = OpenOptions::new().create(true).append(true).open(&self.ledger).await;
-        // An error says what is known: here that nothing was sent, below that something may have been.
+        // The kind of error says what is known: here nothing was sent; below, something may have been.
         let mut ledger = opened.map_err(ToolError::not_run)?;
         ledger.write_all(line.as_bytes()).await.map_err(ToolError::lost)?;
         ledger.flush().await.map_err(ToolError::lost)?;

@@ -1,4 +1,4 @@
-//! The routes: each makes one call of the engine.
+//! The routes. Each one makes one call of the engine.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use crate::errors::{Body, Error, Given};
 use crate::events;
 
-/// No request body is larger.
+/// The maximum size of a request body.
 const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// So many messages are shown at once.
+/// The maximum number of messages in one response.
 const MESSAGES_MAX: u32 = 200;
 
-/// What every route needs.
+/// The state that every route needs.
 #[derive(Clone)]
 pub(crate) struct Desk {
     pub(crate) runtime: Runtime,
@@ -66,7 +66,7 @@ struct Start {
     id: Option<SessionId>,
 }
 
-/// Starts a session, at most once under its id or its `Idempotency-Key`. The worker runs it.
+/// Starts a session, at most once for its id or its `Idempotency-Key`. The worker runs it.
 async fn start(State(desk): State<Desk>, headers: HeaderMap, Body(asked): Body<Start>) -> Answer {
     let request = Execute::new(desk.tenant, desk.agent, asked.message).once(idempotency_key(&headers)?);
     let request = match asked.id {
@@ -114,8 +114,8 @@ async fn show(State(desk): State<Desk>, Given(Path(session)): Session) -> Result
     Ok(Json(desk.runtime.standing(&desk.key(session)).await?))
 }
 
-/// The calls that wait for a person, of all sessions, soonest deadline first; beside them those that a newer version asked
-/// about.
+/// Lists the calls of all sessions that wait for a person, soonest deadline first. `unreadable` lists those that a
+/// newer version of the program wrote.
 async fn approvals(State(desk): State<Desk>, Given(Query(page)): Given<Query<PageRequest>>) -> Answer {
     let kind = Some(PendingKind::Approval);
     let query = PendingQuery { kind, page, ..PendingQuery::all(desk.tenant) };
@@ -132,11 +132,11 @@ struct Decide {
     approve: bool,
     by: String,
     reason: Option<String>,
-    /// What the call runs with instead.
+    /// The arguments to run the call with, instead of those that the model gave.
     arguments: Option<Value>,
 }
 
-/// Decides on what was shown under this id, and on nothing else.
+/// Decides exactly the request that was shown under this id, and no later one.
 async fn decide(
     State(desk): State<Desk>,
     Given(Path((session, id))): Asking,
@@ -166,7 +166,7 @@ struct Interrupt {
     reason: String,
 }
 
-/// Ends the turn; the session stays usable.
+/// Interrupts the turn. The session stays usable.
 async fn interrupt(
     State(desk): State<Desk>,
     Given(Path(session)): Session,
@@ -177,7 +177,7 @@ async fn interrupt(
     Ok((status, Json(json!({ "interrupted": interrupted }))))
 }
 
-/// Begins another session as this one stood at a checkpoint.
+/// Creates a new session as a copy of this one at a checkpoint.
 async fn fork(State(desk): State<Desk>, Given(Path(session)): Session, Body(fork): Body<Fork>) -> Answer {
     let forked = desk.runtime.fork(&desk.key(session), fork).await?;
     let body = json!({ "session": forked.key.id, "at": forked.at, "status": forked.status });
@@ -192,7 +192,7 @@ fn delivered(delivered: Delivered) -> Answer {
     Ok((status, Json(json!({ "accepted": accepted }))))
 }
 
-/// A key of the customer's own choice. It takes no other's: answers have keys of their own.
+/// Returns the customer's idempotency key. It cannot collide with the keys of others: answers have separate keys.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<ItemKey>, Error> {
     let Some(key) = headers.get("idempotency-key") else { return Ok(None) };
     let key = std::str::from_utf8(key.as_bytes())

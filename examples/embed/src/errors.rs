@@ -1,4 +1,4 @@
-//! Errors, as a status and one line of JSON.
+//! Errors as a status and one line of JSON.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time::timeout;
 
-/// Whoever sends a request has so long to send it whole.
+/// The time within which a client must send the whole body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
-/// What goes wrong.
+/// An error: the status and the message of the response.
 pub(crate) struct Error(pub(crate) StatusCode, pub(crate) String);
 
 impl Error {
-    /// The request means nothing here.
+    /// Returns the error for a request that is not valid.
     pub(crate) fn not_understood(why: impl Display) -> Self {
         Self(StatusCode::UNPROCESSABLE_ENTITY, why.to_string())
     }
@@ -39,7 +39,7 @@ impl From<RuntimeError> for Error {
     }
 }
 
-/// A body of JSON, refused in one line.
+/// A JSON body. A body that is not valid gets a one-line error.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
@@ -54,7 +54,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-/// A part of the address, refused in one line.
+/// A part of the URL. A part that is not valid gets a one-line error.
 pub(crate) struct Given<P>(pub(crate) P);
 
 impl<S: Send + Sync, P: FromRequestParts<S, Rejection: Display>> FromRequestParts<S> for Given<P> {

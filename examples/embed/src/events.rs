@@ -1,4 +1,4 @@
-//! Follows a session with Server-Sent Events, whose ids are cursors.
+//! Follows a session with Server-Sent Events. The event ids are cursors.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::api::Desk;
 use crate::errors::{Error, Given};
 
-/// Keeps the connection open while nothing happens.
+/// The interval of the signals that keep an idle connection open.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
@@ -22,8 +22,8 @@ pub(crate) struct From {
     after: Option<EventCursor>,
 }
 
-/// What a session shows after the cursor, as it happens. A reader that comes back with the id it saw last
-/// misses nothing and is shown nothing twice, whichever process answers.
+/// Streams the events of a session after the cursor, as they happen. A reader that reconnects with the last id it saw
+/// misses nothing and gets nothing twice, even from another process.
 pub(crate) async fn follow(
     State(desk): State<Desk>,
     Given(Path(session)): Given<Path<SessionId>>,
@@ -32,14 +32,15 @@ pub(crate) async fn follow(
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, Error> {
     let after = last_seen(&headers)?.or(from.after).unwrap_or(EventCursor::START);
     let key = desk.key(session);
-    // An unknown session, or a cursor of a deleted one, is said while there is a status to say it with.
+    // Errors for an unknown session or a cursor of a deleted one are reported here, while the response can still have a
+    // status.
     if let Some(Err(error)) = desk.runtime.follow(&key, after, Follow::Available).next().await {
         return Err(error.into());
     }
     let shown = desk.runtime.follow(&key, after, Follow::Forever);
-    // The engine's own rows are no business of a customer's.
+    // The engine's internal rows are not shown to customers.
     let shown = shown.filter(|shown| future::ready(!matches!(shown, Ok(shown) if shown.is_history())));
-    // A follower never leaves by itself, so it is let go at shutdown.
+    // A follower never ends by itself, so this ends it at shutdown.
     let shown = shown.take_until(desk.stop.cancelled_owned()).map(sent);
     Ok(Sse::new(shown).keep_alive(KeepAlive::new().interval(HEARTBEAT)))
 }

@@ -1,7 +1,7 @@
 //! A help desk for customers: a small web service that embeds Holdover.
 //!
-//! Everything that it must not forget is in the store. So it may be killed at any instant, started again, or
-//! run several times on one file.
+//! All durable state is in the store. The service can therefore be killed at any instant, restarted, or run several
+//! times on one file.
 
 mod agent;
 mod api;
@@ -27,7 +27,7 @@ use tokio::time::sleep;
 use crate::agent::{Bank, clerks};
 use crate::api::Desk;
 
-/// Requests that are on their way when the service is told to stop may take so long.
+/// The time that open requests get to finish after the service is told to stop.
 const DRAIN: Duration = Duration::from_secs(5);
 
 #[derive(Parser)]
@@ -73,7 +73,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Serves until `stop`, then leaves what runs to other workers, once what is out has come back.
+/// Serves until `stop` is cancelled, then finishes the calls that are out and leaves the sessions to other workers.
 async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn Error>> {
     let Options { listen, folder, tenant, .. } = options;
     std::fs::create_dir_all(&folder).map_err(|error| format!("folder {}: {error}", folder.display()))?;
@@ -92,7 +92,7 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
     let lease = Duration::from_millis(options.lease_ms);
     let runtime = Runtime::new(store, agents, RuntimeOptions::default().lease(lease));
 
-    // The routes put work into the store, the worker takes it from there: the two may be different processes.
+    // The routes write work to the store and the worker takes it from there: the two may be different processes.
     let served = WorkerOptions::default().tenant(Some(tenant.clone()));
     let worker = Worker::new(runtime.clone(), served);
     announce(listener.local_addr()?);
@@ -102,13 +102,13 @@ async fn serve(options: Options, stop: CancellationToken) -> Result<(), Box<dyn 
     let answering = async {
         let ended = tokio::select! {
             ended = server.into_future() => ended,
-            // Whoever is half-way through a request by then is left.
+            // Requests that are not finished by then are dropped.
             () = async { stop.cancelled().await; sleep(DRAIN).await } => Ok(()),
         };
         stop.cancel();
         ended
     };
-    // What has not been left in time is taken over once its lease has ended.
+    // Sessions that could not be left in time are taken over after their leases end.
     let (ended, _left) = tokio::join!(answering, worker.run(stop.clone()));
     Ok(ended?)
 }

@@ -1,4 +1,4 @@
-//! An editor gives questions to researchers, each of whom works in a session of its own, and joins what they say.
+//! An editor gives questions to researchers and joins their answers. Each researcher works in its own session.
 #![allow(clippy::print_stdout, reason = "a program that shows what came of it")]
 
 mod notes;
@@ -16,7 +16,8 @@ use crate::notes::search;
 
 const QUESTION: &str = "Which is the longest: the Elbe, the Weser or the Rhine?";
 
-/// The model that the first argument names, `openai:NAME` or `anthropic:NAME`; else one that is scripted.
+/// Returns the model that the second argument names, such as `openai:NAME` or `anthropic:NAME`. Without the argument,
+/// returns a scripted model.
 fn model(named: Option<&str>) -> Result<Arc<dyn Model>, Box<dyn Error>> {
     match named {
         Some(name) => Ok(connect(&name.parse::<ModelRef>()?)?),
@@ -46,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let agent = editor(model(arguments.next().as_deref())?)?;
     let store = SqliteStore::open(SqliteOptions::new(folder.join("research.db"))).await?;
     let runtime = Runtime::new(store, Agents::new().with(Arc::clone(&agent)), RuntimeOptions::default());
-    // Under one key the question is asked once: a program that was killed goes on where it was.
+    // The key ensures that the question is asked once: a restarted program continues where the killed one was.
     let request = Execute::new(TenantId::new("acme")?, agent, QUESTION);
     let run = runtime.execute(request.once(ItemKey::new("the rivers")?)).await?;
     let session = run.key().clone();

@@ -1,11 +1,11 @@
-//! What there is to find: a few notes on three rivers.
+//! The notes that the researchers search: three rivers.
 
 use std::sync::Arc;
 
 use holdover::prelude::*;
 use holdover::tools::Tool;
 
-/// Each note has a name and a text.
+/// The notes, each with a name and a text.
 const NOTES: [(&str, &str); 3] = [
     ("elbe", "The Elbe rises in the Giant Mountains and flows 1,094 km to the North Sea."),
     ("moselle", "The Moselle rises in the Vosges and flows 544 km through three countries."),
@@ -19,7 +19,7 @@ struct Search {
     word: String,
 }
 
-/// A tool that finds the notes in which a word stands. It changes nothing.
+/// Returns a tool that finds the notes that contain a word. It changes nothing.
 pub(crate) fn search() -> Result<Arc<dyn Tool>, Box<dyn std::error::Error>> {
     let find = |asked: Search, _: ToolCall| async move {
         let word = asked.word.to_lowercase();

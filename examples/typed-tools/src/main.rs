@@ -14,7 +14,7 @@ use holdover::store::SqliteOptions;
 
 use crate::tools::Warehouse;
 
-/// Stands for a model.
+/// The script of the model.
 const SCRIPT: &str = r#"
 [[turns]]
 when = { nth = 1 }

@@ -1,4 +1,4 @@
-//! The abilities of a warehouse, as tools.
+//! The tools of a warehouse.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +52,7 @@ pub(crate) struct Address {
     city: String,
 }
 
-/// What the model is told of an article.
+/// The model's view of an article's stock.
 #[derive(Debug, Serialize)]
 struct Stock {
     article: u32,
@@ -60,7 +60,7 @@ struct Stock {
     reserved: u32,
 }
 
-/// Stands for the world outside.
+/// A simulated warehouse.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Warehouse(Arc<Mutex<Shelves>>);
 
@@ -68,12 +68,12 @@ pub(crate) struct Warehouse(Arc<Mutex<Shelves>>);
 struct Shelves {
     there: BTreeMap<u32, u32>,
     reserved: BTreeMap<u32, u32>,
-    /// The keys of the reservations that were made.
+    /// The idempotency keys of the reservations that were made.
     known: BTreeSet<String>,
 }
 
 impl Warehouse {
-    /// With so many pieces of each article.
+    /// Creates a warehouse with these numbers of pieces for each article.
     pub(crate) fn with<const N: usize>(articles: [(u32, u32); N]) -> Self {
         Self(Arc::new(Mutex::new(Shelves { there: articles.into(), ..Shelves::default() })))
     }
@@ -82,7 +82,7 @@ impl Warehouse {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads: two of them run side by side, and one that was lost is asked again.
+    /// Returns a tool that only reads: its calls run in parallel, and a lost call is repeated.
     pub(crate) fn stock(&self) -> Result<FunctionTool<Article>, InvalidId> {
         let look = |warehouse: Self, asked, _| async move { warehouse.look(asked) };
         let (name, what) = (ToolName::new("stock")?, "Tells how many of an article are there");
@@ -91,7 +91,7 @@ impl Warehouse {
             .resources(|asked| shelf(asked.article, Access::Read)))
     }
 
-    /// May be sent twice: the second time its key is known.
+    /// Returns a tool whose calls may be sent twice: the second time, the key is known.
     pub(crate) fn reserve(&self) -> Result<FunctionTool<Pieces>, InvalidId> {
         let put_aside = |warehouse: Self, asked, call: ToolCall| async move {
             warehouse.put_aside(asked, call.idempotency_key)
@@ -102,7 +102,7 @@ impl Warehouse {
             .resources(|asked| shelf(asked.article, Access::Write)))
     }
 
-    /// Is never sent twice.
+    /// Returns a tool whose calls are never sent twice.
     pub(crate) fn ship(&self) -> Result<FunctionTool<Parcel>, InvalidId> {
         let send = |warehouse: Self, asked: Parcel, _| async move { warehouse.send(&asked) };
         let (name, what) = (ToolName::new("ship")?, "Sends pieces that were put aside");

@@ -5,9 +5,9 @@ use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelEvent, Stop
 use super::event::{BlockDelta, BlockStart, Event, UsageReport};
 use crate::wire::{Answer, Heard, Taken, Tokens, in_stream, incomplete, is_json, malformed};
 
-/// Marks the data of a redacted block among signatures, which are base64.
+/// The prefix of the data of a redacted block in a signature field. Other signatures are base64.
 pub(super) const REDACTED: &str = "redacted:";
-/// The most blocks of one answer.
+/// The maximum number of blocks in one answer.
 const BLOCKS_MAX: usize = 1024;
 
 /// The answer so far.
@@ -15,9 +15,9 @@ const BLOCKS_MAX: usize = 1024;
 pub(super) struct Blocks {
     blocks: Vec<(u64, Block)>,
     calls: usize,
-    /// The number of calls that were reported as written.
+    /// The number of calls that were reported as completely written.
     written: usize,
-    /// Whether the newest block is a call that is still being written.
+    /// True if the newest block is a call that is still being written.
     writing: bool,
     taken: Taken,
     stop: Option<String>,
@@ -37,10 +37,10 @@ enum Block {
         tool: String,
         arguments: String,
         given: Option<String>,
-        /// None: more may come. Otherwise: whether the arguments can be read whole.
+        /// `None` while more may come. Afterwards, true if the arguments are complete JSON.
         stopped: Option<bool>,
     },
-    /// A block of a kind that was not asked for.
+    /// A block of an unknown kind. It is skipped.
     Unknown,
 }
 
@@ -62,7 +62,7 @@ impl Answer for Blocks {
             return Ok(Heard::Connection);
         }
         let mut events: Vec<ModelEvent> = self.hear(event)?.into_iter().collect();
-        // The whole answer replaces all that came before it.
+        // `Finished` carries the whole answer, so no other event is needed.
         if !matches!(events.last(), Some(ModelEvent::Finished(_))) {
             // A call is complete before the next block begins, so its event comes first.
             events.splice(0..0, self.newly_written());
@@ -72,7 +72,7 @@ impl Answer for Blocks {
 }
 
 impl Blocks {
-    /// Takes an event of the wire. Returns the model event that follows from it, if any; at the end, the
+    /// Takes an event of the stream. Returns the model event that follows from it, if any. The last event gives the
     /// answer.
     fn hear(&mut self, event: Event) -> Result<Option<ModelEvent>, ModelError> {
         match event {
@@ -180,9 +180,9 @@ impl Blocks {
         }
     }
 
-    /// Returns events for the calls that were completed since the last time, in order. The last block also
-    /// ends where the answer is cut off. A call in the last block therefore counts only if its arguments can
-    /// be read, or once the reason to stop shows that the answer is whole.
+    /// Returns events for the calls that were completed since the last time, in order. A block also ends where the
+    /// answer is cut off. A call in the last block therefore counts only if its arguments are complete JSON, or once
+    /// the stop reason shows that the answer is complete.
     fn newly_written(&mut self) -> Vec<ModelEvent> {
         if self.written == self.calls {
             return Vec::new();
@@ -225,8 +225,8 @@ impl Blocks {
 }
 
 impl Block {
-    /// Returns the part of the answer that this block is. `cut`: whether the answer ended at its limit on
-    /// tokens, maybe in the middle of this block.
+    /// Returns the block as a part of the answer. `cut` is true if the answer reached its token limit, perhaps in the
+    /// middle of this block.
     fn into_part(self, cut: bool) -> Option<AnswerPart> {
         match self {
             Self::Text(text) => (!text.is_empty()).then_some(AnswerPart::Text(text)),
@@ -246,12 +246,12 @@ impl Block {
     }
 }
 
-/// Returns the arguments of a call: those that were written, else those that it began with.
+/// Returns the arguments of a call: the written ones or, if nothing was written, those in the first event of the call.
 fn in_full(arguments: String, given: Option<String>, cut: bool) -> String {
     let written = !arguments.trim().is_empty();
     match given {
         Some(given) if !written => given,
-        // Nothing is written for a tool without arguments, nor for a call that was cut off.
+        // A model writes nothing for a call without arguments. A call that was cut off has no arguments yet.
         None if !written && !cut => "{}".to_owned(),
         Some(_) | None => arguments,
     }
@@ -263,7 +263,7 @@ fn stop_reason(stop: &str, calls: bool) -> Result<StopReason, ModelError> {
         "refusal" => Ok(StopReason::Refusal),
         "tool_use" if !calls => Err(malformed("it stopped for tool calls but made none")),
         _ if calls => Ok(StopReason::ToolUse),
-        // `end_turn`, `stop_sequence`, and what servers may add.
+        // `end_turn`, `stop_sequence`, and reasons that servers may add.
         _ => Ok(StopReason::EndTurn),
     }
 }
@@ -278,7 +278,7 @@ impl Counts {
             .raise(report.output_tokens_details.map(|details| details.thinking_tokens).unwrap_or_default());
     }
 
-    /// Returns the usage in core's terms: the service counts cached tokens apart, core counts them as input.
+    /// Returns the usage in core's terms: the service counts cached tokens separately, core counts them as input.
     fn total(&self) -> TokenUsage {
         TokenUsage {
             input: self.input.get() + self.written_to_cache.get() + self.read_from_cache.get(),

@@ -1,4 +1,4 @@
-//! The events of the wire, as far as this adapter uses them.
+//! The events of Anthropic's stream, as far as this adapter uses them.
 
 use holdover_core::model::ModelError;
 use serde::Deserialize;
@@ -61,7 +61,7 @@ pub(super) enum BlockStart {
     },
     ToolUse {
         name: String,
-        /// Empty, except from servers that send the arguments at once.
+        /// The arguments, from servers that send them at once. Otherwise empty.
         #[serde(default)]
         input: Value,
     },
@@ -93,7 +93,7 @@ pub(super) struct Ended {
     pub(super) stop_reason: Option<String>,
 }
 
-/// The counts so far. Each report repeats or raises those before it.
+/// The token counts so far. Each report repeats or raises the counts of earlier reports.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UsageReport {
@@ -111,8 +111,8 @@ pub(super) struct OutputDetails {
 }
 
 impl Event {
-    /// Reads an event. The kind is read from the data, which names it too, because some servers leave out the
-    /// event's name.
+    /// Reads an event. The kind is read from the data, which also names it, because some servers leave out the name of
+    /// the event.
     pub(super) fn read(data: &str) -> Result<Self, ModelError> {
         serde_json::from_str(data).map_err(|error| malformed(format!("an event cannot be read: {error}")))
     }

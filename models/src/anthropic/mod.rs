@@ -1,4 +1,4 @@
-//! Servers that speak Anthropic's messages.
+//! The adapter for servers that speak Anthropic's messages API.
 
 mod answer;
 mod event;
@@ -17,23 +17,23 @@ use reqwest::header::{HeaderName, HeaderValue};
 use self::answer::Blocks;
 use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown, with_version};
 
-/// The version of the wire that this adapter speaks.
+/// The version of the API, sent in a header.
 const VERSION: &str = "2023-06-01";
-/// The version in the path of the server's addresses.
+/// The version in the path of the server's URLs.
 const PATH_VERSION: &str = "v1";
 
-/// A model behind a server that speaks Anthropic's messages, streamed.
+/// A model behind a server that speaks Anthropic's messages API, with streaming.
 ///
-/// A stream that ends without `message_stop` or without a reason to stop was cut: it is an error, never an
-/// answer. Signed and redacted reasoning is sent back within the turn it belongs to, as the service demands.
-/// The service is asked to cache what a step shares with the step before it.
+/// A stream that ends without `message_stop` or without a stop reason was cut: it gives an error, never an answer.
+/// Signed and redacted reasoning is sent back within its turn, as the service requires. The service is asked to cache
+/// the part of the request that the next step repeats.
 ///
-/// Arguments of a call that are not a JSON object are sent back in one, as its field `unreadable_arguments`,
-/// because the wire takes nothing else.
+/// Arguments of a call that are not a JSON object are sent back inside one, in its field `unreadable_arguments`,
+/// because the API accepts only objects.
 ///
-/// A `ping` is no sign of life: it comes from the connection, even while the model is stuck. It is one only
-/// while the model writes the arguments of a call: the service holds the arguments back until they are valid,
-/// and sends nothing else meanwhile.
+/// A `ping` does not reset the stall time-out, because the connection sends it even if the model is stuck. The
+/// exception is a `ping` while the model writes the arguments of a call: the service holds the arguments back until
+/// they are valid, and sends nothing else meanwhile.
 pub struct Anthropic {
     name: String,
     circuit: String,
@@ -44,7 +44,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// An adapter with these settings. Asks no server.
+    /// Creates an adapter with these settings. Sends nothing to the server.
     pub fn new(settings: ServerSettings) -> Result<Self, ModelError> {
         let mut settings = settings.checked()?;
         settings.base_url = with_version(&settings.base_url, PATH_VERSION);

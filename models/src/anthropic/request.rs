@@ -1,4 +1,4 @@
-//! A request in the form of the wire.
+//! Requests in the form of Anthropic's API.
 
 use std::borrow::Cow;
 
@@ -67,7 +67,7 @@ enum Block<'a> {
     },
 }
 
-/// A picture.
+/// The data of a picture.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Source<'a> {
@@ -82,8 +82,8 @@ enum Told<'a> {
     Blocks(Vec<Block<'a>>),
 }
 
-/// Marks the end of what the service keeps in its cache, and reads again for a fraction of the price: each
-/// step repeats all that was before it. On a part that is too short for the cache, the mark has no effect.
+/// Marks the end of a part of the request that the service caches. The next step repeats that part, and pays only a
+/// fraction of the price for it. A mark on a part that is too short for the cache has no effect.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum CacheControl {
@@ -122,8 +122,8 @@ fn offered_as(tool: &ModelTool, cache_control: Option<CacheControl>) -> Offered<
     }
 }
 
-/// Returns the transcript as the service takes it: roles alternate, the first and the last are `user`, and
-/// the results of an assistant's calls stand at the beginning of the very next message, in call order.
+/// Returns the transcript in the form that the service requires: roles alternate, the first and the last message are
+/// from `user`, and the results of an assistant's calls stand at the beginning of the next message, in call order.
 fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> {
     let results = Results::in_transcript(&request.messages);
     let turn = beginning_of_turn(request);
@@ -132,7 +132,7 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
     for (at, message) in request.messages.iter().enumerate() {
         match &**message {
             Message::User(said) => {
-                // Models read a question about a picture best if it comes after the picture.
+                // Models answer a question about a picture best if the question comes after the picture.
                 said.images.iter().for_each(|image| spoken.push(Role::User, picture(image)));
                 let said = if said.text.trim().is_empty() { "[empty message]" } else { &said.text };
                 spoken.push(Role::User, text(said));
@@ -146,7 +146,8 @@ fn messages(request: &ModelRequest) -> Result<Vec<Said<Block<'_>>>, ModelError> 
                     spoken.push(Role::User, result_block(results.of(&call.id)?, id));
                 }
             }
-            // Results are sent with their calls. The service refuses an empty message.
+            // Results are sent with their calls. Empty assistant messages are left out, because the service refuses
+            // them.
             Message::Assistant(_)
             | Message::Tool(_)
             | Message::Decision(_)
@@ -170,8 +171,8 @@ fn text(text: &str) -> Block<'_> {
     Block::Text { text, cache_control: None }
 }
 
-/// Returns where the turn begins as the service sees it: with the last user message that carries no results.
-/// A user message after calls goes into the message of their results, and begins nothing.
+/// Returns the index at which the current turn begins for the service: the last user message that carries no results. A
+/// user message after calls is merged into the message with their results, so it begins no turn.
 fn beginning_of_turn(request: &ModelRequest) -> usize {
     let mut beginning = 0;
     let mut after_calls = false;
@@ -208,8 +209,8 @@ fn wire_ids(said: &AssistantMessage, calls_before: &mut usize) -> Vec<String> {
         .collect()
 }
 
-/// Returns the blocks of a message, in order. Signed reasoning is sent back while its turn lasts; the service
-/// checks the signature and what it signs.
+/// Returns the blocks of a message, in order. Signed reasoning of the current turn is sent back; the service checks the
+/// signature and the text that it signs.
 fn assistant_blocks<'a>(
     said: &'a AssistantMessage,
     ids: &[String],
@@ -255,10 +256,10 @@ fn result_block(result: &ToolResult, id: String) -> Block<'_> {
     Block::ToolResult { tool_use_id: id, content, is_error, cache_control: None }
 }
 
-/// Returns the arguments as the model wrote them if they are a JSON object. Other arguments are put into one,
-/// because the service takes nothing else.
+/// Returns the arguments as the model wrote them if they are a JSON object. Other arguments are wrapped in an object,
+/// because the service accepts only objects.
 fn input(arguments: &str) -> Result<Cow<'_, RawValue>, ModelError> {
-    // They are also parsed, because that bounds how deep they are nested.
+    // The arguments are also parsed as a value, because that bounds their nesting depth.
     if let (Ok(Value::Object(_)), Ok(raw)) =
         (serde_json::from_str(arguments), serde_json::from_str(arguments))
     {

@@ -16,14 +16,14 @@ pub(super) struct Said<B> {
     pub(super) content: Vec<B>,
 }
 
-/// The messages so far. Blocks of the same role that follow each other are one message.
+/// The messages so far. Consecutive blocks of the same role form one message.
 pub(super) struct Spoken<B> {
     said: Vec<Said<B>>,
     text: fn(&'static str) -> B,
 }
 
 impl<B> Spoken<B> {
-    /// `text` makes a block of a text.
+    /// Creates an empty list. `text` makes a block from a text.
     pub(super) fn new(text: fn(&'static str) -> B) -> Self {
         Self { said: Vec::new(), text }
     }
@@ -42,7 +42,7 @@ impl<B> Spoken<B> {
     }
 
     pub(super) fn into_messages(mut self) -> Vec<Said<B>> {
-        // A transcript that ends with the assistant is taken for the beginning of its answer, or refused.
+        // Services refuse a transcript that ends with the assistant, or continue its last message.
         if self.said.last().is_none_or(|last| last.role == Role::Assistant) {
             self.push(Role::User, (self.text)("[go on]"));
         }

@@ -64,7 +64,7 @@ impl Chunks {
             self.reasoning.push_str(&thought);
             events.push(ModelEvent::Reasoning(thought));
         }
-        // A refusal comes in a field of its own, instead of the answer.
+        // A refusal comes in a separate field, instead of the answer.
         let refusal = delta.refusal.as_deref().unwrap_or_default();
         self.refused |= !refusal.is_empty();
         for piece in [&delta.text(), refusal] {
@@ -84,7 +84,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Whether the model has said all that it wanted to say.
+    /// Returns true if the model has finished its answer.
     fn is_through(&self) -> bool {
         let stop = self.stop.as_deref().filter(|_| !self.refused);
         stop.and_then(|stop| stop_reason(stop, !self.calls.is_empty()).ok()).is_some_and(StopReason::is_whole)
@@ -120,7 +120,7 @@ fn stop_reason(stop: &str, calls: bool) -> Result<StopReason, ModelError> {
         "tool_calls" | "tool_use" | "function_call" if !calls => {
             Err(malformed("it stopped for tool calls but made none"))
         }
-        // Some servers give another reason although the model made calls.
+        // Some servers give another stop reason although the model made calls.
         _ => Ok(if calls { StopReason::ToolUse } else { StopReason::EndTurn }),
     }
 }

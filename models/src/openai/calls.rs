@@ -1,4 +1,4 @@
-//! Builds tool calls from the pieces of a stream, however a server marks them.
+//! Builds tool calls from the pieces of a stream. Servers mark the pieces in different ways.
 
 use holdover_core::model::{AnswerPart, ModelError, ModelEvent};
 use serde_json::Value;
@@ -6,13 +6,13 @@ use serde_json::Value;
 use super::chunk::CallDelta;
 use crate::wire::{Taken, is_json};
 
-/// The calls of one answer, in the order they began.
+/// The calls of one answer, in the order in which they began.
 #[derive(Default)]
 pub(super) struct Calls {
     calls: Vec<Call>,
-    /// The number of calls that were reported as begun.
+    /// The number of calls that were reported as started.
     told: usize,
-    /// The number of calls that were reported as written.
+    /// The number of calls that were reported as completely written.
     written: usize,
 }
 
@@ -22,7 +22,7 @@ struct Call {
     id: String,
     tool: String,
     arguments: String,
-    /// Whether the arguments could be read whole when the next call began.
+    /// True if the arguments were complete JSON when the next call began.
     whole: bool,
 }
 
@@ -31,7 +31,7 @@ impl Calls {
         self.calls.is_empty()
     }
 
-    /// Takes a piece of a call, and returns how many bytes of arguments are in it.
+    /// Takes a piece of a call, and returns the number of bytes of arguments in it.
     pub(super) fn add(&mut self, delta: CallDelta, taken: &mut Taken) -> Result<usize, ModelError> {
         let id = delta.id.unwrap_or_default();
         let (name, arguments) = match delta.function {
@@ -41,7 +41,7 @@ impl Calls {
         let piece = match arguments {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text,
-            // Some servers send the arguments parsed.
+            // Some servers send the arguments as parsed JSON.
             Some(parsed) => parsed.to_string(),
         };
         taken.arguments(&piece)?;
@@ -62,7 +62,7 @@ impl Calls {
             }
             None => {
                 taken.call()?;
-                // Servers may go on with a call after the next one has begun.
+                // Servers may continue a call after the next one has begun.
                 if let Some(last) = self.calls.last_mut() {
                     last.whole = is_json(&last.arguments);
                 }
@@ -72,8 +72,8 @@ impl Calls {
         Ok(bytes)
     }
 
-    /// Returns events for the calls that began since the last time, in order. A call whose name has not come
-    /// yet holds back those after it.
+    /// Returns events for the calls that began since the last time, in order. A call without a name so far holds back
+    /// the calls after it.
     pub(super) fn newly_started(&mut self) -> Vec<ModelEvent> {
         let named =
             self.calls.iter().enumerate().skip(self.told).take_while(|(_, call)| !call.tool.is_empty());
@@ -83,9 +83,8 @@ impl Calls {
         started
     }
 
-    /// Returns events for the calls that were completed since the last time, in order. A call that may go on
-    /// holds back those after it. `ended`: whether the model has said that it is through, and was not cut
-    /// off.
+    /// Returns events for the calls that were completed since the last time, in order. A call that may continue holds
+    /// back the calls after it. `ended` is true if the model has finished and was not cut off.
     pub(super) fn newly_written(&mut self, ended: bool) -> Vec<ModelEvent> {
         let whole =
             self.calls.iter().enumerate().skip(self.written).take_while(|(_, call)| ended || call.whole);
@@ -98,8 +97,8 @@ impl Calls {
         written
     }
 
-    /// Returns all calls of a stream that ended, in the order in which they began, also those that name no
-    /// tool. `cut`: whether the answer ended at its limit on tokens, maybe in the middle of the last call.
+    /// Returns all calls of a finished stream, in the order in which they began, including those that name no tool.
+    /// `cut` is true if the answer reached its token limit, perhaps in the middle of the last call.
     pub(super) fn into_parts(self, cut: bool) -> Vec<AnswerPart> {
         let last = self.calls.len().saturating_sub(1);
         let part = |(at, call): (usize, Call)| {
@@ -111,7 +110,7 @@ impl Calls {
     }
 }
 
-/// Returns the arguments of a call that was written to its end. Some servers write nothing for a tool without
+/// Returns the arguments of a call that was completely written. Some servers write nothing for a tool without
 /// arguments.
 fn written(arguments: &str) -> String {
     let none = arguments.trim().is_empty();
@@ -148,7 +147,7 @@ mod tests {
     fn pieces_are_put_together_however_a_server_marks_them() {
         let start = |index: Value, id: &str, name: &str| json!({ "index": index, "id": id, "function": { "name": name, "arguments": "" } });
         let more = |index: Value, text: &str| json!({ "index": index, "function": { "arguments": text } });
-        // OpenAI's way, interleaved. The text stays as it was written.
+        // OpenAI's form, interleaved. The text of the arguments is unchanged.
         check(
             &[
                 start(json!(0), "a", "read"),
@@ -161,7 +160,7 @@ mod tests {
         );
         // Indexes that begin at 1, or have gaps, add no calls.
         check(&[start(json!(1), "a", "read"), more(json!(1), "{}")], &[("read", "{}")]);
-        // No index: by id, by name, or the last one.
+        // Without an index, a piece belongs to the call with its id, or to the last call.
         check(
             &[
                 start(Value::Null, "a", "read"),
@@ -172,10 +171,10 @@ mod tests {
             ],
             &[("read", "{}"), ("read", "[]")],
         );
-        // Whole calls without ids.
+        // Complete calls without ids.
         let whole = json!({ "id": "", "function": { "name": "read", "arguments": { "a": 1 } } });
         check(&[whole.clone(), whole], &[("read", "{\"a\":1}"), ("read", "{\"a\":1}")]);
-        // A name with every piece; no arguments at all.
+        // The name is repeated with every piece; there are no arguments.
         let again = json!({ "index": 0, "function": { "name": "read" } });
         check(&[again.clone(), again], &[("read", "{}")]);
     }

@@ -1,11 +1,11 @@
-//! The chunks of the wire, as far as this adapter uses them.
+//! The chunks of OpenAI's stream, as far as this adapter uses them.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::wire::Tokens;
 
-/// One chunk. Unknown fields are skipped, because servers add fields as they like.
+/// One chunk. Unknown fields are skipped, because servers add fields of their own.
 #[derive(Debug, Deserialize)]
 pub(super) struct Chunk {
     pub(super) error: Option<Value>,
@@ -24,7 +24,7 @@ pub(super) struct Delta {
     content: Option<Value>,
     reasoning_content: Option<Value>,
     reasoning: Option<Value>,
-    /// The reason why the model does not answer, in its own words.
+    /// The model's explanation of a refusal.
     pub(super) refusal: Option<String>,
     pub(super) tool_calls: Option<Vec<CallDelta>>,
 }
@@ -42,7 +42,7 @@ pub(super) struct FunctionDelta {
     pub(super) arguments: Option<Value>,
 }
 
-/// The counts so far. Each report repeats or raises those before it.
+/// The token counts so far. Each report repeats or raises the counts of earlier reports.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UsageReport {
@@ -58,7 +58,7 @@ pub(super) struct UsageReport {
 #[serde(default)]
 pub(super) struct PromptDetails {
     pub(super) cached_tokens: Tokens,
-    /// OpenAI's own servers do not send this: there, writing to the cache costs nothing.
+    /// The tokens written to the cache. OpenAI's own servers do not send this, because they charge nothing for it.
     #[serde(alias = "cache_creation_tokens")]
     pub(super) cache_write_tokens: Tokens,
 }
@@ -78,7 +78,7 @@ impl Delta {
         }
     }
 
-    /// Returns the piece of reasoning, whose field has several names.
+    /// Returns the piece of reasoning. Servers use different names for its field.
     pub(super) fn thought(&self) -> String {
         let named = [&self.reasoning_content, &self.reasoning].map(string);
         let piece = named.into_iter().find(|piece| !piece.is_empty()).unwrap_or_default();
@@ -93,8 +93,8 @@ fn string(value: &Option<Value>) -> String {
     value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns the text of all pieces of this type: `{"type": "text", "text": "…"}`. A piece of type `thinking`
-/// may hold a list of such pieces.
+/// Returns the text of all pieces of the type `kind`: `{"type": "text", "text": "…"}`. A piece of type `thinking` may
+/// hold a list of such pieces.
 fn pieces_of(pieces: &[Value], kind: &str) -> String {
     let of_kind = pieces.iter().filter(|piece| piece["type"] == kind);
     of_kind

@@ -1,4 +1,4 @@
-//! Servers that speak OpenAI's chat completions.
+//! The adapter for servers that speak OpenAI's chat completions API.
 
 mod answer;
 mod calls;
@@ -17,11 +17,11 @@ use reqwest::header::AUTHORIZATION;
 use self::answer::Chunks;
 use crate::wire::{self, Http, Redaction, ServerSettings, circuit, secret, shown};
 
-/// A model behind a server that speaks OpenAI's chat completions, streamed.
+/// A model behind a server that speaks OpenAI's chat completions API, with streaming.
 ///
-/// A stream that ends without `[DONE]` or without a reason to stop was cut: it is an error, never an answer.
-/// Reasoning is sent back within the turn it belongs to, as servers that show it ask for. The arguments of
-/// calls are sent back as the model wrote them, even if they cannot be read.
+/// A stream that ends without `[DONE]` or without a stop reason was cut: it gives an error, never an answer. Reasoning
+/// is sent back within its turn, as servers that show reasoning require. The arguments of calls are sent back as the
+/// model wrote them, even if they are not valid JSON.
 pub struct OpenAi {
     name: String,
     circuit: String,
@@ -32,7 +32,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// An adapter with these settings. Asks no server.
+    /// Creates an adapter with these settings. Sends nothing to the server.
     pub fn new(settings: ServerSettings) -> Result<Self, ModelError> {
         let settings = settings.checked()?;
         let key = settings.api_key.as_ref().map(|key| secret(&format!("Bearer {}", key.reveal())));

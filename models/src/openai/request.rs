@@ -1,4 +1,4 @@
-//! A request in the form of the wire.
+//! Requests in the form of OpenAI's API.
 
 use holdover_core::image::Images;
 use holdover_core::message::{AssistantMessage, AssistantPart, CallRequest, Message};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::wire::{Results, call_id, told, tool_name};
 
-/// Families of OpenAI's models that refuse `max_tokens` and want `max_completion_tokens`, which other servers
-/// do not know.
+/// The families of OpenAI's models that require `max_completion_tokens` and refuse `max_tokens`. Other servers do not
+/// know `max_completion_tokens`.
 const COMPLETION_TOKENS: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
-/// Returns the body of the request. Each assistant message with calls is followed by exactly their results,
-/// in call order, as OpenAI demands. Decisions, notices and summaries are left out.
+/// Returns the body of the request. Each assistant message with calls is followed by exactly their results, in call
+/// order, as OpenAI requires. Decisions, notices and summaries are left out.
 pub(super) fn to_body(model: &str, request: &ModelRequest) -> Result<Value, ModelError> {
     let newer = COMPLETION_TOKENS.iter().any(|family| model.starts_with(family));
     let cap = if newer { "max_completion_tokens" } else { "max_tokens" };
@@ -57,7 +57,7 @@ fn messages(request: &ModelRequest) -> Result<Vec<Value>, ModelError> {
             Message::Tool(_) | Message::Decision(_) | Message::Notice(_) | Message::Summary(_) => {}
         }
     }
-    // A transcript that ends with the assistant is taken for the beginning of its answer, or refused.
+    // Servers refuse a transcript that ends with the assistant, or continue its last message.
     if messages.last().is_some_and(|last| last["role"] == "assistant") {
         messages.push(json!({ "role": "user", "content": "[go on]" }));
     }
@@ -112,13 +112,13 @@ fn push_assistant(
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);
     }
-    // Servers that show reasoning want it back while its turn lasts, and not after.
+    // Servers that show reasoning require it within its turn, but not later.
     if this_turn && !thoughts.is_empty() {
         message["reasoning_content"] = json!(thoughts.join("\n"));
     }
     messages.push(message);
     messages.append(&mut answers);
-    // On this wire a result has no pictures. They follow all results of a step, as if a user showed them.
+    // A result cannot hold pictures in this API. They follow all results of a step, as if a user had sent them.
     messages.append(&mut pictures);
     Ok(())
 }
@@ -130,8 +130,8 @@ fn asked(id: &str, call: &CallRequest) -> Value {
     } })
 }
 
-/// Returns the arguments as the model wrote them, whether or not they can be read, so that the model sees its
-/// own words beside the error that they caused. If it wrote nothing, returns an empty object.
+/// Returns the arguments as the model wrote them, even if they are not valid JSON, so that the model sees its own text
+/// beside the error that it caused. If the model wrote nothing, returns an empty object.
 fn arguments(text: &str) -> &str {
     if text.trim().is_empty() { "{}" } else { text }
 }

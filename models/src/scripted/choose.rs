@@ -1,4 +1,4 @@
-//! Chooses the turn that fits the conversation.
+//! Chooses the turn of a script that fits the conversation.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use holdover_core::model::ModelRequest;
 
 use super::script::{Script, Turn, When};
 
-/// The most characters of a text that an error shows.
+/// The maximum number of characters of a text that an error shows.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// Returns the first turn that fits.
+/// Returns the first turn that fits the request.
 pub(super) fn choose<'a>(script: &'a Script, request: &ModelRequest) -> Option<&'a Turn> {
     let scene = Scene::of(request);
     script.turns.iter().find(|turn| turn.when.as_ref().is_none_or(|when| scene.fits(when)))
 }
 
-/// The part of a conversation that a script sees.
+/// The part of a conversation that a script can test.
 pub(super) struct Scene<'a> {
     system: &'a str,
     user: Option<&'a str>,
-    /// The number of the answer that is asked for, counted from 1 since the last user message.
+    /// The number of the requested answer, counted from 1 since the last user message.
     nth: usize,
     /// The results since the last answer.
     results: Vec<&'a ToolResult>,

@@ -1,4 +1,4 @@
-//! The scripted model: answers from a file, with no model behind it.
+//! The scripted model: answers from a file, without a model.
 
 mod choose;
 mod play;
@@ -11,21 +11,21 @@ use holdover_core::model::{Model, ModelError, ModelErrorKind, ModelRequest, Mode
 
 pub use self::script::{Script, ScriptError};
 
-/// A model that answers from a script, for tests and demos. There is no intelligence in it.
+/// A model that plays answers from a script, for tests and demos. No real model is behind it.
 ///
-/// It decides by the request alone and remembers nothing, so the same request gets the same answer in any
-/// process. A session that is killed and continued elsewhere goes on as if nothing had happened.
+/// The answer depends only on the request, so the same request gets the same answer in any process. A session that is
+/// killed and continued elsewhere therefore gets the answers that it would have got before.
 ///
 /// # The script
 ///
-/// The script is a TOML file, or JSON of the same shape in a file that ends with `.json`. It lists `turns`.
-/// The first turn whose `when` fits the conversation is the answer. If none fits, the request fails and the
-/// error describes the conversation. A key that is not listed here is refused, with its line.
+/// The script is a TOML file, or JSON of the same shape in a file that ends with `.json`. It lists `turns`. The first
+/// turn whose `when` fits the conversation is the answer. If none fits, the request fails with an error that describes
+/// the conversation. Unknown keys are refused; the error names the line.
 ///
 /// | key of a turn | meaning |
 /// |---|---|
 /// | `when.user_contains` | the last user message contains this text |
-/// | `when.nth` | this is the n-th answer since that message, from 1 |
+/// | `when.nth` | this is the n-th answer since that message, counted from 1 |
 /// | `when.result_of` | since the last answer there is a result of this tool |
 /// | `when.result_contains` | …and it contains this text |
 /// | `when.result_status` | …and its status: `done`, `error`, `denied`, `rejected_by_user`, `cancelled`, `in_doubt` |
@@ -34,12 +34,12 @@ pub use self::script::{Script, ScriptError};
 /// | `say` | text |
 /// | `calls` | tool calls: `tool`, and `arguments` as values or `raw_arguments` as the text to send |
 /// | `stop` | `end_turn`, `tool_use`, `max_tokens`, `refusal`; default `tool_use` with calls, else `end_turn` |
-/// | `usage` | `input`, `output`, `cached`, `cache_written`, `reasoning`: tokens; 0 if left out |
+/// | `usage` | token counts: `input`, `output`, `cached`, `cache_written`, `reasoning`; default 0 |
 /// | `stream` | `words` (piece by piece, default true), `delay_ms` before each piece (default 0) |
-/// | `fail` | attempts that fail: `attempt` (from 0), `kind` (`rate_limited`, `provider`, `incomplete`, …), `retry_after_ms`, `detail`, `after_words` (only after that many words of the text) |
+/// | `fail` | attempts that fail: `attempt` (from 0), `kind` (`rate_limited`, `provider`, `incomplete`, …), `retry_after_ms`, `detail`, `after_words` (fails after that many words of the text) |
 ///
-/// All conditions of a `when` must hold. A turn without one always fits. Besides `turns`, the file may hold
-/// one `stream` for all turns without their own.
+/// All conditions of a `when` must hold. A turn without `when` always fits. Besides `turns`, the file may hold one
+/// `stream` for all turns without their own.
 ///
 /// An agent that looks around, edits a file, writes a report and runs a command:
 ///
@@ -63,13 +63,13 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// A model that plays `script`, named `scripted:NAME`.
+    /// Creates a model that plays `script`, named `scripted:NAME`.
     pub fn new(name: impl AsRef<str>, script: Script) -> Self {
         Self { name: format!("scripted:{}", name.as_ref()), script }
     }
 
-    /// A model that plays the script in a file. Errors are of kind `Configuration`. They name the file, and
-    /// the line or the turn if one is to blame.
+    /// Creates a model that plays the script in a file. Errors are of kind `Configuration`. They name the file, and the
+    /// line or the turn if known.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let refuse = |why: String| {
@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Plays the documented example to its end, with `read` as the result of reading the file.
+    /// Plays the documented example to its end. `read` is the result of reading the file.
     async fn play_example(read: Message) -> Vec<String> {
         let model = model(include_str!("example.toml"));
         let mut request = request(vec![user("Write the release notes, please.")]);

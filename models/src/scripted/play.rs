@@ -1,4 +1,4 @@
-//! Plays one turn as a stream.
+//! Plays one turn of a script as a stream.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) fn play(turn: &Turn, streaming: Streaming, attempt: u32) -> Result<Mo
     match failure {
         Some(failure) => {
             let Some(words) = failure.after_words else { return Err(error_of(failure)) };
-            // Always word by word: a failure in the middle needs a middle.
+            // The text is always split into words here, so that the failure comes in the middle.
             items.extend(pieces(say, true).take(words).map(text));
             items.push(Err(error_of(failure)));
         }
@@ -27,7 +27,7 @@ pub(super) fn play(turn: &Turn, streaming: Streaming, attempt: u32) -> Result<Mo
             items.extend(pieces(say, streaming.words).map(text));
             items.extend(turn.calls.iter().enumerate().flat_map(|(index, call)| {
                 let tool = || call.tool.clone();
-                // The answer reached its limit on tokens in the middle of the last call.
+                // The answer reached its token limit in the middle of the last call.
                 let cut = turn.stop_reason() == StopReason::MaxTokens && index + 1 == turn.calls.len();
                 let written = ModelEvent::CallWritten { index, tool: tool(), arguments: call.text() };
                 let started = ModelEvent::CallStarted { index, tool: tool() };
@@ -49,7 +49,7 @@ pub(super) fn play(turn: &Turn, streaming: Streaming, attempt: u32) -> Result<Mo
         .boxed())
 }
 
-/// Splits the text into words, each with the space after it, or returns it in one piece.
+/// Splits the text into words, each with the space after it, or returns the text in one piece.
 fn pieces(text: &str, words: bool) -> impl Iterator<Item = &str> {
     let whole = (!words && !text.is_empty()).then_some(text);
     let split = words.then(|| text.split_inclusive([' ', '\n'])).into_iter().flatten();

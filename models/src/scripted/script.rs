@@ -1,11 +1,11 @@
-//! The script file, as types.
+//! The types of a script file.
 
 use holdover_core::message::ResultStatus;
 use holdover_core::model::{ModelErrorKind, StopReason, TokenUsage};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A script: see [`ScriptedModel`](crate::ScriptedModel) for its format.
+/// A parsed script. [`ScriptedModel`](crate::ScriptedModel) documents the format.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -14,27 +14,27 @@ pub struct Script {
     pub(super) turns: Vec<Turn>,
 }
 
-/// The reason why a text is not a script.
+/// The error for a text that is not a valid script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
     /// The text cannot be parsed as a script.
     #[error("line {line}: {why}")]
     Unreadable {
-        /// The line, from 1.
+        /// The line number, counted from 1.
         line: usize,
-        /// The reason, in one line.
+        /// The reason, as one line.
         why: String,
     },
-    /// A script needs at least one turn.
+    /// The script has no turns.
     #[error("no turns")]
     NoTurns,
-    /// A turn contradicts itself or says nothing.
+    /// A turn contradicts itself or has neither text nor calls.
     #[error("turn {turn}{why}")]
     Turn {
-        /// The number of the turn, from 1.
+        /// The number of the turn, counted from 1.
         turn: usize,
-        /// The reason, in one line.
+        /// The reason, as one line.
         why: String,
     },
 }
@@ -102,7 +102,7 @@ pub(super) struct Failure {
 }
 
 impl Script {
-    /// Reads a script in TOML.
+    /// Parses a script in TOML.
     pub fn from_toml(text: &str) -> Result<Self, ScriptError> {
         let script: Self = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
@@ -112,7 +112,7 @@ impl Script {
         script.checked()
     }
 
-    /// Reads a script in JSON.
+    /// Parses a script in JSON.
     pub fn from_json(text: &str) -> Result<Self, ScriptError> {
         let script: Self = serde_json::from_str(text).map_err(|error| {
             let said = error.to_string();
@@ -170,7 +170,7 @@ impl Turn {
 }
 
 impl Call {
-    /// The arguments as a model would have written them.
+    /// Returns the arguments as a model would have written them.
     pub(super) fn text(&self) -> String {
         match (&self.raw_arguments, &self.arguments) {
             (Some(raw), _) => raw.clone(),

@@ -1,4 +1,4 @@
-//! Faults of a server, whatever its protocol.
+//! Faults of a server, for all wires.
 
 use std::time::{Duration, Instant};
 
@@ -10,21 +10,21 @@ use super::server::{Reply, Then, full, serve};
 use super::{Open, answer, ask, check_fails, one_error, request, settings, user};
 use crate::wire::STREAM_BYTES_MAX;
 
-/// The stall time-out before the answer. A busy machine connects and asks within this time.
+/// The stall time-out before the answer. Even a busy machine connects and sends the request within this time.
 const STALL: Duration = Duration::from_secs(1);
-/// The stall time-out in the middle of the answer. A busy machine connects and receives the beginning within
-/// this time.
+/// The stall time-out in the middle of the answer. Even a busy machine connects and receives the beginning within this
+/// time.
 const LONG_STALL: Duration = Duration::from_secs(3);
-/// The time within which every silence is noticed, on a slow machine too.
+/// The time within which every silence is noticed, even on a slow machine.
 pub(crate) const NOTICED: Duration = Duration::from_secs(20);
 
-/// A whole answer on one wire.
+/// A complete answer on one wire.
 pub(crate) struct Wire {
-    /// The beginning up to the text `Gü`, in whole frames.
+    /// The beginning up to the text `Gü`, in complete frames.
     pub(crate) begun: String,
-    /// The rest of the answer. It adds nothing that is shown before the end.
+    /// The rest of the answer. It adds no text.
     pub(crate) rest: String,
-    /// A frame that could come in between.
+    /// A frame that may come in between.
     pub(crate) frame: String,
     /// The beginning of a call.
     pub(crate) call: String,
@@ -32,9 +32,9 @@ pub(crate) struct Wire {
     pub(crate) piece: String,
 }
 
-/// Checks every fault against the adapter that `open` makes.
+/// Tests all faults with the adapter that `open` makes.
 pub(crate) async fn check(open: Open, wire: &Wire) {
-    // These checks wait, so they run together.
+    // These checks wait, so they run in parallel.
     tokio::join!(
         silence(open, wire),
         signs_of_life(open, wire),
@@ -58,7 +58,7 @@ async fn silence(open: Open, wire: &Wire) {
     let begun = || Reply::stream([&wire.begun]);
     let nothing = || Reply::stream([""]);
     let half = || Reply::stream([&wire.begun, &wire.frame[..9]]);
-    // One line that never ends is no sign of life, however long it grows.
+    // A single line that never ends does not count as progress, even if it keeps growing.
     let endless = Then::Repeat("x".repeat(100));
     let before = [
         silent(open, "no head", nothing().then(Then::Never), STALL),
@@ -89,7 +89,7 @@ async fn silence(open: Open, wire: &Wire) {
 
 type Events = Vec<Result<ModelEvent, ModelError>>;
 
-/// Returns what came before the silence was noticed, and the error for the silence.
+/// Returns the events before the silence was noticed, and the error for the silence.
 async fn silent(
     open: Open,
     what: &'static str,
@@ -106,12 +106,12 @@ async fn silent(
     let error = events.pop().unwrap().unwrap_err();
     assert_eq!(error.kind, ModelErrorKind::Stalled, "{what}: {error}");
     assert!((stall..NOTICED).contains(&began.elapsed()), "{what}: {:?}", began.elapsed());
-    // The client closes the connection. Otherwise the server would wait on.
+    // The client closes the connection. Otherwise, the server would wait forever.
     serving.await.unwrap();
     (what, events, error)
 }
 
-/// A model that writes a long call does not stall as long as pieces of the call come, though none is shown.
+/// A model that writes a long call does not stall while pieces of the call come, although none is shown.
 async fn signs_of_life(open: Open, wire: &Wire) {
     let reply = Reply::stream([&wire.begun, &wire.call]).then(Then::Repeat(wire.piece.clone()));
     let (base_url, serving) = serve(reply).await;
@@ -151,7 +151,7 @@ async fn garbage(open: Open, wire: &Wire) {
     check_fails(open, after(b"data: \"\xff\xfe\"\n\n"), &[heard()], Malformed).await;
 }
 
-/// Whole bodies instead of a stream.
+/// The server replies with complete bodies instead of a stream.
 async fn pages(open: Open) {
     use ModelErrorKind::{Malformed, Provider, Quota};
     let page = "<html>\n<body>Bad gateway</body></html>";
@@ -167,7 +167,7 @@ async fn pages(open: Open) {
     check_fails(open, whole, &[], Malformed).await;
 }
 
-/// The head of a refusal says enough. Its body is not waited for as long as an answer.
+/// The head of a refusal is enough. The adapter waits for the body only briefly.
 async fn a_hanging_refusal(open: Open) {
     let stuck = Reply::stream(["slow"]).status(429).header("retry-after", "7").then(Then::Hang);
     let (base_url, serving) = serve(stuck).await;
@@ -195,13 +195,13 @@ async fn redirect(open: Open) {
     assert!(asked.is_err(), "the transcript and the key would have gone there");
 }
 
-/// A frame takes time in proportion to its length, and not to its length squared.
+/// The time to read a frame grows linearly with its length, not quadratically.
 async fn long_frame(open: Open, wire: &Wire) {
     let (head, tail) = wire.frame.split_once("more").unwrap();
     let text = "x".repeat(8 * 1024 * 1024);
     let frame = format!("{}{head}{text}{tail}{}", wire.begun, wire.rest);
     let began = Instant::now();
-    // In pieces, as a network delivers it.
+    // The frame comes in small pieces, as over a network.
     let answer = answer(open, Reply::stream(frame.as_bytes().chunks(1400))).await;
     assert_eq!(answer.parts, [AnswerPart::Text(format!("Gü{text}"))]);
     assert!(began.elapsed() < NOTICED, "{:?}", began.elapsed());
@@ -215,7 +215,7 @@ async fn too_much(open: Open) {
     assert_eq!(error.detail, format!("a stream of more than {STREAM_BYTES_MAX} bytes"));
 }
 
-/// A read may end between any two bytes, with any end of line: the answer is the same.
+/// A read may end between any two bytes, and lines may end with LF or CRLF: the answer is the same.
 async fn split_reads(open: Open, wire: &Wire) {
     let whole = answer(open, Reply::stream([format!("{}{}", wire.begun, wire.rest)])).await;
     for end_of_line in ["\n", "\r\n"] {

@@ -19,7 +19,7 @@ use holdover_core::model::{Model, ModelAnswer, ModelError, ModelErrorKind, Model
 use self::server::{Reply, Seen, serve};
 use crate::wire::ServerSettings;
 
-/// A request with this transcript.
+/// Returns a request with this transcript.
 pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
     ModelRequest {
         session: SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap()),
@@ -36,7 +36,7 @@ pub(crate) fn user(text: &str) -> Message {
     Message::User(UserMessage::new(text))
 }
 
-/// Text, then calls: id, tool, arguments.
+/// Returns a message with text, then calls: id, tool, arguments.
 pub(crate) fn assistant(text: &str, calls: &[(&str, &str, &str)]) -> Message {
     let mut parts = Vec::new();
     if !text.is_empty() {
@@ -69,7 +69,7 @@ pub(crate) fn result(call: &str, tool: &str, content: &str) -> Message {
     })
 }
 
-/// Returns the message with a picture of eight bytes.
+/// Returns the message with a picture of eight bytes added.
 pub(crate) fn shows(message: Message) -> Message {
     let images = Images::of([Image::new(b"\x89PNG\r\n\x1a\n").unwrap()]).unwrap();
     match message {
@@ -79,12 +79,12 @@ pub(crate) fn shows(message: Message) -> Message {
     }
 }
 
-/// The event that a call is written to its end.
+/// Returns the event for a completely written call.
 pub(crate) fn written(index: usize, tool: &str, arguments: &str) -> ModelEvent {
     ModelEvent::CallWritten { index, tool: tool.to_owned(), arguments: arguments.to_owned() }
 }
 
-/// Returns the events that are shown, up to the end of the stream or its error.
+/// Returns the events that a client sees, up to the end of the stream or its error.
 pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<ModelEvent, ModelError>> {
     let shown = |event: &Result<ModelEvent, ModelError>| {
         !matches!(event, Ok(ModelEvent::Progress | ModelEvent::Wrote(_) | ModelEvent::Counted(_)))
@@ -95,24 +95,24 @@ pub(crate) async fn ask(model: &dyn Model, request: ModelRequest) -> Vec<Result<
     }
 }
 
-/// Makes the adapter that is tested.
+/// A function that makes the adapter under test.
 pub(crate) type Open = fn(ServerSettings) -> Arc<dyn Model>;
 
-/// Settings of a model `test-model` at `base_url`.
+/// Returns settings for a model `test-model` at `base_url`.
 pub(crate) fn settings(base_url: &str) -> ServerSettings {
     let mut settings = ServerSettings::openai("test-model");
     settings.base_url = base_url.to_owned();
     settings
 }
 
-/// Returns the events that come of `reply` to a plain question, and the request that the server saw.
+/// Returns the events that `reply` to a plain question causes, and the request that the server received.
 pub(crate) async fn exchange(open: Open, reply: Reply) -> (Vec<Result<ModelEvent, ModelError>>, Seen) {
     let (base_url, serving) = serve(reply).await;
     let events = ask(&*open(settings(&base_url)), request(vec![user("Hello")])).await;
     (events, serving.await.unwrap())
 }
 
-/// Returns the answer that `reply` must end in.
+/// Returns the answer that `reply` must give.
 pub(crate) async fn answer(open: Open, reply: Reply) -> ModelAnswer {
     let (mut events, _) = exchange(open, reply).await;
     match events.pop() {
@@ -121,7 +121,7 @@ pub(crate) async fn answer(open: Open, reply: Reply) -> ModelAnswer {
     }
 }
 
-/// Checks that `reply` gives these events, and then one error of `kind` in one line. Returns the error.
+/// Checks that `reply` causes these events, and then one error of `kind` in one line. Returns the error.
 pub(crate) async fn check_fails(
     open: Open,
     reply: Reply,

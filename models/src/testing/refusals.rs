@@ -1,5 +1,4 @@
-//! The failures of a server that are retried, and those that are not, whatever its protocol (requirement
-//! B37).
+//! The failures of a server, and whether they are retried, for all wires (requirement B37).
 
 use holdover_core::model::ModelErrorKind::{
     self, Auth, ContextLimit, Incomplete, Malformed, Network, Provider, Quota, RateLimited, Refused,
@@ -13,7 +12,7 @@ use super::{Open, exchange};
 const LATER: bool = true;
 const NEVER: bool = false;
 
-/// Each refusal by status, type and words, with the expected kind, and whether it is retried.
+/// The refusals by status, type and message, with the expected kind. `LATER` means that the request may be retried.
 const REFUSALS: &[(u16, &str, &str, ModelErrorKind, bool)] = &[
     (529, "overloaded_error", "Overloaded", Unavailable, LATER),
     (503, "overloaded", "try later", Unavailable, LATER),
@@ -53,8 +52,7 @@ const REFUSALS: &[(u16, &str, &str, ModelErrorKind, bool)] = &[
     (400, "invalid_request_error", "max_tokens: field required", Refused, NEVER),
 ];
 
-/// Checks every failure against the adapter that `open` makes. `begun` is a stream up to the middle of an
-/// answer.
+/// Tests all failures with the adapter that `open` makes. `begun` is a stream up to the middle of an answer.
 pub(crate) async fn check(open: Open, begun: &str) {
     for (status, of_type, words, kind, again) in REFUSALS {
         let error = json!({ "message": words, "type": of_type, "code": of_type });
@@ -74,7 +72,7 @@ pub(crate) async fn check(open: Open, begun: &str) {
         let found = fails(open, reply).await;
         assert_eq!((found, found.is_retryable()), (kind, LATER));
     }
-    // A silence takes long to notice. `faults` waits for it.
+    // A stall takes long to notice. The tests in `faults` cover it.
     assert!(ModelErrorKind::Stalled.is_retryable());
 }
 

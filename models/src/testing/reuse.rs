@@ -1,4 +1,4 @@
-//! A request over a connection that the server has just closed, whatever its protocol.
+//! Requests over a connection that the server has just closed, for all wires.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,20 +10,20 @@ use tokio::net::TcpListener;
 use super::server::read_request;
 use super::{Open, ask, one_error, request, settings, user};
 
-/// The most requests that may go over new connections before one goes over a used one.
+/// The maximum number of requests that may use new connections before one uses a kept connection.
 const REQUESTS_MAX: usize = 1000;
 
-/// How a server closes a connection that it has read a request from.
+/// The way in which a server closes a connection after reading a request.
 #[derive(Debug, Clone, Copy)]
 enum Closes {
-    /// Like a server that is done with the connection.
+    /// With a clean end of the connection.
     Cleanly,
-    /// Like a server that is gone.
+    /// With a reset, like a server that has crashed.
     WithReset,
 }
 
-/// Checks every way to close a connection against the adapter that `open` makes. `whole` is a stream with a
-/// whole answer.
+/// Tests every way to close a connection with the adapter that `open` makes. `whole` is a stream with a complete
+/// answer.
 pub(crate) async fn check(open: Open, whole: &str) {
     for closes in [Closes::Cleanly, Closes::WithReset] {
         a_used_connection(open, whole, closes).await;
@@ -32,13 +32,13 @@ pub(crate) async fn check(open: Open, whole: &str) {
     }
 }
 
-/// The counts of what the server saw.
+/// The counts of the requests that the server received.
 #[derive(Default)]
 struct Counts {
     requests: AtomicUsize,
-    /// Requests over a connection that had served one.
+    /// Requests over a connection that had served another request before.
     reused: AtomicUsize,
-    /// Requests upon which the server closed the connection.
+    /// Requests after which the server closed the connection without an answer.
     unanswered: AtomicUsize,
 }
 
@@ -52,11 +52,11 @@ impl Counts {
     }
 }
 
-/// Decides whether the server answers, by how many requests the connection has served and by the counts so
-/// far.
+/// A function that decides whether the server answers, by the number of requests that the connection has served and by
+/// the counts so far.
 type Answers = fn(served: usize, counts: &Counts) -> bool;
 
-/// Starts a server that keeps its connections, and closes a connection where it does not answer.
+/// Starts a server that keeps its connections, and closes a connection instead of an answer if `answers` says so.
 async fn serve(whole: &str, closes: Closes, answers: Answers) -> (String, Arc<Counts>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -91,7 +91,7 @@ async fn serve(whole: &str, closes: Closes, answers: Answers) -> (String, Arc<Co
     (base_url, counts)
 }
 
-/// The request is sent again at once, and nothing has failed.
+/// The request is sent again at once, and the caller sees no failure.
 async fn a_used_connection(open: Open, whole: &str, closes: Closes) {
     let (base_url, counts) = serve(whole, closes, |served, _| served == 0).await;
     let model = open(settings(&base_url));
@@ -105,7 +105,7 @@ async fn a_used_connection(open: Open, whole: &str, closes: Closes) {
     assert_eq!((counts.unanswered(), counts.requests.load(Ordering::SeqCst)), (1, asked + 1), "{closes:?}");
 }
 
-/// The request is sent again once, and no more.
+/// The request is sent again only once.
 async fn a_used_connection_and_then_every_other(open: Open, whole: &str, closes: Closes) {
     let (base_url, counts) = serve(whole, closes, |_, counts| counts.reused() == 0).await;
     let model = open(settings(&base_url));
@@ -122,7 +122,7 @@ async fn a_used_connection_and_then_every_other(open: Open, whole: &str, closes:
     assert_eq!(counts.unanswered(), 2, "{closes:?}");
 }
 
-/// A server that closes a connection that was made for the request has failed.
+/// If the server closes a new connection, the request fails.
 async fn a_fresh_connection(open: Open, closes: Closes) {
     let (base_url, counts) = serve("", closes, |_, _| false).await;
     let events = ask(&*open(settings(&base_url)), request(vec![user("Hello")])).await;

@@ -1,4 +1,4 @@
-//! A server for tests: one reply, on loopback.
+//! A test server on loopback that gives one reply.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// The reaction of the server to the one request it takes.
+/// The reaction of the server to its one request.
 pub(crate) struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
@@ -17,22 +17,22 @@ pub(crate) struct Reply {
 }
 
 pub(crate) enum Then {
-    /// Ends the body as it should.
+    /// Ends the body correctly.
     End,
     /// Closes the connection in the middle of the body.
     Cut,
     /// Resets the connection.
     Reset,
-    /// Sends nothing more and waits for the client to go.
+    /// Sends nothing more and waits until the client disconnects.
     Hang,
-    /// Sends this over and over, every 5 ms, until the client goes.
+    /// Sends this text every 5 ms until the client disconnects.
     Repeat(String),
-    /// Waits for the client to go, without even a head.
+    /// Sends nothing, not even a head, and waits until the client disconnects.
     Never,
 }
 
 impl Reply {
-    /// A stream of this text, in pieces that are sent one by one.
+    /// Returns a stream of these pieces, which are sent one by one.
     pub(crate) fn stream<B: AsRef<[u8]>>(pieces: impl IntoIterator<Item = B>) -> Self {
         Self {
             status: 200,
@@ -42,12 +42,12 @@ impl Reply {
         }
     }
 
-    /// A stream of these chunks, without an end mark of its own.
+    /// Returns a stream of these chunks, without an end mark.
     pub(crate) fn sse(chunks: &[Value]) -> Self {
         Self::stream(chunks.iter().map(|chunk| format!("data: {chunk}\n\n")))
     }
 
-    /// A stream of these events, each named by its `type`.
+    /// Returns a stream of these events, each named by its `type`.
     pub(crate) fn events(events: &[Value]) -> Self {
         Self::stream(
             events
@@ -74,7 +74,7 @@ impl Reply {
         Self::page("application/json", &body.to_string()).status(status)
     }
 
-    /// A whole body, no stream.
+    /// Returns a complete body that is not a stream.
     pub(crate) fn page(kind: &str, body: &str) -> Self {
         Self { headers: vec![("content-type", kind.to_owned())], ..Self::stream([body]) }
     }
@@ -120,18 +120,18 @@ fn chunk(piece: &[u8]) -> Vec<u8> {
 }
 
 async fn until_gone(socket: &mut TcpStream) {
-    // An error means the same as the end.
+    // An error also means that the client has disconnected.
     let _ = socket.read(&mut [0; 1]).await;
 }
 
-/// The request that came, with its head in lower case.
+/// The received request, with its head in lower case.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) head: String,
     pub(crate) body: Value,
 }
 
-/// Starts a server that takes one request and replies. Returns its address, and a task that returns the
+/// Starts a server that takes one request and replies. Returns the server's address, and a task that returns the
 /// request after the reply.
 pub(crate) async fn serve(reply: Reply) -> (String, JoinHandle<Seen>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -145,7 +145,7 @@ pub(crate) async fn serve(reply: Reply) -> (String, JoinHandle<Seen>) {
     (base_url, serving)
 }
 
-/// Returns the address of a server that takes no more connections as long as the other value is kept.
+/// Returns the address of a server that accepts no more connections while the second returned value is alive.
 pub(crate) async fn full() -> (String, (TcpListener, Vec<TcpStream>)) {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -160,7 +160,7 @@ pub(crate) async fn full() -> (String, (TcpListener, Vec<TcpStream>)) {
     (format!("http://{address}/v1"), (listener, queued))
 }
 
-/// Reads the next request. None: the client left before it had sent one.
+/// Reads the next request. Returns `None` if the client disconnected before it had sent a whole request.
 pub(crate) async fn read_request(socket: &mut TcpStream) -> Option<Seen> {
     let mut bytes = Vec::new();
     loop {

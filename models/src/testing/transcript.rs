@@ -1,4 +1,4 @@
-//! Random transcripts, with everything that models make up.
+//! Random transcripts with unusual model output.
 
 use holdover_core::message::{AssistantMessage, AssistantPart, Message, Notice};
 use proptest::prelude::*;
@@ -18,14 +18,14 @@ const TOOLS: [&str; 7] = [
 /// Arguments as models write them.
 const ARGUMENTS: [&str; 4] = ["{}", "{broken", "", "[1]"];
 
-/// Checks what servers demand of a name.
+/// Checks that a name meets the requirements of servers.
 #[track_caller]
 pub(crate) fn check_name(name: &str) {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     assert!((1..=64).contains(&name.len()) && name.chars().all(fits), "{name:?}");
 }
 
-/// Returns the assistant message with these parts before its own.
+/// Returns the assistant message `said` with `parts` before its own parts.
 pub(crate) fn with_reasoning(mut parts: Vec<AssistantPart>, said: Message) -> Message {
     let Message::Assistant(said) = said else { panic!("an assistant message") };
     parts.extend(said.parts);
@@ -36,8 +36,8 @@ pub(crate) fn thought(text: &str, signature: Option<&str>) -> AssistantPart {
     AssistantPart::Reasoning { text: text.to_owned(), signature: signature.map(str::to_owned) }
 }
 
-/// One thing that was said: by the user, or by the assistant with text, reasoning (signed or not) and the
-/// tools that it asks for; or a notice.
+/// One random entry of a transcript: a message of the user, a message of the assistant, or a notice. The assistant's
+/// message has text, reasoning (signed or not) and the tools that it calls.
 #[derive(Debug, Clone)]
 pub(crate) enum Said {
     User(&'static str),
@@ -45,7 +45,7 @@ pub(crate) enum Said {
     Notice,
 }
 
-/// Gives one random thing that was said.
+/// Returns a strategy for one random entry.
 pub(crate) fn said() -> impl Strategy<Value = Said> {
     let text = || prop::sample::select(vec!["", " ", "text"]);
     prop_oneof![
@@ -60,7 +60,7 @@ pub(crate) fn said() -> impl Strategy<Value = Said> {
     ]
 }
 
-/// Returns all of it as a transcript, each call with its result.
+/// Returns the entries as a transcript, with a result for each call.
 pub(crate) fn transcript(all: &[Said]) -> Vec<Message> {
     let mut messages = Vec::new();
     for (at, said) in all.iter().enumerate() {

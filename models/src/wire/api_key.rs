@@ -1,21 +1,21 @@
-//! The key to a model server.
+//! The API key for a model server.
 
 use std::fmt;
 
 use holdover_core::model::{ModelError, ModelErrorKind};
 
-/// A key. It is never shown: not in `Debug`, not in errors.
+/// An API key. Neither `Debug` nor errors show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// A key with this text.
+    /// Creates a key with this text.
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into())
     }
 
-    /// Reads the key from the environment variable `name`. A variable that is not set, empty or not UTF-8 is
-    /// an error of kind `Configuration`.
+    /// Reads the key from the environment variable `name`. Fails with an error of kind `Configuration` if the variable
+    /// is not set, empty or not UTF-8.
     pub fn from_env(name: &str) -> Result<Self, ModelError> {
         let refuse = |why: &str| {
             Err(ModelError::new(
@@ -34,7 +34,7 @@ impl ApiKey {
         }
     }
 
-    /// Returns the key itself, only to be sent.
+    /// Returns the key itself. Only for sending it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,7 +1,7 @@
-//! The address of a server.
+//! The base URL of a server.
 
-/// Returns the base URL with a slash at the end of its path, or why it is not valid. The URL may hold a
-/// password or a token: no error shows more of it than [`shown`] does.
+/// Returns the base URL with a slash at the end of its path, or the reason why it is not valid. The URL may hold a
+/// password or a token: errors show only the part that [`shown`] returns.
 pub(super) fn checked(text: &str) -> Result<String, String> {
     let fail = |why: &str| Err(format!("base_url {:?} {why}", shown(text)));
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
@@ -24,13 +24,13 @@ pub(super) fn checked(text: &str) -> Result<String, String> {
     })
 }
 
-/// Returns what may be shown of a base URL: neither a user's name and password nor what comes after the path.
+/// Returns the part of a base URL that may be shown: no user name or password, and nothing after the path.
 pub(crate) fn shown(base_url: &str) -> &str {
     let end = base_url.find(['?', '#']).unwrap_or(base_url.len());
     if base_url.contains('@') { "…@…" } else { base_url.get(..end).unwrap_or_default() }
 }
 
-/// Returns the checked base URL with `version` at the end of its path, unless a version stands there:
+/// Returns the checked base URL with `version` at the end of its path, unless the path already ends with a version:
 /// `http://a/` and `http://a/v1/` are the same server.
 pub(crate) fn with_version(base_url: &str, version: &str) -> String {
     let path = base_url.split_once('?').map_or(base_url, |(path, _)| path);
@@ -47,7 +47,7 @@ pub(crate) fn with_version(base_url: &str, version: &str) -> String {
     }
 }
 
-/// Returns the URL of `path` beneath a checked base URL. A query stays at the end.
+/// Returns the URL of `path` beneath a checked base URL. The query of the base URL stays at the end.
 pub(super) fn endpoint(base_url: &str, path: &str) -> String {
     match base_url.split_once('?') {
         Some((base, query)) => format!("{base}{path}?{query}"),

@@ -4,16 +4,16 @@ use holdover_core::model::ModelError;
 
 use super::malformed;
 
-/// The most bytes of a stream, whatever is in it.
+/// The maximum number of bytes of a stream.
 pub(crate) const STREAM_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// The most bytes of text and reasoning of one answer.
+/// The maximum number of bytes of text and reasoning in one answer.
 const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The most calls of one answer.
+/// The maximum number of calls in one answer.
 const CALLS_MAX: usize = 128;
-/// The most bytes of the arguments of one answer's calls.
+/// The maximum number of bytes of arguments in all calls of one answer.
 const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The amounts of an answer that were taken so far. Each count fails once it is over its bound.
+/// The amounts that an answer has used so far. A method fails once its amount is over the limit.
 #[derive(Default)]
 pub(crate) struct Taken {
     text_bytes: usize,

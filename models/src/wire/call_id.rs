@@ -1,14 +1,14 @@
-//! Our call ids, in a form that servers accept.
+//! Call ids in a form that servers accept.
 
 use std::borrow::Cow;
 
 use holdover_core::ids::CallId;
 
-/// The longest call id that OpenAI takes, in bytes. Anthropic takes longer ones.
+/// The longest call id that OpenAI accepts, in bytes. Anthropic accepts longer ones.
 const BYTES_MAX: usize = 40;
 
-/// Returns our call id if servers take it. Otherwise returns one made from it and the number of calls before
-/// it, which is the same in every request.
+/// Returns the call id if servers accept it. Otherwise, returns an id made from it and from the number of calls before
+/// it. The made id is the same in every request.
 pub(crate) fn call_id(id: &CallId, calls_before: usize) -> Cow<'_, str> {
     let id = id.as_str();
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

@@ -1,16 +1,16 @@
-//! The name by which a breaker knows a model at a server.
+//! The name of a model's circuit breaker.
 
 use holdover_core::payload::Digest;
 
 use super::base_url::shown;
 use super::settings::ServerSettings;
 
-/// Returns the name by which a breaker knows the model `name` at the server of checked settings, with the
+/// Returns the name that the circuit breaker uses for the model `name` at the server of checked settings, with the
 /// account that is used there. All processes with the same settings return the same name.
 ///
-/// The name is stored and shown. If there is a key, or a query in the base URL, the name holds 16 bits of a
-/// digest in place of them. That is enough to tell the accounts of one service apart, except for one pair in
-/// 65 536, and too little to know a key by, however weak the key is.
+/// The name is stored and shown. If there is a key, or a query in the base URL, the name holds 16 bits of a digest
+/// instead of them. That distinguishes the accounts of one service (two accounts collide with a probability of 1 in 65
+/// 536), but reveals too little to guess a key, even a weak one.
 pub(crate) fn circuit(name: &str, settings: &ServerSettings) -> String {
     let server = shown(&settings.base_url);
     let key = settings.api_key.as_ref().map(|key| key.reveal());
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn u10_programs_that_share_a_store_agree() {
-        // Programs of several versions share a store, so the name for the same settings must not change.
+        // Programs of several versions share a store, so the name for given settings must not change.
         assert_eq!(said("http://a/v1/", Some("sk-one")), said("http://a/v1", Some("sk-one")));
         assert_eq!(said("http://a/v1", Some("sk-one")), "openai:m at http://a/v1/ as 49e2");
     }

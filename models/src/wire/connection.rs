@@ -1,5 +1,4 @@
-//! The connection of a request: whether it was used before, and whether it was closed before anything of an
-//! answer came.
+//! The connection of a request: whether it was used before, and whether it was closed before the answer began.
 
 use std::cell::Cell;
 use std::error::Error as StdError;
@@ -11,16 +10,16 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 tokio::task_local! {
-    /// Whether a connection is made for the request that this task sends.
+    /// True if a new connection is made for the request that this task sends.
     static CONNECTS: Cell<bool>;
 }
 
 /// The reason why a request got no answer.
 pub(super) struct Unanswered {
-    /// The error.
+    /// The error of the HTTP client.
     pub(super) error: reqwest::Error,
-    /// Whether the request went over a connection that had been used before, and the server closed it. Then
-    /// nothing says that the server is out of order, or that it has seen the request.
+    /// True if the request used a kept connection and the server closed it. In that case, nothing indicates that the
+    /// server is out of order or has seen the request.
     pub(super) is_stale: bool,
 }
 
@@ -34,7 +33,7 @@ pub(super) async fn send(request: RequestBuilder) -> Result<Response, Unanswered
     answer.map_err(|error| Unanswered { is_stale: !connects && was_closed(&error), error })
 }
 
-/// Whether the connection was closed before the head of an answer was there.
+/// Returns true if the connection was closed before the head of an answer came.
 fn was_closed(error: &reqwest::Error) -> bool {
     let mut next = error.source();
     while let Some(cause) = next {
@@ -53,7 +52,7 @@ fn closed_http1(error: &hyper::Error) -> bool {
     error.is_incomplete_message() || error.is_canceled() || error.is_closed()
 }
 
-/// Whether the server reports that it has not looked at the request, or its end is gone.
+/// Returns true if the server reports that it has not processed the request, or if the connection is gone.
 fn closed_http2(error: &h2::Error) -> bool {
     let unseen = error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM);
     error.is_remote() && unseen || error.get_io().is_some_and(|error| closed(error.kind()))
@@ -64,7 +63,7 @@ fn closed(kind: io::ErrorKind) -> bool {
     [BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof].contains(&kind)
 }
 
-/// A layer that notes for [`send`] that a connection is made.
+/// A layer that notes for [`send`] that a new connection is made.
 #[derive(Clone)]
 pub(super) struct NoteConnections;
 
@@ -76,7 +75,7 @@ impl<S> Layer<S> for NoteConnections {
     }
 }
 
-/// A connector that notes that it was asked.
+/// A connector that notes that it was called.
 #[derive(Clone)]
 pub(super) struct Noting<S>(S);
 
@@ -90,7 +89,7 @@ impl<S: Service<Request>, Request> Service<Request> for Noting<S> {
     }
 
     fn call(&mut self, request: Request) -> S::Future {
-        // Outside of `send`, nobody reads this.
+        // Outside of `send`, the flag is not read.
         let _ = CONNECTS.try_with(|connects| connects.set(true));
         self.0.call(request)
     }
@@ -111,22 +110,22 @@ mod tests {
     const SETTINGS: u8 = 4;
     const GO_AWAY: u8 = 7;
 
-    /// The length of the bytes that begin each connection of HTTP/2.
+    /// The length of the preface that begins each HTTP/2 connection, in bytes.
     const PREFACE_BYTES: usize = 24;
-    /// The flag that acknowledges settings.
+    /// The flag that acknowledges a settings frame.
     const ACK: u8 = 1;
     /// The flags that end the headers and the stream.
     const WHOLE: u8 = 5;
     /// The header `:status: 200`, encoded.
     const OK: &[u8] = &[0x88];
 
-    /// The reaction of the server to a request, instead of an answer.
+    /// The reaction of the server to a request that it does not answer.
     #[derive(Debug, Clone, Copy)]
     enum Instead {
-        /// It goes away, and has looked only at the requests that it answered.
+        /// The server sends a GOAWAY frame: it has processed only the requests that it answered.
         GoesAway,
         Resets(h2::Reason),
-        /// It closes the connection and sends nothing.
+        /// The server closes the connection and sends nothing.
         Closes,
     }
 
@@ -138,7 +137,7 @@ mod tests {
         frame
     }
 
-    /// Serves one connection: answers the first `answers` requests, and does `instead` at the next.
+    /// Serves one connection: answers the first `answers` requests, and reacts to the next one with `instead`.
     async fn serve(mut client: TcpStream, answers: u32, instead: Instead) -> std::io::Result<()> {
         client.read_exact(&mut [0; PREFACE_BYTES]).await?;
         client.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
@@ -172,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Whether the request that is not answered is reported as stale.
+    /// Returns true if the unanswered request is reported as stale.
     async fn is_stale(answers: u32, instead: Instead) -> bool {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! Errors in core's terms, without anything secret.
+//! Errors in core's terms, without secrets.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use holdover_core::model::{ModelError, ModelErrorKind};
 
 use super::ApiKey;
 
-/// The most characters of a server's own words that are kept.
+/// The maximum number of characters of a server's message that are kept.
 const DETAIL_CHARS_MAX: usize = 500;
 
-/// Keeps the key out of errors, because a server may repeat what it was sent.
+/// Removes the key from errors, because a server may repeat it in its message.
 #[derive(Clone)]
 pub(crate) struct Redaction {
     key: Option<Arc<str>>,
@@ -37,7 +37,7 @@ impl Redaction {
     }
 }
 
-/// Returns the error for a stream that ended before the answer was whole.
+/// Returns the error for a stream that ended before the answer was complete.
 pub(crate) fn incomplete(why: impl Into<String>) -> ModelError {
     ModelError::new(ModelErrorKind::Incomplete, why)
 }
@@ -47,7 +47,7 @@ pub(crate) fn malformed(why: impl Into<String>) -> ModelError {
     ModelError::new(ModelErrorKind::Malformed, why)
 }
 
-/// Returns the error for a server that was silent for too long. `begun`: whether some of the answer had come.
+/// Returns the error for a server that was silent for too long. `begun` is true if part of the answer had come.
 pub(crate) fn stalled(begun: bool) -> ModelError {
     let phase = if begun {
         "nothing came for too long in the middle of an answer"
@@ -57,7 +57,7 @@ pub(crate) fn stalled(begun: bool) -> ModelError {
     ModelError::new(ModelErrorKind::Stalled, phase)
 }
 
-/// Returns the error for a connection that failed. `begun`: whether some of the answer had come.
+/// Returns the error for a connection that failed. `begun` is true if part of the answer had come.
 pub(crate) fn cut(error: &(dyn StdError + 'static), begun: bool) -> ModelError {
     let why = innermost(error);
     if begun {
@@ -67,7 +67,7 @@ pub(crate) fn cut(error: &(dyn StdError + 'static), begun: bool) -> ModelError {
     }
 }
 
-/// Returns the causes of an error, without the outermost one, which names the URL.
+/// Returns the causes of an error, without the outermost error, which names the URL.
 fn innermost(error: &(dyn StdError + 'static)) -> String {
     let mut causes = Vec::new();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! The frames of a stream: the content of each server-sent event.
+//! The frames of a stream: the data of each server-sent event.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::bounds::STREAM_BYTES_MAX;
 use super::{cut, malformed, stalled};
 
-/// The frames of one answer, with the clock that tells when the answer has stalled.
+/// The frames of one answer, with the stall time-out.
 pub(crate) struct Frames {
     inner: SseByteStream<BoxStream<'static, Result<Bytes, Broken>>>,
     stall_timeout: Duration,
@@ -21,7 +21,7 @@ pub(crate) struct Frames {
     begun: bool,
 }
 
-/// The reason why no more bytes come.
+/// The reason why the stream of bytes failed.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error("the connection failed")]
@@ -42,7 +42,7 @@ impl Frames {
         Self { inner, stall_timeout, until: Instant::now() + stall_timeout, begun: false }
     }
 
-    /// Restarts the clock. Called when the next event is asked for.
+    /// Restarts the stall time-out. Called when the next event is requested.
     pub(super) fn wind(&mut self) {
         self.until = Instant::now() + self.stall_timeout;
     }
@@ -52,7 +52,7 @@ impl Frames {
         self.begun = true;
     }
 
-    /// Returns the data of the next frame that has any; a comment has none. None: the stream has ended.
+    /// Returns the data of the next frame that has data, or `None` at the end of the stream. Comments have no data.
     pub(super) async fn next(&mut self) -> Result<Option<String>, ModelError> {
         loop {
             let block = match timeout_at(self.until, self.inner.next()).await {

@@ -1,4 +1,4 @@
-//! One request, and the head of its response: one client and one policy for every wire.
+//! Sends a request and reads the head of the response, with one policy for all wires.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,12 +15,12 @@ use super::connection::{NoteConnections, Unanswered, send};
 use super::frames::Frames;
 use super::{ServerSettings, cut, in_page, malformed, refused, retry_after, stalled};
 
-/// The most bytes that are read of a body that is not a stream.
+/// The maximum number of bytes read of a body that is not a stream.
 const PAGE_BYTES_MAX: usize = 64 * 1024;
-/// The time limit for the rest of such a body, once its head has come. The head alone says enough.
+/// The time limit for the rest of such a body after its head. The head alone is enough to classify the error.
 const PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Posts requests to one address.
+/// A client that posts requests to one URL.
 pub(crate) struct Http {
     client: Client,
     url: Url,
@@ -29,7 +29,7 @@ pub(crate) struct Http {
     stall_timeout: Duration,
 }
 
-/// Whether a client keeps connections for later requests.
+/// The policy for connections: keep them for later requests, or use each only once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Connections {
     Kept,
@@ -37,8 +37,8 @@ enum Connections {
 }
 
 impl Http {
-    /// Makes a client that posts to `path` beneath the base URL, with these headers besides those that every
-    /// wire sends. Errors are of kind `Configuration`.
+    /// Creates a client that posts to `path` beneath the base URL. `headers` are sent besides the headers that all
+    /// wires share. Errors are of kind `Configuration`.
     pub(crate) fn new(
         settings: &ServerSettings,
         path: &str,
@@ -56,13 +56,12 @@ impl Http {
         Ok(Self { client, url, headers: all, connect_timeout, stall_timeout })
     }
 
-    /// Returns how long the server may be silent.
+    /// Returns the longest allowed silence of the server.
     pub(crate) fn stall_timeout(&self) -> Duration {
         self.stall_timeout
     }
 
-    /// Sends `body` and waits for the head of the answer. An answer that is not a stream of events is an
-    /// error.
+    /// Sends `body` and waits for the head of the answer. Fails if the answer is not a stream of events.
     pub(crate) async fn post(&self, body: String) -> Result<Frames, ModelError> {
         let answered = timeout_at(Instant::now() + self.stall_timeout, self.answered(body.into()));
         let response = answered.await.map_err(|_| stalled(false))??;
@@ -75,9 +74,8 @@ impl Http {
         }
     }
 
-    /// Returns the head of the answer. Servers close connections that were idle for a while; a request that
-    /// was just on its way over such a connection has not failed. It is sent once more, over a new
-    /// connection, and that result counts.
+    /// Returns the head of the answer. Servers close connections that were idle for a while. If a connection closes
+    /// while a request is on its way, the request is sent once more, over a new connection, and that result counts.
     async fn answered(&self, body: Bytes) -> Result<Response, ModelError> {
         let closed = match send(self.request(&self.client, body.clone())).await {
             Ok(response) => return Ok(response),
@@ -100,9 +98,9 @@ fn client(connect_timeout: Duration, connections: Connections) -> Result<Client,
     let mut builder = Client::builder()
         .connect_timeout(connect_timeout)
         .connector_layer(NoteConnections)
-        // A redirect to another host would take the transcript and the key along.
+        // A redirect to another host would send it the transcript and the key.
         .redirect(Policy::none())
-        // The HTTP client retries nothing by itself.
+        // The HTTP client must not retry by itself.
         .retry(reqwest::retry::never());
     if connections == Connections::Fresh {
         builder = builder.pool_max_idle_per_host(0);
@@ -112,16 +110,15 @@ fn client(connect_timeout: Duration, connections: Connections) -> Result<Client,
         .map_err(|error| ModelError::new(ModelErrorKind::Configuration, format!("no HTTP client: {error}")))
 }
 
-/// Chooses the cryptography of TLS for this process, unless it was chosen already. The HTTP client brings
-/// none.
+/// Chooses the TLS cryptography for this process, unless it was chosen already. The HTTP client has no default.
 pub(super) fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
-        // Somebody else may choose at the same moment; either will do.
+        // Another thread may choose at the same time; either choice works.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
 
-/// Returns a header value that holds the key and is shown nowhere.
+/// Returns a header value that holds the key and is never shown.
 pub(crate) fn secret(value: &str) -> Result<HeaderValue, ModelError> {
     let mut value = HeaderValue::from_str(value).map_err(|_| {
         ModelError::new(ModelErrorKind::Configuration, "the key cannot be sent in a header".to_owned())
@@ -130,7 +127,7 @@ pub(crate) fn secret(value: &str) -> Result<HeaderValue, ModelError> {
     Ok(value)
 }
 
-/// Returns the error for a status that is not a success.
+/// Returns the error for a response whose status is not a success.
 async fn refusal(response: Response) -> ModelError {
     let status = response.status().as_u16();
     let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -141,22 +138,22 @@ async fn refusal(response: Response) -> ModelError {
     error
 }
 
-/// Returns the error for a success with a whole body. Some servers report errors in this way.
+/// Returns the error for a successful response that is not a stream. Some servers report errors in this way.
 async fn no_stream(response: Response, kind: &str) -> ModelError {
     let status = response.status().as_u16();
     let words = beginning(response).await;
     in_page(status, &words).unwrap_or_else(|| malformed(format!("not a stream but {kind}: {words}")))
 }
 
-/// Returns the content type if it is one of whole bodies. None: the body is read as a stream, because not
-/// every server labels a stream as one.
+/// Returns the content type if it shows that the body is not a stream. Returns `None` otherwise: the body is read as a
+/// stream, because some servers do not label streams.
 fn page(response: &Response) -> Option<String> {
     let kind = response.headers().get(CONTENT_TYPE)?.to_str().ok()?.to_ascii_lowercase();
     let whole = kind.contains("json") && !kind.contains("ndjson") || kind.contains("html");
     whole.then_some(kind)
 }
 
-/// Returns as much of a body as comes within [`PAGE_TIMEOUT`], up to [`PAGE_BYTES_MAX`].
+/// Returns the part of a body that comes within [`PAGE_TIMEOUT`], up to [`PAGE_BYTES_MAX`].
 async fn beginning(mut response: Response) -> String {
     let until = Instant::now() + PAGE_TIMEOUT;
     let mut body = Vec::new();

@@ -1,5 +1,5 @@
-//! Code for every model server, whatever its protocol: its address and key, sending one request, reading the
-//! frames of the answer, the meaning of refusals, and the limits on all of it.
+//! Code for all model servers: the address and the key, sending one request, reading the frames of the answer,
+//! classifying refusals, and the limits on all of these.
 
 mod api_key;
 mod base_url;

@@ -1,4 +1,4 @@
-//! The stream of one answer, for every wire.
+//! The stream of one answer, for all wires.
 
 use std::collections::VecDeque;
 
@@ -8,9 +8,9 @@ use holdover_core::model::{ModelError, ModelEvent, ModelStream};
 use super::frames::Frames;
 use super::{Redaction, incomplete};
 
-/// The answer that one wire builds from frames.
+/// An answer that is built from the frames of one wire.
 pub(crate) trait Answer: Default + Send + 'static {
-    /// The name of the last frame of a whole stream, for errors.
+    /// The name of the last frame of a complete stream, for errors.
     const END: &'static str;
 
     /// Takes the next frame.
@@ -19,14 +19,14 @@ pub(crate) trait Answer: Default + Send + 'static {
 
 /// The meaning of a frame.
 pub(crate) enum Heard {
-    /// Only a sign that the connection is open. It does not restart the clock.
+    /// A sign that the connection is open. It does not restart the stall time-out.
     Connection,
-    /// A part of the answer, with the events to show, in order. `Finished` is the last.
+    /// A part of the answer, with the events to show, in order. `Finished` is the last event.
     Part(Vec<ModelEvent>),
 }
 
-/// Reads frames up to the end of the answer or the first error. Each frame that is a part of the answer gives
-/// at least one event.
+/// Reads frames up to the end of the answer or the first error. Each frame that is a part of the answer gives at least
+/// one event.
 pub(crate) fn read<A: Answer>(frames: Frames, redaction: Redaction) -> ModelStream {
     let reading = Reading { frames, answer: A::default(), redaction, ready: VecDeque::new(), over: false };
     stream::unfold(reading, |mut reading| async move {

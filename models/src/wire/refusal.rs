@@ -1,12 +1,12 @@
-//! The meaning of a server's refusal, in core's terms.
+//! Classifies a server's refusals in core's terms.
 
 use holdover_core::model::{ModelError, ModelErrorKind};
 use serde_json::Value;
 
 use super::malformed;
 
-/// Returns the error for an answer of `place` with an HTTP status that is not a success. If the address may
-/// be wrong, the error names it.
+/// Returns the error for an answer with an HTTP status that is not a success. `place` is the URL; the error names it if
+/// it may be wrong.
 pub(crate) fn refused(status: u16, place: &str, body: &str) -> ModelError {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
     let error = parsed.as_ref().map(|body| body.get("error").unwrap_or(body));
@@ -22,13 +22,13 @@ pub(crate) fn refused(status: u16, place: &str, body: &str) -> ModelError {
     )
 }
 
-/// Whether the kind that a code names agrees with the status. With 503 or 529 the server is unavailable, even
+/// Returns true if the kind that a code names agrees with the status. With 503 or 529, the server is unavailable even
 /// if it names a rate limit.
 fn agrees(status: u16, by_code: ModelErrorKind) -> bool {
     !(matches!(status, 503 | 529) && by_code == ModelErrorKind::RateLimited)
 }
 
-/// Returns the error that the server put in the middle of its stream.
+/// Returns the error that the server reported in the middle of its stream.
 pub(crate) fn in_stream(error: &Value) -> ModelError {
     if error.is_null() {
         return malformed("a chunk holds an error that says nothing");
@@ -37,14 +37,14 @@ pub(crate) fn in_stream(error: &Value) -> ModelError {
     ModelError::new(kind, format!("in the stream: {words}"))
 }
 
-/// Returns the error that a whole body holds although its status is a success. None: it holds none.
+/// Returns the error in a complete body with a successful status, or `None` if it holds no error.
 pub(crate) fn in_page(status: u16, body: &str) -> Option<ModelError> {
     let body: Value = serde_json::from_str(body).ok()?;
     let (kind, words) = meaning(body.get("error").filter(|error| !error.is_null())?);
     Some(ModelError::new(kind, format!("HTTP {status}: {words}")))
 }
 
-/// Returns the kind and the words of an error object that comes without a status.
+/// Returns the kind and the message of an error object that comes without a status.
 fn meaning(error: &Value) -> (ModelErrorKind, String) {
     let words = said(error).unwrap_or_else(|| error.to_string());
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
@@ -58,14 +58,14 @@ fn meaning(error: &Value) -> (ModelErrorKind, String) {
     (kind, words)
 }
 
-/// Returns the words of an error object.
+/// Returns the message of an error object.
 fn said(error: &Value) -> Option<String> {
     let in_field = |field: &&str| error.get(*field)?.as_str();
     let text = error.as_str().or_else(|| ["message", "detail", "error"].iter().find_map(in_field));
     text.map(ToOwned::to_owned)
 }
 
-/// Returns the kind by the words that servers use as `code` or `type`, if these say more than the status.
+/// Returns the kind for the `code` or `type` of an error, if known.
 fn kind_by_code(error: &Value) -> Option<ModelErrorKind> {
     ["code", "type"].iter().find_map(|field| {
         Some(match error.get(field)?.as_str()? {
@@ -95,13 +95,13 @@ fn kind_by_status(status: u16, words: &str) -> ModelErrorKind {
         413 => ModelErrorKind::ContextLimit,
         429 => ModelErrorKind::RateLimited,
         503 | 529 => ModelErrorKind::Unavailable,
-        // 409: the service did not get a lock in time.
+        // With 409, the service did not get a lock in time.
         409 | 500..=599 => ModelErrorKind::Provider,
         _ => kind_by_words(words).unwrap_or(ModelErrorKind::Refused),
     }
 }
 
-/// Returns the kind by the message, for servers that have one code for everything they refuse.
+/// Returns the kind for the message, for servers that use one code for all refusals.
 fn kind_by_words(words: &str) -> Option<ModelErrorKind> {
     let words = words.to_lowercase();
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
@@ -149,10 +149,10 @@ mod tests {
             (409, json!({ "error": { "type": "invalid_request_error" } }), Provider),
             (503, json!({ "error": { "type": "overloaded_error" } }), Unavailable),
             (503, json!({ "error": { "type": "rate_limit_error" } }), Unavailable),
-            // As llama.cpp says it.
+            // This is llama.cpp's form.
             (503, json!({ "error": { "code": 503, "type": "unavailable_error" } }), Unavailable),
             (529, json!({}), Unavailable),
-            // As Anthropic says it.
+            // This is Anthropic's form.
             (400, anthropic("invalid_request_error", "max_tokens: field required"), Refused),
             (
                 400,

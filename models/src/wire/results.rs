@@ -1,4 +1,4 @@
-//! The results of a transcript's calls, each to be sent at the place of its call.
+//! The results of a transcript's calls. Each is sent at the place of its call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ impl<'a> Results<'a> {
         Self(messages.iter().filter_map(result).collect())
     }
 
-    /// Returns the result of `call`. A missing result is an error of kind `Configuration`, because no server
-    /// takes such a transcript.
+    /// Returns the result of `call`. Fails with an error of kind `Configuration` if it is missing, because no server
+    /// accepts such a transcript.
     pub(crate) fn of(&self, call: &CallId) -> Result<&'a ToolResult, ModelError> {
         self.0.get(call).copied().ok_or_else(|| {
             let why = format!("the transcript has no result of call {call}");
@@ -34,8 +34,7 @@ impl<'a> Results<'a> {
     }
 }
 
-/// Returns the text of a result for the model. An empty text is replaced by a note, because servers refuse
-/// it.
+/// Returns the text of a result for the model. A note replaces an empty text, because servers refuse empty texts.
 pub(crate) fn told(result: &ToolResult) -> &str {
     if result.content.trim().is_empty() { "[no output]" } else { &result.content }
 }

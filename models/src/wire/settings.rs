@@ -12,26 +12,25 @@ const OPENAI_BASE_URL: &str = "https://api.openai.com/v1/";
 const ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com/v1/";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const STALL_TIMEOUT: Duration = Duration::from_secs(120);
-/// The longest time-out that may be set, in milliseconds: an hour.
+/// The longest allowed time-out, in milliseconds: one hour.
 pub(crate) const TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
 
-/// The settings of an adapter for a model on a server. `Debug` shows neither the key nor the query of the
+/// The settings of an adapter for a model on a server. The `Debug` output contains neither the key nor the query of the
 /// base URL.
 #[derive(Clone)]
 pub struct ServerSettings {
-    /// The model, as the server names it.
+    /// The name of the model on the server.
     pub model: String,
-    /// The address of the server, without `/chat/completions` or `/messages`. For Anthropic's wire, a `/v1`
-    /// at the end may be left out.
+    /// The address of the server, without `/chat/completions` or `/messages`. For Anthropic's API, a `/v1` at the end
+    /// may be left out.
     pub base_url: String,
-    /// The key. None: no key is sent.
+    /// The API key. If `None`, no key is sent.
     pub api_key: Option<ApiKey>,
     /// The time limit to connect: more than zero, at most an hour.
     pub connect_timeout: Duration,
-    /// The longest silence of the server, before the answer and in the middle of it: more than zero, at most
-    /// an hour. Signs that only keep the connection open do not end a silence. Such signs are comments, and
-    /// `ping` events except while the model writes the arguments of a call, which the service may hold back
-    /// until they are whole.
+    /// The longest allowed silence of the server, before the answer and in the middle of it: more than zero, at most an
+    /// hour. Signs that only keep the connection open do not end a silence: comments, and `ping` events. A `ping` does
+    /// end it while the model writes the arguments of a call, which the service may hold back until they are complete.
     pub stall_timeout: Duration,
 }
 
@@ -48,12 +47,12 @@ impl fmt::Debug for ServerSettings {
 }
 
 impl ServerSettings {
-    /// `model` at OpenAI's own service, without a key yet, 20 s to connect and 120 s of silence.
+    /// Returns settings for `model` at OpenAI's own service: no key, 20 s to connect and 120 s of silence.
     pub fn openai(model: impl Into<String>) -> Self {
         Self::at(OPENAI_BASE_URL, model.into())
     }
 
-    /// `model` at Anthropic's own service, without a key yet, 20 s to connect and 120 s of silence.
+    /// Returns settings for `model` at Anthropic's own service: no key, 20 s to connect and 120 s of silence.
     pub fn anthropic(model: impl Into<String>) -> Self {
         Self::at(ANTHROPIC_BASE_URL, model.into())
     }
@@ -68,7 +67,7 @@ impl ServerSettings {
         }
     }
 
-    /// Checks the settings. Returns them with a base URL whose path ends in a slash, or an error of kind
+    /// Checks the settings. Returns them with a base URL whose path ends in a slash. Fails with an error of kind
     /// `Configuration` that names the field.
     pub(crate) fn checked(mut self) -> Result<Self, ModelError> {
         let refuse = |why: String| ModelError::new(ModelErrorKind::Configuration, why);

@@ -1,13 +1,13 @@
-//! Counts of tokens, as servers report them.
+//! Token counts, as servers report them.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// The most tokens that one answer can have used. A higher count from a server is wrong, and is cut to this.
+/// The maximum token count of one answer. A higher count from a server is wrong, and is reduced to this.
 const TOKENS_MAX: u64 = 1_000_000_000;
 
-/// A count so far. Servers report it once or repeatedly; the highest report counts. A value that is not a
-/// count is read as 0, so that no answer is lost over it.
+/// A token count so far. Servers report it once or repeatedly; the highest report counts. A value that is not a count
+/// is read as 0, so that a wrong report does not fail the answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tokens(u64);
 

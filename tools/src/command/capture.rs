@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The number of bytes that are kept of the beginning of a stream, and of its end.
+/// The number of bytes kept from the beginning of a stream, and the number kept from its end.
 const HALF_BYTES: usize = 32 * 1024;
 const CHUNK_BYTES: usize = 8 * 1024;
 
-/// The beginning and the end of a stream.
+/// The beginning and the end of a stream. The middle of a long stream is left out.
 #[derive(Default)]
 pub(super) struct Capture {
     head: Vec<u8>,
@@ -17,7 +17,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Reads until the stream ends or fails. Can be dropped at any point: what was read is kept.
+    /// Reads until the stream ends or fails. The future can be dropped at any point: the bytes read so far are kept.
     pub(super) async fn fill(&mut self, mut stream: impl AsyncRead + Unpin) {
         let mut chunk = [0; CHUNK_BYTES];
         while let Ok(count @ 1..) = stream.read(&mut chunk).await {
@@ -34,7 +34,7 @@ impl Capture {
         self.left_out += over;
     }
 
-    /// Returns the output as text. A note between beginning and end says how many bytes are left out.
+    /// Returns the output as text. If bytes are left out, a note between the two parts says how many.
     pub(super) fn text(&self) -> String {
         let (first, second) = self.tail.as_slices();
         let tail = [first, second].concat();

@@ -1,4 +1,4 @@
-//! A tool that is a program, declared as data.
+//! Tools that are programs, declared as data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,21 +15,20 @@ use crate::FunctionTool;
 use crate::files::Root;
 use crate::sandbox::Exit;
 
-/// A tool that is a program. The program reads the arguments of a call from its standard input, as one JSON
-/// object. All of them are there before the program starts: if the engine dies, the program still reads the
-/// whole object. The text that the program prints on standard output is the result. A code other than 0 fails
-/// the call, and the model is told the code and what was printed. Long output is cut in its middle.
+/// A tool that is a program. The program reads the arguments of a call from its standard input, as one JSON object. The
+/// whole object is written before the program starts, so the program can read all of it even if the engine dies. The
+/// text that the program prints on standard output is the result. An exit code other than 0 fails the call, and the
+/// model gets the code and the output. Long output is cut in the middle.
 ///
-/// The program starts in the root folder. It sees the environment variables that `run_command` gives, and
-/// these:
+/// The program starts in the root folder. It gets the environment variables that `run_command` gets, and these:
 ///
 /// | variable | value |
 /// |---|---|
 /// | `HOLDOVER_IDEMPOTENCY_KEY` | the same for every send of this call, and for no other call ever |
 /// | `HOLDOVER_SESSION` | the id of the session |
 ///
-/// It has no shell, runs beside no other call, and is not confined to the root folder. When it ends, what is
-/// left of its process group is killed.
+/// The program runs without a shell and never in parallel with another call. It is not confined to the root folder.
+/// When it ends, the processes left in its process group are killed.
 ///
 /// ```
 /// use holdover_core::tool::EffectClass;
@@ -61,34 +60,34 @@ pub struct CommandTool {
     pub description: String,
     /// The program and its arguments. A name without `/` is looked up in `PATH`.
     pub command: Vec<String>,
-    /// The JSON Schema of the arguments. Left out: the tool takes none.
+    /// The JSON Schema of the arguments. By default, the tool takes no arguments.
     #[serde(default = "no_parameters")]
     pub parameters: Map<String, Value>,
-    /// The consequence of a crash in the middle of a call. Left out: `at_most_once`. An `idempotent` program
-    /// must ensure that a second send with the same key changes nothing more.
+    /// The effect class, which decides what happens after a crash in the middle of a call. The default is
+    /// `at_most_once`. An `idempotent` program must ensure that a second send with the same key changes nothing more.
     #[serde(default)]
     pub effect: EffectClass,
-    /// Whether the tool is dangerous: a person must approve its calls unless a rule says otherwise, and
-    /// recovery after a crash starts none of them.
+    /// True if the tool is dangerous: a person must approve its calls unless a rule says otherwise, and recovery after
+    /// a crash starts none of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dangerous: bool,
-    /// The number of seconds after which the program is stopped; `"none"`: never. Left out: a little before
-    /// the agent's limit for a call.
+    /// The number of seconds after which the program is stopped, or `"none"` for no limit. By default, the program is
+    /// stopped shortly before the agent's limit for a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<Bound>,
 }
 
-/// The reason why a declared tool is not valid.
+/// The error for a declaration of a tool that is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidCommandTool {
-    /// Model providers refuse the name.
+    /// The name is one that model providers refuse.
     #[error("tool {0:?}: name: providers take 1 to 64 letters, digits, _ and - alone")]
     Name(ToolName),
     /// No program is named.
     #[error("tool {0}: command: is empty")]
     NoProgram(ToolName),
-    /// The schema is not that of an object, and model providers take nothing else.
+    /// The schema does not describe an object. Model providers accept only object schemas.
     #[error("tool {0}: parameters: type is not \"object\"")]
     NoObject(ToolName),
     /// The time limit is zero.
@@ -121,7 +120,8 @@ fn no_parameters() -> Map<String, Value> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Returns the tool that `declared` describes, on `root`.
+/// Returns the tool that `declared` describes, on `root`. `environment` names additional variables that the program
+/// gets.
 pub(crate) fn tool(
     declared: &CommandTool,
     root: Root,
@@ -160,7 +160,7 @@ pub(crate) fn tool(
     Ok(Arc::new(tool))
 }
 
-/// Returns what the program printed on standard output if it ended with code 0, else a failure.
+/// Returns the standard output if the program ended with code 0, otherwise a failure.
 fn outcome(finished: &Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
     let [stdout, stderr] = finished.texts();
     match finished.exit() {

@@ -1,19 +1,19 @@
-//! A process group that does not outlive its owner.
+//! A process group that is killed with its owner.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// The process group of a command. Dropping it kills whatever is left of the group.
+/// The process group of a command. Dropping this value kills the remaining processes of the group.
 ///
-/// It does not reach a process that moved to a group of its own (`setsid`).
+/// A process that moved to a group of its own (`setsid`) is not killed.
 pub(super) struct Group(Option<Pid>);
 
 impl Group {
-    /// The group led by process `id`.
+    /// Returns the group led by process `id`.
     pub(super) fn led_by(id: u32) -> Self {
         Self(i32::try_from(id).ok().and_then(Pid::from_raw))
     }
 
-    /// Kills the whole group, once: after its last process is gone, its number may belong to another group.
+    /// Kills the whole group, at most once: after the last process is gone, another group may get the same number.
     pub(super) fn kill(&mut self) {
         if let Some(group) = self.0.take() {
             // An error means that no process is left.

@@ -1,19 +1,19 @@
-//! The standard input of a program, complete before the program starts.
+//! The standard input of a program, written completely before the program starts.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::process::Stdio;
 
-/// Returns a standard input that holds exactly `bytes`: an anonymous file, written before the program starts.
+/// Returns a standard input that holds exactly `bytes`, in an anonymous file.
 ///
-/// A pipe would be filled while the program reads. If this process died meanwhile, the program would read a
-/// part of its input, take it for the whole, and act on it.
+/// A pipe would be filled while the program reads. If this process died meanwhile, the program would read only a part
+/// of its input and act on it as if it were complete.
 pub(super) fn whole(bytes: &[u8]) -> io::Result<Stdio> {
     Ok(written(anonymous()?, bytes)?.into())
 }
 
-/// Returns a file without a name. It is in memory where the system offers that, so that no secret is written
-/// to a disk; otherwise it is in the temporary folder.
+/// Returns a file without a name. The file is in memory where the system supports that, so that no secret is written to
+/// a disk. Otherwise, it is in the temporary folder.
 fn anonymous() -> io::Result<File> {
     #[cfg(target_os = "linux")]
     if let Ok(file) = in_memory() {
@@ -29,14 +29,14 @@ fn in_memory() -> io::Result<File> {
     Ok(memfd_create("holdover-input", flags)?.into())
 }
 
-/// Writes `bytes` to the file, and rewinds it. A file in memory is sealed, so that nobody can change it.
+/// Writes `bytes` to the file, and rewinds it. A file in memory is sealed, so that no process can change it.
 fn written(mut file: File, bytes: &[u8]) -> io::Result<File> {
     file.write_all(bytes)?;
     file.rewind()?;
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{SealFlags, fcntl_add_seals};
-        // A file in the temporary folder takes no seals; nobody else can open it.
+        // A file in the temporary folder cannot be sealed; no other process can open it.
         let _ =
             fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL);
     }

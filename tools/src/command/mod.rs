@@ -1,5 +1,5 @@
-//! Programs as tools, bounded in time and output: `run_command`, whose command line the model writes, and
-//! declared programs, whose command line the author of the agent wrote.
+//! Programs as tools, bounded in time and output. The model writes the command line of `run_command`; the author of the
+//! agent writes the command line of a declared program.
 
 mod capture;
 mod declared;

@@ -1,4 +1,4 @@
-//! One process with its children, bounded in time and output.
+//! A process with its children, bounded in time and output.
 
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
@@ -16,23 +16,23 @@ use super::group::Group;
 use crate::files::Root;
 use crate::sandbox::Exit;
 
-/// A process is stopped earlier than its call would be, by this time at most, so that there is time to report
-/// it.
+/// The maximum time by which a process is stopped before the limit of its call, so that there is time to report the
+/// stop.
 pub(super) const MARGIN_MAX: Duration = Duration::from_secs(2);
-/// The longest wait for the rest of the output after the process has ended.
+/// The maximum wait for the rest of the output after the process has ended.
 const DRAIN: Duration = Duration::from_millis(500);
-/// The environment variables that a process sees. None of them is usually secret.
+/// The environment variables that a process gets. Their values are not usually secret.
 const ENVIRONMENT: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"];
 
-/// Returns the time limit of a process, from that of its call: earlier by [`MARGIN_MAX`], or by a quarter if
-/// that is less. None: for ever.
+/// Returns the time limit of a process, given the limit of its call: shorter by a quarter or by [`MARGIN_MAX`],
+/// whichever is less. `None` means no limit.
 pub(super) fn limit_of(call: Option<Duration>) -> Duration {
     call.map_or(Duration::MAX, |call| call.saturating_sub(MARGIN_MAX.min(call / 4)))
 }
 
-/// Makes `command` start in the root folder, in a process group of its own, with the usual environment
-/// variables and those named in `more`.
+/// Makes `command` start in the root folder, in a process group of its own, with the usual environment variables and
+/// those named in `more`.
 pub(super) fn confine(command: &mut Command, root: &Root, more: &[String]) {
     let names = ENVIRONMENT.iter().copied().chain(more.iter().map(String::as_str));
     command
@@ -53,15 +53,15 @@ pub(crate) fn in_group(command: &mut Command) {
         .kill_on_drop(true);
 }
 
-/// How a process ended, and what it printed.
+/// The end of a process, and its output.
 pub(crate) struct Finished {
-    /// None: the process was killed when its time was over.
+    /// `None` if the process was killed because its time was over.
     status: Option<ExitStatus>,
     stdout: Capture,
     stderr: Capture,
 }
 
-/// Runs `command` for up to `limit`. Its process group is killed when it ends, when its time is over, and
+/// Runs `command` for at most `limit`. The process group is killed when the command ends, when its time is over, or
 /// when this future is dropped.
 pub(super) async fn run(mut command: Command, limit: Duration) -> Result<Finished, ToolError> {
     let child = command.spawn().map_err(|error| {
@@ -92,7 +92,7 @@ pub(crate) async fn watch(mut child: Child, limit: Duration) -> Result<Finished,
             }
         })
         .await;
-        // The leader may have left other processes behind. They are killed too, however it ended.
+        // The leader may have left other processes behind. They are killed, too.
         if let Some(group) = &mut group {
             group.kill();
         }
@@ -120,12 +120,12 @@ async fn fill(capture: &mut Capture, stream: Option<impl AsyncRead + Unpin>) {
 }
 
 impl Finished {
-    /// How it ended.
+    /// Returns how the process ended.
     pub(crate) fn exit(&self) -> Exit {
         match self.status.map(|status| (status.code(), status.signal())) {
             None => Exit::TimeOver,
             Some((Some(code), _)) => Exit::Code(code),
-            // If a process ended without a code, the system reports the signal.
+            // A process that ended without a code was ended by a signal.
             Some((None, signal)) => Exit::Signal(signal.unwrap_or_default()),
         }
     }
@@ -136,7 +136,7 @@ impl Finished {
     }
 }
 
-/// Describes to a model a process that ended, or that was stopped after `limit`.
+/// Describes the end of a process to a model. `limit` is the time limit that the process had.
 pub(crate) fn told(exit: Exit, stdout: &str, stderr: &str, limit: Duration) -> Result<ToolOutput, ToolError> {
     let printed = printed(stdout, stderr);
     match exit {
@@ -157,7 +157,7 @@ fn printed(stdout: &str, stderr: &str) -> String {
     text
 }
 
-/// Returns the failure for a process whose time was over.
+/// Returns the failure of a process that was stopped after `limit`.
 fn stopped_after(limit: Duration, printed: &str) -> ToolError {
     ToolError::Failed(format!(
         "stopped after {} s: its time was over; it may have done part of its work{printed}",

@@ -13,7 +13,7 @@ use super::process::{MARGIN_MAX, confine, limit_of, run, told};
 use crate::FunctionTool;
 use crate::files::{RelativePath, Root};
 
-/// The time limit of a command in seconds, if the model gives none.
+/// The default time limit of a command, in seconds.
 const SECONDS_DEFAULT: u64 = 120;
 /// The longest time limit of a command, in seconds.
 const SECONDS_MAX: u64 = 600;
@@ -36,11 +36,11 @@ pub(crate) struct RunCommand {
     timeout_seconds: Option<u64>,
 }
 
-/// Runs a program or a shell line in the root folder. Its process group is killed when it ends, when its
-/// time is over, and when the call is dropped.
+/// Runs a program or a shell line in the root folder. The process group is killed when the command ends, when its time
+/// is over, or when the call is dropped.
 ///
-/// `at_most_once` and dangerous, because nobody knows what a command does. It is not confined to the root
-/// folder; the gate decides whether it runs.
+/// The tool is `at_most_once` and dangerous, because the effect of a command is unknown. The command is not confined to
+/// the root folder; the gate decides whether it runs.
 pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) -> FunctionTool<RunCommand> {
     FunctionTool::new(
         name,
@@ -65,7 +65,7 @@ pub(crate) fn run_command(name: ToolName, root: Root, environment: Vec<String>) 
 }
 
 impl RunCommand {
-    /// Returns the time limit of the command, in a call with the time limit `call`.
+    /// Returns the time limit of the command, given the time limit `call` of its call.
     pub(crate) fn limit(&self, call: Option<Duration>) -> Duration {
         let seconds = self.timeout_seconds.unwrap_or(SECONDS_DEFAULT).clamp(1, SECONDS_MAX);
         limit_of(call).min(Duration::from_secs(seconds))
@@ -168,8 +168,8 @@ mod tests {
         assert_eq!(end, Ok(ToolOutput::text("exit code 0\nstdout:\nholdover-tools").into()));
     }
 
-    /// A child in the background, which holds a pipe open as long as it lives, and makes the file `late` if
-    /// it is not killed. Meanwhile `sh` runs `then`.
+    /// Runs `then` in `sh`, beside a child in the background. The child holds a pipe open while it lives, and creates
+    /// the file `late` if it is not killed.
     fn with_child(then: &str, timeout_seconds: u64) -> Value {
         json!({
             "command": format!("(exec 3>pipe; echo started >&3; touch seen; sleep 30; touch late) & {then}"),
@@ -194,8 +194,8 @@ mod tests {
         (reader, has_started)
     }
 
-    /// The pipe ended, so all processes that held it are dead. If they had ended by themselves, `late` would
-    /// be there.
+    /// Checks that the child was killed. The pipe ended, so all processes that held it are dead. If they had ended by
+    /// themselves, `late` would exist.
     fn check_killed(reader: JoinHandle<String>, folder: &Path) {
         assert_eq!(reader.join().unwrap(), "started\n");
         assert!(!folder.join("late").exists());

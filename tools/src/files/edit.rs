@@ -1,4 +1,4 @@
-//! `edit_file`.
+//! The tool `edit_file`.
 
 use std::io::Read;
 
@@ -31,9 +31,9 @@ pub(crate) struct EditFile {
 
 /// Replaces an exact text in a file. Without `replace_all`, the text must occur exactly once.
 ///
-/// `at_most_once`, because two sends do not give the same as one. If the new text contains the old one, a
-/// second send replaces again. If not, a second send fails although the first one worked, and the file does
-/// not show which of the two happened. When a call is in doubt, the model reads the file to see.
+/// The tool is `at_most_once`, because two sends differ from one. If the new text contains the old text, a second send
+/// replaces it again. Otherwise, a second send fails although the first one succeeded, and the file does not show which
+/// of the two happened. When a call is in doubt, the model can read the file to find out.
 pub(crate) fn edit_file(name: ToolName, root: Root) -> FunctionTool<EditFile> {
     let touched = root.clone();
     FunctionTool::new(
@@ -62,8 +62,8 @@ fn edit(root: &Root, asked: &EditFile, call: &str, dropped: &Dropped) -> Result<
     change(root, asked, &path, &text, call, dropped)
 }
 
-/// Replaces the old text in `text`, which was just read from the file, and writes the file. Fails if the file
-/// has changed since.
+/// Replaces the old text in `text`, which was just read from the file, and writes the file. Fails if the file has
+/// changed since it was read.
 fn change(
     root: &Root,
     asked: &EditFile,
@@ -90,7 +90,7 @@ fn change(
         return fail(&format!("it would become larger than {FILE_BYTES_MAX} bytes"));
     }
     let new = text.replace(old, &asked.new_text);
-    // A change that somebody else has made since, by another name or from outside, is not overwritten.
+    // The write stops if the file was changed meanwhile, through another name or from outside.
     let unchanged = || {
         if read_whole(root, path)? == text {
             return Ok(());
@@ -105,8 +105,8 @@ fn change(
     }))
 }
 
-/// Returns the length in bytes of a text after `count` occurrences of `old` bytes become `new` bytes each.
-/// None: the number is too large.
+/// Returns the length in bytes of a text after `count` occurrences of `old` bytes become `new` bytes each, or `None` if
+/// the number is too large.
 fn length_after(text: usize, count: usize, old: usize, new: usize) -> Option<usize> {
     text.checked_sub(count.checked_mul(old)?)?.checked_add(count.checked_mul(new)?)
 }

@@ -1,4 +1,4 @@
-//! `list_files`.
+//! The tool `list_files`.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use super::walk::{Go, Kind, LEFT_OUT, walk};
 use crate::FunctionTool;
 use crate::blocking::{Dropped, blocking};
 
-/// The most entries of one listing.
+/// The maximum number of entries in one listing.
 const ENTRIES_MAX: usize = 1000;
 /// The approximate limit on the bytes of one listing.
 const LISTING_BYTES_MAX: usize = 128 * 1024;
@@ -29,7 +29,7 @@ pub(crate) struct ListFiles {
     recursive: bool,
 }
 
-/// Lists a folder: one line for each entry, sorted, at most [`ENTRIES_MAX`] entries.
+/// Lists a folder, sorted, with one line for each entry and at most [`ENTRIES_MAX`] entries.
 pub(crate) fn list_files(name: ToolName, root: Root) -> FunctionTool<ListFiles> {
     let touched = root.clone();
     FunctionTool::new(

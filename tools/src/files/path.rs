@@ -1,22 +1,21 @@
-//! Normalises the paths that a model writes.
+//! Paths that a model wrote, in normal form.
 
 use std::fmt;
 use std::path::{Component, Path};
 
 use holdover_core::tool::ToolError;
 
-/// The longest path, in bytes.
+/// The maximum length of a path, in bytes.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// A path beneath the root: components joined by `/`, without `.` and `..`; empty for the root itself.
+/// A path beneath the root: components joined by `/`, without `.` and `..`. The path of the root itself is empty.
 ///
-/// It only names a place. The handle of the root ensures that the place lies beneath the root, whatever links
-/// do.
+/// The path is only a name. The handle of the root ensures that the file lies beneath the root, even through links.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RelativePath(String);
 
 impl RelativePath {
-    /// Normalises `text`, or says why it names nothing beneath the root.
+    /// Normalises `text`. Fails with the reason if `text` names nothing beneath the root.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
         let refuse = |why: &str| Err(ToolError::Failed(format!("path {text:?} {why}")));
         if text.len() > PATH_BYTES_MAX {
@@ -47,7 +46,7 @@ impl RelativePath {
         Ok(Self(normal))
     }
 
-    /// Normalises the path of a file, and refuses the root itself, which is not a file.
+    /// Normalises the path of a file. Fails for the root itself, which is not a file.
     pub(crate) fn parse_file(text: &str) -> Result<Self, ToolError> {
         let path = Self::parse(text)?;
         if path.is_root() {
@@ -60,7 +59,7 @@ impl RelativePath {
         self.0.is_empty()
     }
 
-    /// Returns the path for the operating system, relative to the root's handle.
+    /// Returns the path in the form that the operating system takes, relative to the root's handle.
     pub(crate) fn as_path(&self) -> &Path {
         Path::new(if self.0.is_empty() { "." } else { &self.0 })
     }

@@ -1,4 +1,4 @@
-//! `read_file`.
+//! The tool `read_file`.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -13,7 +13,7 @@ use super::root::{Root, failed};
 use crate::FunctionTool;
 use crate::blocking::{Dropped, blocking};
 
-/// The most bytes of a text file that one call shows.
+/// The maximum number of bytes of a text file that one call shows.
 const READ_BYTES_MAX: usize = 128 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,8 +29,8 @@ pub(crate) struct ReadFile {
     to_line: Option<u64>,
 }
 
-/// Reads a picture, a text file, or some lines of a text file. Shows at most [`READ_BYTES_MAX`] bytes of
-/// text, and says where it was cut. A picture may have [`IMAGE_BYTES_MAX`] bytes.
+/// Reads a picture, a text file, or some lines of a text file. Shows at most [`READ_BYTES_MAX`] bytes of text; a note
+/// says where a longer text was cut. A picture may have at most [`IMAGE_BYTES_MAX`] bytes.
 pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
     let touched = root.clone();
     FunctionTool::new(
@@ -46,7 +46,7 @@ pub(crate) fn read_file(name: ToolName, root: Root) -> FunctionTool<ReadFile> {
     .resources(move |asked| touched.file(&asked.path, Access::Read))
 }
 
-/// Reads the file at `path`, cut as in a call of the tool.
+/// Reads the file at `path` with the limits of the tool.
 pub(crate) fn read_whole(root: &Root, path: &str, dropped: &Dropped) -> Result<ToolOutput, ToolError> {
     read(root, &ReadFile { path: path.to_owned(), from_line: None, to_line: None }, dropped)
 }
@@ -92,7 +92,7 @@ fn read(root: &Root, asked: &ReadFile, dropped: &Dropped) -> Result<ToolOutput, 
     Ok(ToolOutput::text(text))
 }
 
-/// Returns the picture in a file. None: its first bytes are not those of a picture.
+/// Returns the picture in a file, or `None` if the file does not begin like a picture.
 fn picture(reader: &mut impl BufRead, path: &RelativePath) -> Result<Option<ToolOutput>, ToolError> {
     let begins = reader.fill_buf().map_err(|error| failed(path, &error))?;
     if ImageType::of(begins).is_none() {
@@ -133,7 +133,7 @@ impl LinesError {
     }
 }
 
-/// Skips a line of any length. False: there is none.
+/// Skips a line of any length. Returns false if there is no line.
 fn skip_line(reader: &mut impl BufRead, dropped: &Dropped) -> Result<bool, LinesError> {
     let mut any = false;
     loop {
@@ -152,8 +152,8 @@ fn skip_line(reader: &mut impl BufRead, dropped: &Dropped) -> Result<bool, Lines
     }
 }
 
-/// Reads the lines `from..=to`; the next line of the reader is `from`. Reads only whole lines, unless the
-/// first one is too long.
+/// Reads the lines `from..=to`. The reader must stand at line `from`. Returns only whole lines, unless the first line
+/// alone is too long.
 fn read_lines(reader: &mut impl BufRead, from: u64, to: u64, dropped: &Dropped) -> Result<Shown, LinesError> {
     let mut bytes = Vec::new();
     let mut line = from;
@@ -180,12 +180,12 @@ fn read_lines(reader: &mut impl BufRead, from: u64, to: u64, dropped: &Dropped) 
     Ok(Shown { bytes, cut: None })
 }
 
-/// The longest length up to `at` that splits no UTF-8 character.
+/// Returns the greatest length up to `at` that splits no UTF-8 character.
 fn whole_characters(bytes: &[u8], at: usize) -> usize {
     (at.saturating_sub(3)..=at).rev().find(|&at| bytes.get(at).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(at)
 }
 
-/// Returns the bytes as text, or an error if they are not UTF-8 or contain a NUL.
+/// Returns the bytes as text. Fails if they are not UTF-8 or contain a NUL.
 pub(super) fn to_text(path: &RelativePath, bytes: Vec<u8>) -> Result<String, ToolError> {
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),

@@ -1,4 +1,4 @@
-//! The folder that the file tools see.
+//! The root folder of the file tools.
 
 use std::fmt;
 use std::io;
@@ -12,10 +12,10 @@ use holdover_core::tool::{Access, ResourceProfile, ToolError};
 
 use super::path::RelativePath;
 
-/// The folder that the file tools see. Every path is resolved beneath an open handle of this folder: by the
-/// operating system where it can do so, otherwise component by component. No path leads out.
+/// The folder that the file tools see. Every path is resolved beneath an open handle of this folder: by the operating
+/// system if it supports that, otherwise component by component. No path leads out.
 ///
-/// This does not confine a command that is run in the folder: it may do whatever its user may.
+/// The root does not confine a command that is run in the folder: the command has all rights of its user.
 #[derive(Clone)]
 pub struct Root(Arc<Inner>);
 
@@ -24,19 +24,19 @@ struct Inner {
     path: PathBuf,
 }
 
-/// A folder that cannot be a root.
+/// The error for a folder that cannot be a root.
 #[derive(Debug, thiserror::Error)]
 #[error("root folder {}: {source}", path.display())]
 #[non_exhaustive]
 pub struct RootError {
-    /// The folder.
+    /// The path of the folder.
     pub path: PathBuf,
-    /// The reason.
+    /// The reason why the folder cannot be opened.
     pub source: io::Error,
 }
 
 impl Root {
-    /// Opens the folder `path`, which must exist.
+    /// Opens the folder `path`. Fails if the folder does not exist.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RootError> {
         let path = path.as_ref();
         let open = || {
@@ -47,7 +47,7 @@ impl Root {
         open().map_err(|source| RootError { path: path.to_owned(), source })
     }
 
-    /// The folder, absolute and without symbolic links.
+    /// Returns the absolute path of the folder, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
@@ -56,7 +56,7 @@ impl Root {
         &self.0.dir
     }
 
-    /// Refuses a root that was deleted since it was opened: its handle would show an empty folder.
+    /// Fails if the root was deleted after it was opened: its handle would show an empty folder.
     pub(crate) fn check_is_there(&self) -> Result<(), ToolError> {
         let is_there = self.dir().dir_metadata().is_ok_and(|folder| folder.nlink() > 0);
         let gone = || {
@@ -65,7 +65,7 @@ impl Root {
         if is_there { Ok(()) } else { Err(gone()) }
     }
 
-    /// Opens a regular file for reading. Never blocks on a pipe or a device.
+    /// Opens a regular file for reading. Never blocks on a pipe or a device. Fails for anything but a regular file.
     pub(crate) fn open_file(&self, path: &RelativePath) -> Result<(File, Metadata), ToolError> {
         let mut options = OpenOptions::new();
         options.read(true).nonblock(true);
@@ -79,8 +79,8 @@ impl Root {
         Ok((file, metadata))
     }
 
-    /// Returns the profile of a call that touches this one file, whatever link leads to it:
-    /// `file:/src/main.rs`. An invalid path is serial.
+    /// Returns the profile of a call that touches one file: `file:/src/main.rs`. All links to a file give the same key.
+    /// An invalid path gives a serial profile.
     pub(crate) fn file(&self, text: &str, access: Access) -> ResourceProfile {
         match RelativePath::parse(text) {
             Ok(path) => ResourceProfile::key(format!("file:/{}", self.place(&path)), access),
@@ -88,8 +88,8 @@ impl Root {
         }
     }
 
-    /// Returns the profile of a call that touches this and everything beneath it: `file:/src/`. An invalid
-    /// path is serial.
+    /// Returns the profile of a call that touches a folder and everything beneath it: `file:/src/`. An invalid path
+    /// gives a serial profile.
     pub(crate) fn tree(&self, text: &str, access: Access) -> ResourceProfile {
         match RelativePath::parse(text).map(|path| self.place(&path)) {
             Ok(place) if place.is_empty() => ResourceProfile::key("file:/", access),
@@ -98,8 +98,8 @@ impl Root {
         }
     }
 
-    /// Returns the place that `path` names: two paths to the same file have the same place. A part that does
-    /// not exist yet, or leads out, keeps its name beneath the part that exists.
+    /// Returns the real location of `path` beneath the root. Two paths to the same file have the same location.
+    /// Components that do not exist yet, or lead out of the root, are appended as they are.
     fn place(&self, path: &RelativePath) -> String {
         let found = path.as_path().ancestors().find_map(|above| {
             let above_or_root = if above.as_os_str().is_empty() { Path::new(".") } else { above };
@@ -126,7 +126,7 @@ impl fmt::Debug for Root {
     }
 }
 
-/// Refuses anything but a regular file.
+/// Fails for anything but a regular file.
 pub(crate) fn check_is_file(path: &RelativePath, metadata: &Metadata) -> Result<(), ToolError> {
     if metadata.is_file() {
         Ok(())
@@ -139,7 +139,7 @@ pub(crate) fn check_is_file(path: &RelativePath, metadata: &Metadata) -> Result<
 
 /// Describes an error of the operating system to the model.
 pub(crate) fn failed(path: &RelativePath, error: &io::Error) -> ToolError {
-    // For a path that leads out, the handle gives an error that does not come from a system call.
+    // The handle refuses a path that leads out with an error that does not come from a system call.
     let leads_out = error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
     let why = if leads_out {
         "leads out of the root folder".to_owned()
@@ -170,7 +170,7 @@ mod tests {
         assert!(Root::open(fixture.folder.path().join("a.txt")).is_err());
     }
 
-    /// Tries every file tool on `path`; each must fail and say why in one line.
+    /// Tries every file tool on `path`. Each must fail with `why` in one line.
     async fn check_refused(fixture: &Fixture, path: &str, why: &str) {
         for (tool, arguments) in [
             ("list_files", json!({ "path": path })),
@@ -210,7 +210,7 @@ mod tests {
             .unwrap_err();
         assert!(line.contains("leads out"), "{line}");
 
-        // Walks do not follow links at all.
+        // Walks never follow links.
         assert_eq!(
             fixture.run("search_files", json!({ "text": "secret" })).await.unwrap(),
             "no matches in 2 files"

@@ -1,4 +1,4 @@
-//! `search_files`.
+//! The tool `search_files`.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -15,17 +15,17 @@ use super::walk::{Go, Kind, LEFT_OUT, walk};
 use crate::FunctionTool;
 use crate::blocking::{Dropped, blocking};
 
-/// The most matching lines of one search.
+/// The maximum number of matching lines of one search.
 const MATCHES_MAX: usize = 200;
 /// The approximate limit on the bytes that one search shows.
 const SHOWN_BYTES_MAX: usize = 256 * 1024;
-/// The most files that one search reads.
+/// The maximum number of files that one search reads.
 const FILES_MAX: usize = 20_000;
 /// The largest file that is searched, in bytes.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// The most bytes that one search reads.
+/// The maximum number of bytes that one search reads.
 const TOTAL_BYTES_MAX: u64 = 512 * 1024 * 1024;
-/// The most characters of a matching line that are shown.
+/// The maximum number of characters shown of a matching line.
 const LINE_CHARS_MAX: usize = 300;
 /// The largest compiled expression, in bytes.
 const REGEX_BYTES_MAX: usize = 1024 * 1024;
@@ -50,8 +50,8 @@ pub(crate) struct SearchFiles {
     file_name: Option<String>,
 }
 
-/// Finds matching lines in the files of a folder and of all folders beneath it, in a fixed order and within
-/// bounds.
+/// Finds matching lines in the files of a folder and of all folders beneath it. The order is fixed, and the work and
+/// the result are bounded.
 pub(crate) fn search_files(name: ToolName, root: Root) -> FunctionTool<SearchFiles> {
     let touched = root.clone();
     FunctionTool::new(
@@ -75,7 +75,7 @@ fn search(root: &Root, asked: &SearchFiles, dropped: &Dropped) -> Result<ToolOut
     let metadata =
         root.dir().metadata(start.as_path()).map_err(|error| super::root::failed(&start, &error))?;
     if !metadata.is_dir() {
-        // Errors of this file are reported. Errors of a file that a walk meets are not.
+        // Errors of this file are reported. A walk skips files that it cannot open.
         let (file, metadata) = root.open_file(&start)?;
         found.search(&start.to_string(), metadata.len(), file, &pattern);
         return Ok(ToolOutput::text(found.text()));
@@ -97,7 +97,7 @@ fn search(root: &Root, asked: &SearchFiles, dropped: &Dropped) -> Result<ToolOut
     Ok(ToolOutput::text(found.text()))
 }
 
-/// The findings of a search so far.
+/// The matches and counts of a search so far.
 #[derive(Default)]
 struct Found {
     lines: String,
@@ -109,7 +109,7 @@ struct Found {
 }
 
 impl Found {
-    /// Searches one file, and tells whether to go on.
+    /// Searches one file, and returns `Go::Stop` if a bound is reached.
     fn search(&mut self, path: &str, bytes: u64, file: impl Read, pattern: &Regex) -> Go {
         if bytes > FILE_BYTES_MAX {
             self.too_large += 1;
@@ -167,7 +167,7 @@ fn compile(field: &str, text: &str, is_regex: bool, ignore_case: bool) -> Result
     let source = if is_regex { text.to_owned() } else { regex::escape(text) };
     RegexBuilder::new(&source).case_insensitive(ignore_case).size_limit(REGEX_BYTES_MAX).build().map_err(
         |error| {
-            // The last line says what is wrong. The lines before it draw the place.
+            // The last line of the error says what is wrong. The lines before it draw the position.
             let why = error.to_string();
             let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             ToolError::Failed(format!("{field} {text:?} is not a regular expression: {why}"))

@@ -8,15 +8,14 @@ use cap_std::fs::{Dir, OpenOptions, Permissions};
 use holdover_core::payload::Digest;
 use uuid::Uuid;
 
-/// The prefix of the names of all temporary files. No walk shows such a file.
+/// The prefix of the names of all temporary files. Walks leave such files out.
 const PREFIX: &str = ".holdover-tmp-";
-/// The age after which a temporary file counts as left behind by a process that was killed. No write takes so
-/// long.
+/// The age after which a temporary file counts as left behind by a killed process. No write takes that long.
 const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
-/// The most entries of a folder that are searched for such files.
+/// The maximum number of entries of a folder that are searched for leftover temporary files.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Whether this is the name of a temporary file.
+/// Returns true if `name` is the name of a temporary file.
 pub(super) fn is_temporary(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(PREFIX.as_bytes())
 }
@@ -28,8 +27,8 @@ fn prefix_of(call: &str) -> String {
     format!("{PREFIX}{short}-")
 }
 
-/// Removes temporary files that were left behind in a folder: those of this call, since only one send of it
-/// may write at a time, and those older than [`LEFT_AFTER`]. A file that cannot be removed stays.
+/// Removes leftover temporary files in a folder: all files of `call`, since only one send of it may write at a time,
+/// and other files older than [`LEFT_AFTER`]. A file that cannot be removed stays.
 pub(super) fn remove_leftovers(folder: &Dir, call: &str, now: SystemTime) {
     let own = prefix_of(call);
     let Ok(entries) = folder.entries() else { return };
@@ -47,7 +46,7 @@ pub(super) fn remove_leftovers(folder: &Dir, call: &str, now: SystemTime) {
     }
 }
 
-/// A file that is removed when this is dropped, unless it was renamed. It stays behind if the process is
+/// A temporary file. It is removed when this value is dropped, unless it was renamed. It stays behind if the process is
 /// killed.
 pub(super) struct Temporary<'a> {
     folder: &'a Dir,
@@ -61,7 +60,7 @@ impl<'a> Temporary<'a> {
         bytes: &[u8],
         permissions: Option<Permissions>,
     ) -> io::Result<Self> {
-        // The name is new each time: a run that lost its session may still be writing to its own file.
+        // The name is new each time: a run that lost its session may still be writing its own file.
         let name = format!("{}{}", prefix_of(call), Uuid::new_v4().simple());
         let mut file = folder.open_with(&name, OpenOptions::new().write(true).create_new(true))?;
         let this = Self { folder, name };
@@ -83,7 +82,7 @@ impl<'a> Temporary<'a> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.name.is_empty() {
-            // Nothing more can be done about it here.
+            // If this fails, the file stays until it is removed as a leftover.
             let _ = self.folder.remove_file(&self.name);
         }
     }
@@ -109,13 +108,13 @@ mod tests {
         names
     }
 
-    /// Not a test of its own: the process that is killed in the middle of a write of the call `k1`.
+    /// Not a test: this is the process that is killed in the middle of a write for the call `k1`.
     #[test]
     fn killed_in_the_middle() {
         let Some(folder) = std::env::var_os(FOLDER) else { return };
         let dir = Dir::open_ambient_dir(folder, cap_std::ambient_authority()).unwrap();
         let _temporary = Temporary::create(&dir, "k1", b"half", None).unwrap();
-        // Written past the test harness, which keeps what tests print.
+        // This bypasses the test harness, which captures printed output.
         std::io::stdout().write_all(b"written\n").unwrap();
         loop {
             std::thread::park();

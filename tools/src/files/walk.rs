@@ -1,4 +1,4 @@
-//! Walks through a folder in a fixed order, never through a symbolic link.
+//! Walks through folders in a fixed order, without following symbolic links.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use super::root::{Root, failed};
 use super::temporary::is_temporary;
 use crate::blocking::Dropped;
 
-/// The deepest level of folders that a walk enters. The folder where it starts is level 1.
+/// The maximum depth of folders that a walk enters. The folder where it starts has depth 1.
 const DEPTH_MAX: usize = 64;
-/// The most entries of one folder that a walk looks at.
+/// The maximum number of entries of one folder that a walk visits.
 const FOLDER_ENTRIES_MAX: usize = 50_000;
-/// The note for the model when a walk left something out.
+/// The note for the model if a walk left something out.
 pub(super) const LEFT_OUT: &str = "[cut: a folder is too full or too deep to be looked at whole]";
-/// A walk leaves out entries of this name: there are many files in it, and they are not for reading.
+/// The name of entries that walks leave out: `.git` holds many files that are not meant for reading.
 const SKIPPED_FOLDER: &str = ".git";
 
-/// An entry that a walk meets.
+/// An entry that a walk visits.
 pub(super) struct Entry {
     /// The path, relative to the root.
     pub(super) path: PathBuf,
@@ -34,15 +34,15 @@ pub(super) enum Kind {
     Other,
 }
 
-/// Whether a walk goes on.
+/// The decision after an entry: continue the walk or stop it.
 #[derive(PartialEq, Eq)]
 pub(super) enum Go {
     On,
     Stop,
 }
 
-/// Visits the entries of the folder `start` by name, a folder before its own entries; with `recursive`, also
-/// those of the folders beneath it. True: a bound made it leave something out.
+/// Visits the entries of the folder `start` by name, a folder before its own entries. With `recursive`, also visits the
+/// entries of the folders beneath it. Returns true if a bound made the walk leave something out.
 pub(super) fn walk(
     root: &Root,
     start: &RelativePath,
@@ -66,7 +66,7 @@ pub(super) fn walk(
             walk.left_out = true;
             continue;
         }
-        // The folder may be gone by now, or not readable. It then counts as empty.
+        // The folder may be gone by now, or unreadable. It then counts as empty.
         let _ = walk.enter(&entry.path, depth + 1);
     }
     Ok(walk.left_out)
@@ -74,7 +74,7 @@ pub(super) fn walk(
 
 struct Walk<'a> {
     root: &'a Root,
-    /// The entries that are still to be visited, last first, with their depth.
+    /// The entries that are still to be visited, in reverse order, with their depth.
     ahead: Vec<(Entry, usize)>,
     left_out: bool,
 }
@@ -103,7 +103,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the kind of an entry. None: the entry is gone.
+/// Returns the kind of an entry, or `None` if the entry is gone.
 fn kind_of(entry: &DirEntry) -> Option<Kind> {
     let kind = entry.file_type().ok()?;
     Some(if kind.is_dir() {

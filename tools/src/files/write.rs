@@ -1,4 +1,4 @@
-//! `write_file`, and the atomic write that `edit_file` also uses.
+//! The tool `write_file`, and the atomic write that `edit_file` also uses.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,9 +28,9 @@ pub(crate) struct WriteFile {
     content: String,
 }
 
-/// Creates or replaces a file. A reader sees the old content or the new, never a part.
+/// Creates or replaces a file. A reader sees the old content or the new content, never a part.
 ///
-/// `idempotent`: writing the same bytes again gives the same file.
+/// The tool is `idempotent`: writing the same bytes again gives the same file.
 pub(crate) fn write_file(name: ToolName, root: Root) -> FunctionTool<WriteFile> {
     let touched = root.clone();
     FunctionTool::new(
@@ -51,13 +51,14 @@ pub(crate) fn write_file(name: ToolName, root: Root) -> FunctionTool<WriteFile> 
     .resources(move |asked| touched.file(&asked.path, Access::Write))
 }
 
-/// Writes `bytes` to `path` through a temporary file beside it and a rename. Both are synced, so once this
-/// returns `Ok`, the file survives a crash. True: the file is new. A link that stays inside the root is kept,
-/// and so are the read, write and execute permissions of a file that is replaced. Removes temporary files
-/// that an earlier send of `call`, an idempotency key, left behind, and old ones of other calls. Calls
-/// `unless` right before the rename; its error stops the write.
+/// Writes `bytes` to `path` through a temporary file beside it and a rename. Returns true if the file is new.
 ///
-/// [`ToolError::Lost`]: the file was renamed, but its folder could not be synced.
+/// Both the file and the folder are synced, so once this returns `Ok`, the file survives a crash. A symbolic link that
+/// stays inside the root is kept, as are the read, write and execute permissions of a replaced file. Temporary files
+/// that an earlier send of `call` (an idempotency key) left behind are removed, as are old ones of other calls.
+/// `unless` is called right before the rename; an error from it stops the write.
+///
+/// Fails with [`ToolError::Lost`] if the file was renamed but its folder could not be synced.
 pub(super) fn write_atomically(
     root: &Root,
     path: &RelativePath,
@@ -95,8 +96,8 @@ pub(super) fn write_atomically(
     Ok(made)
 }
 
-/// Refuses a path that is or lies in `.git`: hooks and settings there take effect when somebody uses the
-/// repository next, and no gate is asked then.
+/// Refuses a path that is `.git` or lies in it: hooks and settings there take effect when the repository is next used,
+/// without asking the gate.
 fn refuse_repository(root: &Root, path: &RelativePath, target: &Path) -> Result<(), ToolError> {
     let real = target.ancestors().skip(1).find_map(|above| root.dir().canonicalize(above).ok());
     let lies_in = |place: &Path| place.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
@@ -106,8 +107,8 @@ fn refuse_repository(root: &Root, path: &RelativePath, target: &Path) -> Result<
     Ok(())
 }
 
-/// Syncs every folder above `folder`, so that new folders survive a crash: each folder stores the entry of
-/// the one beneath it.
+/// Syncs every folder above `folder`, so that new folders survive a crash: each folder stores the entry of the folder
+/// beneath it.
 fn sync_above(dir: &Dir, folder: &Path) -> io::Result<()> {
     for above in folder.ancestors().skip(1) {
         sync(dir, if above.as_os_str().is_empty() { Path::new(".") } else { above })?;
@@ -119,8 +120,8 @@ fn sync(dir: &Dir, folder: &Path) -> io::Result<()> {
     dir.open(folder)?.sync_all()
 }
 
-/// Returns the path to write to, which is not a symbolic link itself, and the permissions of the file there.
-/// No permissions: there is no file.
+/// Returns the path to write to, with symbolic links resolved, and the permissions of the file there, or `None` if
+/// there is no file.
 fn target_of(root: &Root, path: &RelativePath) -> Result<(PathBuf, Option<Permissions>), ToolError> {
     let link = match root.dir().symlink_metadata(path.as_path()) {
         Ok(metadata) => metadata.is_symlink(),
@@ -132,7 +133,7 @@ fn target_of(root: &Root, path: &RelativePath) -> Result<(PathBuf, Option<Permis
     let target = if link { root.resolve(path)? } else { path.as_path().to_owned() };
     let metadata = root.dir().metadata(&target).map_err(|error| failed(path, &error))?;
     check_is_file(path, &metadata)?;
-    // Without the set-user-id, set-group-id and sticky bits, because the new file belongs to us.
+    // The set-user-id, set-group-id and sticky bits are dropped, because the new file belongs to this process's user.
     Ok((target, Some(Permissions::from_mode(metadata.permissions().mode() & 0o777))))
 }
 

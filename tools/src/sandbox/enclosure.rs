@@ -1,4 +1,4 @@
-//! The enclosure of a command: bubblewrap, where it works.
+//! The enclosure of a command: bubblewrap, if it works on this machine.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -17,26 +17,25 @@ use super::{SandboxError, SandboxOptions, WallsPolicy, leftovers, mounts};
 const WORKSPACE: &str = "/workspace";
 /// The search path for programs behind walls.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// The environment variables of this process that commands get. Behind walls, the constant [`PATH`] replaces
-/// the first.
+/// The environment variables of this process that commands get. Behind walls, the constant [`PATH`] replaces `PATH`.
 const HANDED_ON: [&str; 5] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ"];
-/// The time limit for a test of the walls.
+/// The time limit for a test of the enclosure.
 const TRY_OUT_MAX: Duration = Duration::from_secs(10);
-/// The most bytes of bubblewrap's error output that are reported.
+/// The maximum number of bytes of bubblewrap's error output that are reported.
 const COMPLAINT_BYTES_MAX: u64 = 300;
 
-/// The enclosure of each command of a sandbox.
+/// The enclosure that all commands of the sandboxes run in.
 #[derive(Debug)]
 pub(super) struct Enclosure {
     walls: Walls,
-    /// The program bubblewrap, and its arguments for every command. None: there are no walls.
+    /// The program bubblewrap, and its arguments for every command. `None` if there are no walls.
     bubblewrap: Option<(PathBuf, Vec<OsString>)>,
     environment: Vec<String>,
 }
 
 impl Enclosure {
-    /// Finds the enclosure that `options` ask for, as far as this machine has it. Each bubblewrap program
-    /// with its arguments is tested once in a process.
+    /// Finds the enclosure that `options` ask for, as far as this machine supports it. Each combination of
+    /// bubblewrap program and arguments is tested only once in this process.
     pub(super) fn find(options: &SandboxOptions) -> Result<Self, SandboxError> {
         let around = arguments(options).map_err(|source| {
             let path = options.image.clone().unwrap_or_else(|| PathBuf::from("/"));
@@ -62,13 +61,13 @@ impl Enclosure {
         &self.walls
     }
 
-    /// Whether the processes inside die with this process.
+    /// Returns true if the processes in the sandbox die with this process.
     pub(super) fn is_bound_to_us(&self) -> bool {
         self.bubblewrap.is_some()
     }
 
-    /// Returns the command that runs `program` in the rooms of sandbox `name`. It starts in `folder`,
-    /// relative to the workspace.
+    /// Returns the command that runs `program` in the rooms of sandbox `name`. The command starts in `folder`, relative
+    /// to the workspace.
     pub(super) fn command(
         &self,
         name: &str,
@@ -108,7 +107,7 @@ impl Enclosure {
         command
     }
 
-    /// Checks that a command runs in these rooms. Without walls there is nothing to check.
+    /// Checks that a command runs in these rooms. Without walls, succeeds without a check.
     pub(super) fn try_out(&self, name: &str, rooms: &Rooms) -> io::Result<()> {
         if self.bubblewrap.is_none() {
             return Ok(());
@@ -118,7 +117,7 @@ impl Enclosure {
     }
 }
 
-/// Returns the arguments of bubblewrap for every command.
+/// Returns the arguments of bubblewrap that are the same for every command.
 fn arguments(options: &SandboxOptions) -> io::Result<Vec<OsString>> {
     let mut args: Vec<OsString> =
         ["--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"].map(OsString::from).into();
@@ -135,7 +134,7 @@ fn arguments(options: &SandboxOptions) -> io::Result<Vec<OsString>> {
     Ok(args)
 }
 
-/// Checks whether bubblewrap works here, or returns why not: it may be missing, or not permitted.
+/// Checks that bubblewrap works here. Otherwise returns the reason: it may be missing, or not permitted.
 fn probe(bubblewrap: &Path, args: &[OsString]) -> Result<(), String> {
     type Known = HashMap<(PathBuf, Vec<OsString>), Result<(), String>>;
     static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use holdover_core::error::ErrorInfo;
 use holdover_core::tool::ToolError;
 
-/// An error of a sandbox, or of the place for sandboxes.
+/// An error of a sandbox, or of the root of the sandboxes.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
@@ -16,15 +16,15 @@ pub enum SandboxError {
     /// The root of the sandboxes, or the image, cannot be used.
     #[error("sandbox: root {}: {source}", path.display())]
     Root {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
-        /// The reason.
+        /// The reason why the folder cannot be used.
         source: io::Error,
     },
-    /// Others use, boot or free the sandbox, and did not finish in time.
+    /// Another user of the sandbox, or its boot or removal, did not finish in time.
     #[error("sandbox: it is in use by another process")]
     Busy,
-    /// The sandbox could not be booted. What was made of it is removed, or the text says that it stays.
+    /// The sandbox could not be booted. The parts already created are removed; if that fails, the text says so.
     #[error("sandbox: could not be booted: {0}")]
     Boot(String),
     /// The sandbox could not be freed.
@@ -50,8 +50,8 @@ impl From<SandboxError> for ErrorInfo {
     }
 }
 
-/// The meaning for a call that needed the sandbox: nothing was done. A call whose sandbox is busy may be
-/// tried again.
+/// For a call that needed the sandbox, the error means that nothing was done. If the sandbox is busy, the call may be
+/// retried.
 impl From<SandboxError> for ToolError {
     fn from(error: SandboxError) -> Self {
         let detail = error.to_string();

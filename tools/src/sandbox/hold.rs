@@ -1,4 +1,4 @@
-//! The lock of a sandbox. It says whether the sandbox is in use, and when it may be swept.
+//! The lock of a sandbox. It shows whether the sandbox is in use, and when it may be swept.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,23 +9,23 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-/// A lock that is held, alone or with others. The operating system releases it when the process dies.
+/// A lock that is held, exclusively or shared. The operating system releases it when the process dies.
 ///
-/// The modification time of the file is the time after which the sandbox may be swept. The file is empty
-/// while nobody uses the sandbox, so the next holder can tell whether the last user was killed.
+/// The modification time of the file is the time after which the sandbox may be swept. The file is empty while the
+/// sandbox is not in use, so the next holder can tell that the last user was killed.
 pub(super) struct Hold {
     file: File,
     path: PathBuf,
 }
 
 impl Hold {
-    /// Takes the lock at `path` alone, and makes the file if there is none. None: somebody else holds the
-    /// lock.
+    /// Takes the lock at `path` exclusively, and creates the file if it does not exist. Returns `None` if another
+    /// process holds the lock.
     pub(super) fn alone(path: &Path) -> io::Result<Option<Self>> {
         Self::take(path, true, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Takes the lock at `path` alone. None: somebody else holds it, or there is no such file.
+    /// Takes the lock at `path` exclusively. Returns `None` if another process holds it or the file does not exist.
     pub(super) fn alone_if_there(path: &Path) -> io::Result<Option<Self>> {
         match Self::take(path, false, FlockOperation::NonBlockingLockExclusive) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -33,8 +33,8 @@ impl Hold {
         }
     }
 
-    /// Takes the lock at `path` together with others, and makes the file if there is none. None: somebody
-    /// holds the lock alone.
+    /// Takes the lock at `path` shared, and creates the file if it does not exist. Returns `None` if another process
+    /// holds the lock exclusively.
     pub(super) fn beside_others(path: &Path) -> io::Result<Option<Self>> {
         Self::take(path, true, FlockOperation::NonBlockingLockShared)
     }
@@ -52,12 +52,13 @@ impl Hold {
         Ok(hold.locks(how)?.then_some(hold))
     }
 
-    /// Turns an exclusive hold into a shared one. False: the lock was lost in between.
+    /// Turns an exclusive hold into a shared one. Returns false if the lock was lost in between.
     pub(super) fn share(&self) -> io::Result<bool> {
         self.locks(FlockOperation::NonBlockingLockShared)
     }
 
-    /// Tries to take the lock. False: somebody else holds it, or the file at the path is another one by now.
+    /// Tries to take the lock. Returns false if another process holds it, or if the path now names another file or
+    /// none.
     fn locks(&self, how: FlockOperation) -> io::Result<bool> {
         match flock(&self.file, how) {
             Ok(()) => {}
@@ -72,18 +73,18 @@ impl Hold {
         }
     }
 
-    /// Whether the last user never left the sandbox, for example because its process was killed.
+    /// Returns true if the last user never left the sandbox, for example because its process was killed.
     pub(super) fn was_left_in_use(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.len() > 0)
     }
 
-    /// Notes that somebody uses the sandbox, which is kept for `idle` from now.
+    /// Notes that the sandbox is in use, and keeps it for `idle` from now.
     pub(super) fn used(&self, idle: Duration) -> io::Result<()> {
         self.file.set_len(1)?;
         self.kept_for(idle)
     }
 
-    /// Notes that this user leaves the sandbox, which is kept for `idle` from now.
+    /// Notes that this user leaves the sandbox, and keeps it for `idle` from now.
     pub(super) fn left(&self, idle: Duration) -> io::Result<()> {
         if self.locks(FlockOperation::NonBlockingLockExclusive)? {
             self.file.set_len(0)?;
@@ -97,12 +98,12 @@ impl Hold {
         self.file.set_modified(now.checked_add(idle).unwrap_or(now))
     }
 
-    /// Returns how much longer the sandbox is kept. None: it may be swept.
+    /// Returns how much longer the sandbox is kept, or `None` if it may be swept.
     pub(super) fn time_left(&self) -> io::Result<Option<Duration>> {
         Ok(self.file.metadata()?.modified()?.duration_since(SystemTime::now()).ok())
     }
 
-    /// Removes the lock, after everything that it guards. Only for a caller that holds it alone.
+    /// Removes the lock file, after everything that it guards is gone. The caller must hold the lock exclusively.
     pub(super) fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }

@@ -1,4 +1,4 @@
-//! Processes that a sandbox left behind: those that left its process group, and those whose run was killed.
+//! Kills processes that a sandbox left behind: those that left its process group, and those whose run was killed.
 
 /// The environment variable that marks every process of a sandbox.
 pub(super) const MARK: &str = "HOLDOVER_SANDBOX";
@@ -19,12 +19,12 @@ mod linux {
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    /// The most rounds of killing: a process may start others faster than they are killed.
+    /// The maximum number of rounds: a process may start others faster than they are killed.
     const ROUNDS_MAX: usize = 200;
     const APART: Duration = Duration::from_millis(5);
 
-    /// Kills every process of this user that bears the mark of sandbox `name`, until none is left. Fails if
-    /// some are left after [`ROUNDS_MAX`] rounds.
+    /// Kills every process of this user with the mark of sandbox `name`, until none is left. Fails if processes are
+    /// left after [`ROUNDS_MAX`] rounds.
     pub(in super::super) fn kill(name: &str) -> io::Result<()> {
         let mark = format!("{}={name}", super::MARK);
         for _ in 0..ROUNDS_MAX {
@@ -46,15 +46,15 @@ mod linux {
         if !is_marked(pid, mark) {
             return false;
         }
-        // By now the number may belong to another process. The handle cannot.
+        // By now, the process number may belong to another process. A handle keeps naming the same process.
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(process) if is_marked(pid, mark) => pidfd_send_signal(process, Signal::KILL).is_ok(),
             Ok(_) | Err(_) => false,
         }
     }
 
-    /// Whether the process bears the mark. A process whose environment cannot be read belongs to another
-    /// user, or is dead.
+    /// Returns true if the process has the mark. A process whose environment cannot be read belongs to another user or
+    /// is dead.
     fn is_marked(pid: Pid, mark: &[u8]) -> bool {
         let environment = std::fs::read(format!("/proc/{pid}/environ"));
         environment.is_ok_and(|all| all.split(|&byte| byte == 0).any(|one| one == mark))

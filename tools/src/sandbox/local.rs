@@ -22,22 +22,22 @@ use super::{Exit, Job, Ran, Sandbox, SandboxError, SandboxOptions, SandboxProvid
 use crate::Root;
 use crate::command::{self, Finished};
 
-/// The longest wait for a sandbox that others use. A call that was stopped leaves its sandbox at once.
+/// The maximum wait for a sandbox that is in use. A call that was stopped leaves its sandbox at once.
 const BUSY_MAX: Duration = Duration::from_secs(5);
 const APART: Duration = Duration::from_millis(5);
 
-/// Sandboxes on this machine. Each is a folder beneath one root, with a lock beside it that every user of the
+/// The sandboxes on this machine. Each one is a folder beneath one root, with a lock beside it that every user of the
 /// sandbox holds.
 ///
-/// Commands run under bubblewrap where it works, else in the plain folder; [`walls`](SandboxProvider::walls)
-/// says which. Behind walls, every process of a command dies with the command or with this process. In a
-/// plain folder, the process group of the command dies with the command. On Linux, freeing the sandbox kills
-/// the processes that left the group, and those of a run that was killed; the next use of the sandbox also
-/// kills the latter. Nothing limits how much a command writes.
+/// Commands run under bubblewrap if it works, otherwise in the plain folder; [`walls`](SandboxProvider::walls) says
+/// which. Behind walls, every process of a command dies with the command or with this process. In a plain folder, the
+/// process group of the command dies with the command. On Linux, freeing the sandbox kills the processes that left the
+/// group and those of a killed run; the next use of the sandbox also kills those of a killed run. The amount that a
+/// command writes is not limited.
 ///
-/// All state is in the file system, so any process of this user on the machine can continue in a session's
-/// sandbox, and free it. A sandbox that is unused for [`idle_seconds`](SandboxOptions::idle_seconds) is freed
-/// by the process that booted it, or by the next process that uses the root.
+/// All state is in the file system, so any process of this user on the machine can continue in a session's sandbox, and
+/// free it. A sandbox that is unused for [`idle_seconds`](SandboxOptions::idle_seconds) is freed by the process that
+/// booted it, or by the next process that uses the root.
 #[derive(Clone)]
 pub struct LocalSandboxes(Arc<Inner>);
 
@@ -50,12 +50,12 @@ struct Inner {
 }
 
 impl LocalSandboxes {
-    /// Opens the sandboxes that `options` describe: makes their root, and tests whether bubblewrap works
-    /// here. Boots none.
+    /// Opens the sandboxes that `options` describe: creates their root, and tests whether bubblewrap works here. No
+    /// sandbox is booted.
     ///
     /// # Errors
-    /// Walls are required and there are none, the image cannot be read, or the root cannot be made or belongs
-    /// to somebody else.
+    /// Walls are required and there are none, the image cannot be read, or the root cannot be created or belongs to
+    /// another user.
     pub fn open(options: &SandboxOptions) -> Result<Self, SandboxError> {
         let enclosure = Enclosure::find(options)?;
         let path = options.root.clone().unwrap_or_else(default_root);
@@ -64,13 +64,13 @@ impl LocalSandboxes {
         Ok(Self(Arc::new(Inner { root, enclosure, idle, keep: options.keep, sweeper: Sweeper::default() })))
     }
 
-    /// The folder that holds the sandboxes.
+    /// Returns the folder that holds the sandboxes.
     pub fn root(&self) -> &Path {
         &self.0.root
     }
 
-    /// Frees the sandboxes that were unused for too long, whichever process booted them. From the first
-    /// [`enter`](SandboxProvider::enter) on, a background task does the same until none is left.
+    /// Frees the sandboxes that were unused for too long, including those that other processes booted. After the first
+    /// [`enter`](SandboxProvider::enter), a background task does the same until none is left.
     ///
     /// # Errors
     /// The root cannot be read.
@@ -139,8 +139,8 @@ impl SandboxProvider for LocalSandboxes {
 }
 
 impl Inner {
-    /// Boots the sandbox if there is none, and kills what a run that died left running in it. True: it was
-    /// booted.
+    /// Boots the sandbox if there is none, and kills processes that a dead run left in it. Returns true if the sandbox
+    /// was booted.
     fn made_ready(&self, place: &Place, hold: Hold) -> io::Result<(Hold, bool)> {
         if hold.was_left_in_use()? {
             leftovers::kill(place.name())?;
@@ -157,8 +157,8 @@ impl Inner {
     }
 }
 
-/// Kills all processes of a sandbox and removes it. A sandbox that is kept keeps its files. The lock is
-/// removed last: until then it shows that there is something to free.
+/// Kills all processes of a sandbox and removes it. A kept sandbox keeps its files. The lock is removed last: until
+/// then, it shows that there is something to free.
 pub(super) fn free(place: &Place, hold: Hold) -> io::Result<()> {
     leftovers::kill(place.name())?;
     if place.is_kept() && place.rooms().is_some() {
@@ -168,7 +168,7 @@ pub(super) fn free(place: &Place, hold: Hold) -> io::Result<()> {
     hold.remove()
 }
 
-/// A sandbox of this machine that is in use.
+/// A sandbox on this machine that is in use.
 struct LocalSandbox {
     inner: Arc<Inner>,
     place: Place,
@@ -211,8 +211,7 @@ impl Sandbox for LocalSandbox {
 
 impl Drop for LocalSandbox {
     fn drop(&mut self) {
-        // If this fails, the next user takes the sandbox for one that a killed process left. Nothing else is
-        // lost.
+        // If this fails, the next user assumes that a killed process left the sandbox. Nothing else is lost.
         let _ = self.hold.left(self.inner.idle);
     }
 }
@@ -229,8 +228,8 @@ fn default_root() -> PathBuf {
     std::env::temp_dir().join(format!("holdover-sandboxes-{user}"))
 }
 
-/// Returns the folder `path`, which is made if there is none. Refuses the folder of another user, who could
-/// put links into it.
+/// Returns the folder `path`, and creates it if it does not exist. Refuses the folder of another user, who could put
+/// links into it.
 fn own_folder(path: &Path) -> io::Result<PathBuf> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;

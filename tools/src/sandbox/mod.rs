@@ -1,5 +1,5 @@
-//! Sandboxes: a separate folder for each session's turn, and commands that run in it, behind walls where the
-//! machine has them.
+//! Sandboxes: a separate folder for each session's turn, and commands that run in it, behind walls if the machine
+//! supports them.
 
 mod enclosure;
 mod error;
@@ -28,72 +28,72 @@ pub use options::{SandboxOptions, WallsPolicy};
 pub use tools::{SANDBOX_TOOLS, Sandboxes};
 pub use walls::Walls;
 
-/// Gives each session its sandbox, and frees it.
+/// A provider that gives each session its sandbox, and frees it.
 ///
-/// A session has at most one sandbox, whichever process asks for it. Its first use boots it. It lives until
-/// it is freed, or until it was unused for too long, even if the process that booted it was killed.
+/// A session has at most one sandbox, shared by all processes. The first use boots it. It lives until it is freed, or
+/// until it was unused for too long, even if the process that booted it was killed.
 #[async_trait]
 pub trait SandboxProvider: Send + Sync + 'static {
-    /// The walls between the sandboxes and the machine.
+    /// Returns the walls between the sandboxes and the machine.
     fn walls(&self) -> &Walls;
 
-    /// Describes the sandboxes and their walls to a person, in one line.
+    /// Returns a one-line description of the sandboxes and their walls, for people.
     fn describe(&self) -> String;
 
-    /// Returns the sandbox of `session`, booted if there is none. It is in use, and nobody frees it, until
+    /// Returns the sandbox of `session`, and boots it if there is none. The sandbox is in use, and is not freed, until
     /// the returned value is dropped.
     ///
     /// # Errors
-    /// The sandbox could not be booted; what was made of it is removed, or the error says that it stays.
-    /// [`SandboxError::Busy`]: somebody else is booting or freeing it, and did not finish within a bounded
+    /// The sandbox could not be booted; the parts already created are removed, or the error says that they stay.
+    /// [`SandboxError::Busy`]: another process is booting or freeing the sandbox, and did not finish within a bounded
     /// time.
     async fn enter(&self, session: &SessionKey) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
-    /// Frees the sandbox of `session`: no process in it is left, nor anything that was written there, unless
-    /// the provider keeps the files. Waits a bounded time for those who use it. Also frees a sandbox that is
-    /// half booted or half freed. Does nothing if there is none.
+    /// Frees the sandbox of `session`: kills all its processes, and removes its files unless the provider keeps them.
+    /// Waits a bounded time until the sandbox is no longer in use. Also frees a sandbox that is half booted or half
+    /// freed. Does nothing if there is none.
     ///
     /// # Errors
-    /// The sandbox is in use, or a part of it could not be killed or removed. Freeing may be tried again;
-    /// otherwise the sandbox is freed like any unused one.
+    /// The sandbox is in use, or a part of it could not be killed or removed. Freeing may be retried; otherwise, the
+    /// sandbox is freed like any unused one.
     async fn free(&self, session: &SessionKey) -> Result<(), SandboxError>;
 }
 
 /// A sandbox that is in use.
 #[async_trait]
 pub trait Sandbox: Send + Sync + 'static {
-    /// Whether this use booted the sandbox. If so it is empty, whatever was done in an earlier one.
+    /// Returns true if this use booted the sandbox. A new sandbox is empty; files of an earlier one are gone.
     fn is_new(&self) -> bool;
 
-    /// The folder on this machine in which commands start and find what they wrote.
+    /// Returns the folder on this machine in which commands start and in which their files appear.
     fn workspace(&self) -> &Path;
 
-    /// Runs a program in the sandbox, with all that the program starts. They are killed when the program
-    /// ends, when its time is over, and when this future is dropped. Without walls, some may survive until
-    /// the sandbox is freed.
+    /// Runs a program in the sandbox. The program and all processes that it starts are killed when the program ends,
+    /// when its time is over, or when this future is dropped. Without walls, some processes may survive until the
+    /// sandbox is freed.
     ///
     /// # Errors
-    /// [`ToolError::Failed`]: the folder is not one in the workspace, or the program could not be started.
-    /// [`ToolError::NotRun`]: the workspace cannot be opened. [`ToolError::Lost`]: the program was started,
-    /// but its end was not seen.
+    /// [`ToolError::Failed`]: the folder is not in the workspace, or the program could not be started.
+    /// [`ToolError::NotRun`]: the workspace cannot be opened. [`ToolError::Lost`]: the program was started, but its end
+    /// was not seen.
     async fn run(&self, job: Job) -> Result<Ran, ToolError>;
 }
 
 /// A program to run in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
-    /// The program, by a name or path that is valid in the sandbox.
+    /// The name or path of the program, as valid in the sandbox.
     pub program: String,
     /// The arguments of the program.
     pub args: Vec<String>,
-    /// The folder in which the program starts, relative to the workspace. Empty: the workspace.
+    /// The folder in which the program starts, relative to the workspace. If empty, the workspace itself.
     pub folder: String,
-    /// The time limit.
+    /// The time after which the program is killed.
     pub limit: Duration,
 }
 
 impl Job {
-    /// A line for the shell `sh`, which starts in the workspace and may take two minutes.
+    /// Returns a job for the shell `sh`, which starts in the workspace and has a limit of two minutes.
     pub fn shell(line: impl Into<String>) -> Self {
         Self {
             program: "/bin/sh".to_owned(),
@@ -104,10 +104,10 @@ impl Job {
     }
 }
 
-/// The end of a program, and what it printed. Of a long stream, only the beginning and the end are kept.
+/// The end of a program, and its output. For a long stream, only the beginning and the end are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    /// The way it ended.
+    /// The way the program ended.
     pub exit: Exit,
     /// The standard output.
     pub stdout: String,
@@ -118,10 +118,10 @@ pub struct Ran {
 /// The way a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It ended with this code.
+    /// The program ended with this code.
     Code(i32),
-    /// It was ended by this signal.
+    /// The program was ended by this signal.
     Signal(i32),
-    /// It was killed when its time was over.
+    /// The program was killed because its time was over.
     TimeOver,
 }

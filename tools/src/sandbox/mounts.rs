@@ -1,4 +1,4 @@
-//! The parts of a file system that commands behind walls see.
+//! The parts of the file system that commands behind walls see.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The folders of a system that hold programs and libraries.
 const SYSTEM: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
-/// The entries of `/etc` that programs need. None of them tells about this machine's users.
+/// The entries of `/etc` that programs need. None of them contains data about this machine's users.
 const SETTINGS: [&str; 14] = [
     "ld.so.cache",
     "ld.so.conf",
@@ -23,19 +23,19 @@ const SETTINGS: [&str; 14] = [
     "ssl/certs",
     "ssl/openssl.cnf",
 ];
-/// The entries of `/etc` by which names are found on the network.
+/// The entries of `/etc` for name resolution on the network.
 const NETWORK: [&str; 2] = ["resolv.conf", "hosts"];
-/// The folders that every sandbox has of its own. Those of an image are not shown.
+/// The folders that every sandbox has for itself. The folders of an image with these names are hidden.
 const OWN: [&str; 6] = ["dev", "proc", "sys", "run", "tmp", "workspace"];
 
-/// Returns the arguments of bubblewrap that show the programs of this machine, read-only.
+/// Returns the arguments of bubblewrap that show the programs of this machine read-only.
 pub(super) fn of_machine(network: bool) -> io::Result<Vec<OsString>> {
     let mut args = Vec::new();
     for name in SYSTEM {
         show(&mut args, &Path::new("/").join(name), name)?;
     }
     for name in SETTINGS.into_iter().chain(NETWORK.into_iter().filter(|_| network)) {
-        // The target itself is shown: a link would lead to a path that the sandbox does not have.
+        // The link target is bound: the link itself would lead to a path that the sandbox does not have.
         if let Ok(real) = Path::new("/etc").join(name).canonicalize() {
             bind(&mut args, &real, &format!("etc/{name}"));
         }
@@ -43,8 +43,8 @@ pub(super) fn of_machine(network: bool) -> io::Result<Vec<OsString>> {
     Ok(args)
 }
 
-/// Returns the arguments of bubblewrap that show the folders and links at the top of `image`, read-only,
-/// except those in [`OWN`].
+/// Returns the arguments of bubblewrap that show the top-level folders and links of `image` read-only, except those in
+/// [`OWN`].
 pub(super) fn of_image(image: &Path, network: bool) -> io::Result<Vec<OsString>> {
     let mut args = Vec::new();
     for entry in std::fs::read_dir(image)? {
@@ -63,7 +63,7 @@ pub(super) fn of_image(image: &Path, network: bool) -> io::Result<Vec<OsString>>
     Ok(args)
 }
 
-/// Shows a folder as a folder and a link as a link. Leaves out anything else, and what is missing.
+/// Shows a folder as a folder and a link as a link. Leaves out everything else, including missing entries.
 fn show(args: &mut Vec<OsString>, place: &Path, name: &str) -> io::Result<()> {
     match place.symlink_metadata() {
         Ok(found) if found.is_symlink() => {

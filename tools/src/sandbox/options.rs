@@ -1,37 +1,37 @@
-//! Options for the sandboxes of this machine.
+//! Options for the sandboxes on this machine.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Options for the sandboxes of this machine. By default: walls where the machine has them, no network, and a
-/// sandbox is freed after 300 s without use.
+/// Options for the sandboxes on this machine. By default, walls are used if the machine supports them, there is no
+/// network, and a sandbox is freed after 300 s without use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SandboxOptions {
-    /// The folder that holds the sandboxes; it is made if there is none. None: a folder of this user beneath
-    /// the temporary folder. Stores whose sessions may have the same tenant and id need different folders.
+    /// The folder that holds the sandboxes. It is created if it does not exist. The default is a folder of this user
+    /// beneath the temporary folder. Stores whose sessions may have the same tenant and id need different folders.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root: Option<PathBuf>,
-    /// Whether sandboxes may do without walls.
+    /// The policy for walls: required, preferred or off.
     pub walls: WallsPolicy,
-    /// Whether commands behind walls reach the network. Without walls they always do.
+    /// True if commands behind walls reach the network. Without walls, they always do.
     pub network: bool,
-    /// The number of seconds after which an unused sandbox is freed, even if its turn goes on, for example
-    /// while it waits for a person. A sandbox that is kept is not freed.
+    /// The number of seconds after which an unused sandbox is freed, even if its turn goes on, for example while it
+    /// waits for a person. A kept sandbox is not freed.
     pub idle_seconds: u64,
-    /// Whether the workspace outlives its turn. If so, the next turn of the session finds it, and only you
-    /// remove it.
+    /// True if the workspace outlives its turn. The next turn of the session then finds it, and it is never removed
+    /// automatically.
     pub keep: bool,
-    /// A folder with the system that commands behind walls see, such as an unpacked container image. It makes
-    /// walls required. None: the programs and libraries of this machine.
+    /// A folder with the system that commands behind walls see, such as an unpacked container image. An image makes
+    /// walls required. By default, commands see the programs and libraries of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<PathBuf>,
-    /// The program bubblewrap, by its name or its path.
+    /// The name or path of the program bubblewrap.
     pub bubblewrap: PathBuf,
-    /// Environment variables that commands get besides the usual few. Name no secrets: a model reads what a
-    /// command prints.
+    /// The names of environment variables that commands get besides the usual few. Name no secrets: a model reads the
+    /// output of a command.
     #[serde(skip)]
     pub pass_environment: Vec<String>,
 }
@@ -48,13 +48,13 @@ holdover_core::setters! { SandboxOptions {
     bubblewrap: PathBuf,
 } }
 
-/// Whether a sandbox may do without walls.
+/// The policy for the walls of sandboxes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WallsPolicy {
-    /// Walls are required: on a machine without them there are no sandboxes.
+    /// Walls are required: on a machine without them, there are no sandboxes.
     Required,
-    /// Walls are used where the machine has them. The description of the sandboxes says if it has none.
+    /// Walls are used if the machine supports them. The description of the sandboxes says if there are none.
     #[default]
     Preferred,
     /// Walls are never used.

@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use holdover_core::ids::SessionKey;
 use holdover_core::payload::Digest;
 
-/// The number of digits of the digest in the name of a sandbox.
+/// The number of digest digits in the name of a sandbox.
 const NAME_LENGTH: usize = 32;
 /// The prefix of the names of sandboxes that outlive their turns.
 const KEPT: &str = "kept-";
 
-/// The location of one sandbox: its folder, the lock beside it, and a folder that exists only during the
-/// boot.
+/// The location of one sandbox: its folder, the lock beside it, and a folder that exists only during the boot.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     root: PathBuf,
@@ -22,7 +21,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The place of `session` in `root`. It is the same in every process, and no other session has it.
+    /// Returns the location of the sandbox of `session` in `root`. It is the same in every process, and differs between
+    /// sessions.
     pub(super) fn of(root: &Path, session: &SessionKey, keep: bool) -> Self {
         let mut said = Vec::new();
         for part in [root.as_os_str().as_encoded_bytes(), session.tenant.as_str().as_bytes()] {
@@ -35,7 +35,7 @@ impl Place {
         Self { root: root.to_owned(), name: format!("{kept}{}", &digest[..NAME_LENGTH]) }
     }
 
-    /// Returns all places in `root` that may be swept.
+    /// Returns the locations of all sandboxes in `root` that may be swept.
     pub(super) fn all(root: &Path) -> io::Result<Vec<Self>> {
         let mut places = Vec::new();
         for entry in fs::read_dir(root)? {
@@ -48,7 +48,7 @@ impl Place {
         Ok(places)
     }
 
-    /// The name by which the processes of the sandbox are recognised.
+    /// Returns the name that marks the processes of the sandbox.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -69,15 +69,15 @@ impl Place {
         self.root.join(format!("{}.boot", self.name))
     }
 
-    /// The rooms of the sandbox. None: it is not booted.
+    /// Returns the rooms of the sandbox, or `None` if it is not booted.
     pub(super) fn rooms(&self) -> Option<Rooms> {
         let rooms = Rooms::of(&self.folder());
         rooms.work.is_dir().then_some(rooms)
     }
 
-    /// Makes the rooms, lets `try_out` check that they can be used, and moves them into place. After an error
-    /// the rooms are removed; what cannot be removed stays until the sandbox is freed. Only for a caller that
-    /// holds the lock alone.
+    /// Creates the rooms, calls `try_out` to check that they can be used, and moves them into place. After an error the
+    /// rooms are removed; a part that cannot be removed stays until the sandbox is freed. The caller must hold the lock
+    /// exclusively.
     pub(super) fn boot(&self, try_out: impl FnOnce(&Rooms) -> io::Result<()>) -> io::Result<Rooms> {
         let booting = self.booting();
         let made = || {
@@ -94,14 +94,14 @@ impl Place {
         match made() {
             Ok(()) => Ok(Rooms::of(&self.folder())),
             Err(error) => {
-                // A rest that cannot be removed now is removed when the sandbox is freed.
+                // A part that cannot be removed now is removed when the sandbox is freed.
                 let _ = remove(&booting);
                 Err(error)
             }
         }
     }
 
-    /// Removes everything but the lock. Only for a caller that holds the lock alone.
+    /// Removes everything but the lock. The caller must hold the lock exclusively.
     pub(super) fn clear(&self) -> io::Result<()> {
         remove(&self.booting())?;
         remove(&self.folder())
@@ -123,8 +123,8 @@ impl Rooms {
     }
 }
 
-/// Removes a folder and everything in it, even where a command has removed its own access rights. Does
-/// nothing if there is no such folder.
+/// Removes a folder and everything in it, even if a command has removed its own access rights. Does nothing if the
+/// folder does not exist.
 fn remove(folder: &Path) -> io::Result<()> {
     let removed = fs::remove_dir_all(folder).or_else(|error| {
         if error.kind() == io::ErrorKind::NotFound {
@@ -145,7 +145,7 @@ fn open_up(folder: &Path) -> io::Result<()> {
         fs::set_permissions(&folder, Permissions::from_mode(0o700))?;
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
-            // This is the type of the entry itself: no link is followed.
+            // This is the type of the entry itself: links are not followed.
             if entry.file_type()?.is_dir() {
                 folders.push(entry.path());
             }

@@ -1,4 +1,4 @@
-//! The thread that starts processes which must not outlive this one.
+//! A thread that starts processes that must not outlive this process.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -37,9 +37,9 @@ fn spawner() -> io::Result<Sender<Order>> {
         let work = move || {
             for Order { mut command, runtime, reply } in ordered {
                 let _inside = runtime.enter();
-                // A runtime that is shutting down may panic, and this thread serves others, too.
+                // A runtime that is shutting down may panic, and this thread also serves other runtimes.
                 let begun = catch_unwind(AssertUnwindSafe(|| command.spawn()));
-                // If nobody waits for it any more, dropping the child kills it.
+                // If the caller no longer waits for the child, dropping the child kills it.
                 let _ = reply
                     .send(begun.unwrap_or_else(|_| Err(io::Error::other("the runtime is shutting down"))));
             }

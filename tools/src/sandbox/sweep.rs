@@ -14,12 +14,12 @@ use super::hold::Hold;
 use super::local::free;
 use super::place::Place;
 
-/// The bounds on the time between two sweeps.
+/// The shortest time between two sweeps. [`APART_MAX`] is the longest.
 const APART_MIN: Duration = Duration::from_secs(1);
 const APART_MAX: Duration = Duration::from_secs(60);
 
-/// Frees every sandbox that nobody uses and whose idle time is over. Returns the time until the next sweep.
-/// None: no sandbox is left that may be swept.
+/// Frees every sandbox that is not in use and whose idle time is over. Returns the time until the next sweep, or `None`
+/// if no sandbox is left that may be swept.
 ///
 /// A sandbox that cannot be freed stays until the next sweep.
 pub(super) fn sweep(root: &Path) -> io::Result<Option<Duration>> {
@@ -32,7 +32,7 @@ pub(super) fn sweep(root: &Path) -> io::Result<Option<Duration>> {
 }
 
 fn look_at(place: &Place) -> io::Result<Option<Duration>> {
-    // Somebody uses the sandbox, or it is gone. The next sweep does not find one that is gone.
+    // The sandbox is in use, or it is gone. The next sweep does not find one that is gone.
     let Some(hold) = Hold::alone_if_there(&place.lock())? else { return Ok(Some(APART_MAX)) };
     let left = hold.time_left()?;
     if left.is_none() {
@@ -41,12 +41,12 @@ fn look_at(place: &Place) -> io::Result<Option<Duration>> {
     Ok(left)
 }
 
-/// The background task of a process that sweeps as long as there is something to sweep.
+/// The background task that sweeps while there are sandboxes to sweep.
 #[derive(Default)]
 pub(super) struct Sweeper(Arc<AtomicBool>);
 
 impl Sweeper {
-    /// Starts the task unless it runs already. Does nothing outside a tokio runtime.
+    /// Starts the task unless it is running already. Does nothing outside a tokio runtime.
     pub(super) fn begin(&self, root: &Path) {
         if let Ok(runtime) = Handle::try_current()
             && !self.0.swap(true, Ordering::AcqRel)
@@ -57,8 +57,8 @@ impl Sweeper {
     }
 }
 
-/// Marks the task as running. It is also dropped when the runtime ends, so a later runtime can start another
-/// task.
+/// Marks the task as running until dropped. It is also dropped when the runtime ends, so a later runtime can start
+/// another task.
 struct AtWork(Arc<AtomicBool>);
 
 impl Drop for AtWork {

@@ -20,13 +20,13 @@ use crate::{Root, built_in};
 pub const SANDBOX_TOOLS: [&str; 6] =
     ["list_files", "read_file", "search_files", "write_file", "edit_file", "run_command"];
 
-/// The addition to the description of each of these tools.
+/// The text added to the description of each of these tools.
 const TOLD: &str = " All of this is in a sandbox of this conversation: its folder is empty at first, and is freed when the \
                     turn ends or when nothing was done in it for a while.";
 /// The note in the result of a call for which the sandbox was booted.
 const NEW: &str = "[the sandbox is new: nothing is in it]";
 
-/// An agent's sandboxes: the tools that work in them, and the provisioner that frees them.
+/// The sandboxes of an agent: the tools that work in them, and the provisioner that frees them.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -39,23 +39,23 @@ const NEW: &str = "[the sandbox is new: nothing is in it]";
 /// # ; Ok::<(), holdover_tools::SandboxError>(())
 /// ```
 ///
-/// The first call of one of the tools boots the sandbox. Every exit of the turn frees it. The start of a turn
-/// also frees it, in case a run that died left it behind.
+/// The first call of one of the tools boots the sandbox. Every exit of the turn frees it. The start of a turn also
+/// frees it, in case a dead run left it behind.
 #[derive(Clone)]
 pub struct Sandboxes(Arc<dyn SandboxProvider>);
 
 impl Sandboxes {
-    /// The sandboxes of `provider`.
+    /// Creates the sandboxes of `provider`.
     pub fn new(provider: impl SandboxProvider) -> Self {
         Self(Arc::new(provider))
     }
 
-    /// Describes the sandboxes and their walls to a person, in one line.
+    /// Returns a one-line description of the sandboxes and their walls, for people.
     pub fn describe(&self) -> String {
         self.0.describe()
     }
 
-    /// Returns the tool `name`. None: no tool of this name works in a sandbox.
+    /// Returns the tool `name`, or `None` if no tool of this name works in a sandbox.
     pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let name = SANDBOX_TOOLS.into_iter().find(|own| *own == name)?;
         // Only the spec is taken from this tool. Calls work in the folder of their session.
@@ -70,13 +70,13 @@ impl Sandboxes {
         SANDBOX_TOOLS.iter().filter_map(|name| self.tool(name)).collect()
     }
 
-    /// Returns the provisioner that frees the sandboxes. Give it to the same agent.
+    /// Returns the provisioner that frees the sandboxes. Give it to the agent that has the tools.
     pub fn provisioner(&self) -> Arc<dyn Provisioner> {
         Arc::new(self.clone())
     }
 
-    /// Returns the sandbox of `session`, booted if there is none. A program uses it to put files there during
-    /// a turn, or to take them out before the turn ends: the start and the end of a turn free the sandbox.
+    /// Returns the sandbox of `session`, and boots it if there is none. A program uses it to put files there during a
+    /// turn, or to take them out before the turn ends: the start and the end of a turn free the sandbox.
     ///
     /// # Errors
     /// Those of [`SandboxProvider::enter`].
@@ -87,7 +87,7 @@ impl Sandboxes {
 
 #[async_trait]
 impl Provisioner for Sandboxes {
-    /// Frees the sandbox if a run that died left one. Boots nothing.
+    /// Frees the sandbox that a dead run left behind, if any. Boots nothing.
     async fn provision(&self, session: &SessionKey, _turn: TurnNumber) -> Result<(), ErrorInfo> {
         Ok(self.0.free(session).await?)
     }
@@ -101,7 +101,7 @@ impl Provisioner for Sandboxes {
     }
 }
 
-/// A built-in tool that works in the sandbox of the session that calls it.
+/// A built-in tool that works in the sandbox of the calling session.
 struct Inside {
     name: &'static str,
     spec: ToolSpec,
@@ -114,7 +114,7 @@ impl Tool for Inside {
         &self.spec
     }
 
-    /// Reads run side by side. A write runs beside no other call in the sandbox.
+    /// Lets reads run in parallel. A write never runs in parallel with another call in the sandbox.
     fn profile(&self, _arguments: &Value) -> ResourceProfile {
         let access = match self.spec.effect {
             EffectClass::ReadOnly => Access::Read,
@@ -152,7 +152,7 @@ async fn on_files(name: &str, sandbox: &dyn Sandbox, call: ToolCall) -> Result<T
     tool.call(call).await
 }
 
-/// Adds [`NEW`] to the result: the model may still count on the files of an earlier sandbox.
+/// Adds [`NEW`] to the result: the model may still rely on files of an earlier sandbox.
 fn said_so(result: Result<ToolReturn, ToolError>) -> Result<ToolReturn, ToolError> {
     let with = |text: String| format!("{NEW}\n{text}");
     match result {

@@ -5,15 +5,15 @@ use std::fmt;
 /// The walls between a sandbox and the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Walls {
-    /// Processes of their own under bubblewrap. They see the system read-only, the workspace and a temporary
-    /// folder of the sandbox, and no other file, process or (unless it was asked for) network.
+    /// Commands run under bubblewrap in their own namespaces. They see the system read-only, and the workspace and a
+    /// temporary folder of the sandbox. They see no other files or processes, and no network unless it was enabled.
     Bubblewrap {
-        /// Whether the processes reach the network.
+        /// True if the processes reach the network.
         network: bool,
     },
-    /// A plain folder: commands start there, and may do whatever this program's user may.
+    /// A plain folder: commands start there, with all rights of this program's user.
     PlainFolder {
-        /// Why there are no walls.
+        /// The reason why there are no walls.
         why: String,
     },
 }

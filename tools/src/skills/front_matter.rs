@@ -1,8 +1,8 @@
-//! The front matter of a `SKILL.md`: the small part of YAML that it uses.
+//! The front matter of a `SKILL.md`, in the small part of YAML that it uses.
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 const NAME_BYTES_MAX: usize = 64;
-/// The longest description, in bytes.
+/// The maximum length of a description, in bytes.
 const DESCRIPTION_BYTES_MAX: usize = 1024;
 
 /// A parsed `SKILL.md`.
@@ -13,7 +13,7 @@ pub(super) struct Document {
     pub(super) body: String,
 }
 
-/// Parses a whole file, or returns what is wrong with it.
+/// Parses a whole file. Fails with a description of the mistake.
 pub(super) fn parse(text: &str) -> Result<Document, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');

@@ -17,13 +17,13 @@ use holdover_core::tool::Tool;
 
 use front_matter::Document;
 
-/// The file that makes a folder a skill.
+/// The name of the file that makes a folder a skill.
 const FILE: &str = "SKILL.md";
-/// The largest `SKILL.md`, in bytes: what one call of the tool can show.
+/// The maximum size of a `SKILL.md`, in bytes. One call of the tool can show all of it.
 const FILE_BYTES_MAX: u64 = 128 * 1024;
-/// The most skills of one agent.
+/// The maximum number of skills of one agent.
 const SKILLS_MAX: usize = 256;
-/// The most bytes of all bodies together.
+/// The maximum size of all bodies together, in bytes.
 const BODIES_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The skills beneath some folders. A folder that holds a `SKILL.md` is a skill. In a folder without one, the
@@ -40,7 +40,7 @@ pub struct Skills(Arc<Inner>);
 
 struct Inner {
     skills: Vec<Skill>,
-    /// The bodies, as of the last provisioning of a turn.
+    /// The bodies, as read when a turn was last provisioned.
     bodies: RwLock<BTreeMap<String, Arc<str>>>,
 }
 
@@ -49,14 +49,14 @@ struct Skill {
     folder: PathBuf,
 }
 
-/// An error in a folder of skills.
+/// The error for a folder of skills that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {why}", path.display())]
 #[non_exhaustive]
 pub struct SkillError {
-    /// The folder or file.
+    /// The path of the folder or file.
     pub path: PathBuf,
-    /// The reason.
+    /// The reason, as one line.
     pub why: String,
 }
 
@@ -65,11 +65,10 @@ fn wrong(path: &Path, why: impl Into<String>) -> SkillError {
 }
 
 impl Skills {
-    /// Opens the skills beneath `folders`: in the order of the folders, and within each by the names of the
-    /// subfolders.
+    /// Opens the skills beneath `folders`, in the order of the folders, and within each by the names of the subfolders.
     ///
-    /// Errors name the path. They are: a folder cannot be read or holds no skill, a `SKILL.md` is not valid,
-    /// two skills have the same name, or there are more than 256 skills.
+    /// Fails if a folder cannot be read or holds no skill, if a `SKILL.md` is not valid, if two skills have the same
+    /// name, or if there are more than 256 skills. The error names the path.
     pub fn open(folders: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self, SkillError> {
         let mut skills: Vec<Skill> = Vec::new();
         for folder in folders {
@@ -89,7 +88,7 @@ impl Skills {
         Ok(Self(Arc::new(Inner { skills, bodies: RwLock::default() })))
     }
 
-    /// Reads all bodies again. After an error the old ones stay.
+    /// Reads all bodies again. After an error, the old bodies stay.
     fn load(&self) -> Result<(), SkillError> {
         let mut bodies = BTreeMap::new();
         let mut bytes = 0_usize;
@@ -109,8 +108,8 @@ impl Skills {
         Ok(())
     }
 
-    /// Returns the body of a skill, as of the last provisioning of a turn with this set. Before the first
-    /// one, reads the file.
+    /// Returns the body of a skill, as read when a turn was last provisioned with this set. Reads the file if no turn
+    /// was provisioned yet.
     fn body(&self, skill: &Skill) -> Result<Arc<str>, SkillError> {
         let bodies = self.0.bodies.read().unwrap_or_else(PoisonError::into_inner);
         match bodies.get(&skill.entry.name) {
@@ -154,8 +153,7 @@ impl std::fmt::Debug for Skills {
     }
 }
 
-/// Returns `folder` itself if it is a skill, otherwise the skills in it, sorted by the names of their
-/// folders.
+/// Returns `folder` itself if it is a skill, otherwise the skills in it, sorted by folder name.
 fn skill_folders(folder: &Path) -> Result<Vec<PathBuf>, SkillError> {
     if folder.join(FILE).is_file() {
         return Ok(vec![folder.to_owned()]);

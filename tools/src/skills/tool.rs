@@ -1,4 +1,4 @@
-//! `read_skill`.
+//! The tool `read_skill`.
 
 use holdover_core::ids::ToolName;
 use holdover_core::skill::READ_SKILL;

@@ -1,4 +1,4 @@
-//! Finds out whether a call that was approved was also run.
+//! Checks that an approved call was also run.
 
 use holdover_core::gate::DeniedBy;
 use holdover_core::message::Message;
@@ -8,8 +8,8 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::one_line;
 
-/// Returns why an approved call was not run, if the policy denied it when it was asked again. An approval
-/// satisfies a policy that asks for one, but it lifts no denial.
+/// Returns the reason why an approved call was not run, if the policy denied it when it was asked again. An approval
+/// satisfies a policy that requires one, but does not lift a denial.
 pub(super) async fn denied_all_the_same(front: &Front, asked: &Asked) -> Result<Option<String>, Failure> {
     for entry in front.runtime.messages(&asked.asker).await?.into_iter().rev() {
         match entry.message {

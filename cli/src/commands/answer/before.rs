@@ -1,4 +1,4 @@
-//! Finds out why a call takes no answer any more.
+//! Finds the reason why a call no longer takes an answer.
 
 use holdover_core::ids::{InboxSeq, PendingId};
 use holdover_core::message::{ClientAnswer, Decision, Message, ResultStatus};
@@ -11,22 +11,22 @@ use crate::front::Front;
 use crate::owed::all_pending;
 use crate::print::{instant, one_line};
 
-/// The reason why a call takes no answer any more.
+/// The reason why a call no longer takes an answer.
 pub(super) enum Before {
-    /// It was answered with this same answer.
+    /// The call was answered with the same answer.
     Same,
-    /// It was closed in another way, which the text describes.
+    /// The call was closed in another way, which the text describes.
     Otherwise(String),
 }
 
 impl Before {
-    /// It was decided on so.
+    /// Returns the reason for a call with this decision.
     fn decided(decision: &Decision, word: &Word) -> Self {
         if word.agrees_with(decision) { Self::Same } else { Self::Otherwise(decided(decision)) }
     }
 }
 
-/// Finds out why a call takes no answer any more.
+/// Finds the reason why a call no longer takes an answer.
 pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -> Result<Before, Failure> {
     let (key, call) = (&asked.asker, asked.call.as_str());
     let open = all_pending(front, Some(&key.id)).await?;
@@ -37,7 +37,7 @@ pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -
         return Ok(before);
     }
     let is_meant = |pending: &PendingId| asked.pending.as_ref().is_none_or(|asked| asked == pending);
-    // Newest first: a call that was asked about twice counts as it was decided last.
+    // The newest decision comes first: it counts if a call was decided twice.
     let mut result = None;
     for entry in front.runtime.messages(key).await?.into_iter().rev() {
         match entry.message {
@@ -72,7 +72,7 @@ pub(super) async fn answered_before(front: &Front, asked: &Asked, word: &Word) -
     })
 }
 
-/// Describes why a call without a result takes no answer.
+/// Describes the reason why a call without a result takes no answer.
 fn expired(asking: Option<&PendingCall>) -> String {
     match asking.and_then(|asking| asking.deadline) {
         Some(at) => format!("is not pending: its deadline passed at {}", instant(at)),
@@ -80,7 +80,7 @@ fn expired(asking: Option<&PendingCall>) -> String {
     }
 }
 
-/// Looks for an answer in the inbox that has not been read yet.
+/// Looks for an unread answer in the inbox.
 async fn in_inbox(front: &Front, asking: &PendingCall, word: &Word) -> Result<Option<Before>, Failure> {
     let key = &asking.key;
     let mut after = Some(InboxSeq(0));

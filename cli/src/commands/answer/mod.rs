@@ -1,4 +1,4 @@
-//! `approve`, `deny`, `answer`: answers to calls that wait for somebody.
+//! `approve`, `deny`, `answer`: answers to calls that wait for a person or a client.
 
 mod after;
 mod before;
@@ -33,7 +33,7 @@ pub(crate) async fn approve(common: &Common, args: &Approve) -> Result<Exit, Fai
     give_all(common, decide, &word).await
 }
 
-/// Refuses calls.
+/// Denies calls.
 pub(crate) async fn deny(common: &Common, args: &Deny) -> Result<Exit, Failure> {
     let decide = &args.decide;
     let word = Word::Deny(Denial::from(decide.by.clone()).reason(decide.reason.clone()));
@@ -54,7 +54,7 @@ async fn give_all(common: &Common, decide: &Decide, word: &Word) -> Result<Exit,
     give(common, &decide.which, word, decide.detach, &decide.drive).await
 }
 
-/// Reads the arguments to run with instead, as the engine will read them.
+/// Reads and checks the arguments that replace those of the call.
 fn arguments(word: &str) -> Result<String, Failure> {
     let text = text_or_file(word)?;
     if text.trim().is_empty() {
@@ -88,7 +88,7 @@ impl Word {
         }
     }
 
-    /// Whether the same word can be given for several calls.
+    /// Returns true if the same word can be given for several calls.
     fn fits_several(&self) -> bool {
         match self {
             Self::Approve(approval) => approval.arguments.is_none(),
@@ -97,12 +97,12 @@ impl Word {
         }
     }
 
-    /// Whether an earlier decision has the same content, so that nothing of this one would be lost.
+    /// Returns true if an earlier decision has the same content, so that nothing of this word would be lost.
     fn agrees_with(&self, decision: &Decision) -> bool {
         let is_kept = |reason: &Option<String>| reason.is_none() || *reason == decision.reason;
         match self {
             Self::Approve(Approval { arguments, always, only, reason, .. }) => {
-                // Who approves the call alone loses nothing if its tool was approved for longer.
+                // An earlier approval of the whole tool includes an approval of one call.
                 let lasts = !*always || decision.always && decision.only == *only;
                 let alike = decision.arguments == *arguments && lasts;
                 decision.approve && alike && is_kept(reason)
@@ -113,9 +113,8 @@ impl Word {
     }
 }
 
-/// Gives `word` for all calls that `which` names, then goes on with their sessions, one after the other.
-/// Returns the exit of the first session that did not complete. If all completed and an approved call was not
-/// run, that is a failure.
+/// Gives `word` for all calls that `which` names, then continues their sessions one after the other. Returns the exit
+/// of the first session that did not complete. If all completed but an approved call was not run, returns a failure.
 async fn give(
     common: &Common,
     which: &[String],
@@ -180,7 +179,7 @@ async fn give(
     Ok(exit)
 }
 
-/// Refuses a call that would not accept `word`, before any word is given.
+/// Fails for a call that would not accept `word`, before any word is given.
 async fn check(front: &Front, asked: &Asked, word: &Word) -> Result<(), Failure> {
     let open = all_pending(front, Some(&asked.asker.id)).await?;
     let waits = |pending: &PendingCall| {
@@ -199,7 +198,7 @@ async fn check(front: &Front, asked: &Asked, word: &Word) -> Result<(), Failure>
     }
 }
 
-/// Whether a word was accepted now, or had been given before.
+/// The time at which a word was accepted: now or earlier.
 enum Said {
     Now,
     Before,

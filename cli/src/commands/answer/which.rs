@@ -1,4 +1,4 @@
-//! Resolves the words of a command line to calls.
+//! Finds the calls that the words of a command line name.
 
 use holdover_core::ids::{CallId, Incarnation, PendingId, SessionId, SessionKey};
 use holdover_core::phrases;
@@ -8,18 +8,17 @@ use crate::exit::Failure;
 use crate::front::{Front, check_decoded};
 use crate::owed::{all_pending, reads_like_an_asking};
 
-/// A call of a session that is to be answered.
+/// A call of a session that will be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Asked {
-    /// The session to go on with, as it was before the answer: the one that was named, or the root of the tree that
+    /// The session to continue, as it was before the answer. It is the named session, or the root of the tree that
     /// waits for the answer.
     pub(super) session: Session,
-    /// The session that asked.
+    /// The session of the call.
     pub(super) asker: SessionKey,
-    /// The call.
+    /// The id of the call.
     pub(super) call: String,
-    /// The pending call that is answered. None: the call has no open pending call, and the command line names
-    /// none.
+    /// The pending call that is answered. `None` if the call has no open pending call and the command line names none.
     pub(super) pending: Option<PendingId>,
 }
 
@@ -34,10 +33,9 @@ impl Asked {
     }
 }
 
-/// Returns the calls that `which` names, each once: a session and calls of it (the waiting one, if none is
-/// named), or pending calls of any sessions by their ids, open or closed. A word that looks like the id of a
-/// pending call names no session, so that no session can be given such a name. Returns all of them or an
-/// error; in either case nothing was done yet.
+/// Returns the calls that `which` names, each once: a session and calls of it (the only waiting call, if none is
+/// named), or pending calls of any sessions by their ids, open or closed. A word in the form of a pending call's id
+/// never names a session. Returns all calls or an error; in either case, nothing was done yet.
 pub(super) async fn asked(front: &Front, which: &[String], kind: PendingKind) -> Result<Vec<Asked>, Failure> {
     let Some((first, calls)) = which.split_first() else { return Ok(Vec::new()) };
     let named = match existing(front, first).await? {
@@ -60,7 +58,7 @@ async fn existing(front: &Front, word: &str) -> Result<Option<Session>, Failure>
     if reads_like_an_asking(word) {
         return Ok(None);
     }
-    // What is no id at all names no session.
+    // A word that is not a valid id names no session.
     let Ok(id) = word.parse::<SessionId>() else { return Ok(None) };
     let session = front.runtime.session(&front.key(&id)).await?;
     session.as_ref().map_or(Ok(()), check_decoded)?;
@@ -84,8 +82,8 @@ async fn of_session(
     Ok(named)
 }
 
-/// Returns the call that `word` names: a call of the session by its id, or a pending call of the session or of its
-/// children by its own. Calls of different sessions may have the same id.
+/// Returns the call that `word` names: a call of the session by its id, or a pending call of the session or its
+/// children by the pending id. Calls of different sessions may have the same id.
 async fn call_of(
     front: &Front,
     session: &Session,
@@ -113,14 +111,14 @@ async fn call_of(
     })
 }
 
-/// Whether a session belongs to the tree of `root`, as its labels say.
+/// Returns true if a session belongs to the tree of `root`, according to its labels.
 async fn is_below(front: &Front, key: &SessionKey, root: &Session) -> Result<bool, Failure> {
     let session = front.runtime.session(key).await?;
     let of = session.as_ref().and_then(|session| session.labels.0.get(Labels::ROOT));
     Ok(of.is_some_and(|of| of == root.key.id.as_str()))
 }
 
-/// Returns the call to which the pending call belongs; none if it belongs to another session.
+/// Returns the call of the pending call, or `None` if it belongs to another session.
 fn life_and_call(id: &PendingId, session: &Session) -> Option<CallId> {
     id.parts().filter(|(life, _)| *life == session.incarnation).map(|(_, call)| call)
 }
@@ -136,7 +134,7 @@ async fn of_any_session(front: &Front, which: &[String]) -> Result<Vec<Asked>, F
     Ok(asked)
 }
 
-/// Describes why `word` names nothing.
+/// Describes the reason why `word` names nothing.
 async fn nothing(front: &Front, word: &str) -> Failure {
     let no_asking = "no pending call has this id";
     if !reads_like_an_asking(word) {
@@ -154,8 +152,8 @@ async fn nothing(front: &Front, word: &str) -> Failure {
     Failure::failed(format!("pending call {word}: {no_asking}{hint}"))
 }
 
-/// Returns the pending call of this id, open or closed, if its session still exists: the id names the
-/// session's life.
+/// Returns the pending call with this id, open or closed, if its session still exists. The id contains the incarnation
+/// of the session.
 async fn asking(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
     let Ok(id) = PendingId::new(word) else { return Ok(None) };
     let Some((life, call)) = id.parts() else { return Ok(None) };
@@ -164,7 +162,7 @@ async fn asking(front: &Front, word: &str) -> Result<Option<Asked>, Failure> {
     Ok(Some(Asked { session, asker, call: call.to_string(), pending: Some(id) }))
 }
 
-/// Returns the root of the tree that waits for this answer of `session`; the session itself, if none does.
+/// Returns the root of the tree that waits for this answer of `session`, or the session itself if no tree waits.
 async fn root_of(front: &Front, session: Session, pending: &PendingId) -> Result<Session, Failure> {
     let Some(root) = session.labels.0.get(Labels::ROOT).and_then(|id| SessionId::new(id).ok()) else {
         return Ok(session);
@@ -174,7 +172,7 @@ async fn root_of(front: &Front, session: Session, pending: &PendingId) -> Result
     Ok(if open.iter().any(|open| open.id == *pending) { root } else { session })
 }
 
-/// Returns the session of the tenant with this life.
+/// Returns the session of the tenant with this incarnation.
 async fn session_of(front: &Front, life: Incarnation) -> Result<Option<Session>, Failure> {
     let mut query = SessionQuery { life: Some(life), ..SessionQuery::all(front.tenant().clone()) };
     loop {
@@ -189,7 +187,7 @@ async fn session_of(front: &Front, life: Incarnation) -> Result<Option<Session>,
     }
 }
 
-/// Returns the only call that waits for such an answer.
+/// Returns the only call that waits for an answer of this kind.
 fn only_call<'a>(
     session: &Session,
     open: &'a [PendingCall],
@@ -212,7 +210,7 @@ fn only_call<'a>(
         (calls, _) => {
             let name = |pending: &&PendingCall| match pending.key == session.key {
                 true => pending.call.to_string(),
-                // Its call may be called like one of the session.
+                // A call of a child may have the same id as a call of the session.
                 false => pending.id.to_string(),
             };
             let names: Vec<String> = calls.iter().map(name).collect();

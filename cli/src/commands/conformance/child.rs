@@ -10,13 +10,13 @@ use super::{postgres, redis};
 use crate::exit::{Exit, Failure};
 use crate::store::{Kind, StoreUrl, VARIABLE};
 
-/// The variable that names the data into which this process writes until it is killed.
+/// The environment variable that names the data into which this process writes until it is killed.
 const PLACE: &str = "HOLDOVER_CONFORMANCE_CHILD";
 
 /// Returns the command that starts this program as a child on `place`. The URL is passed in the environment,
 /// because it may hold a password: other users can read arguments, but not the environment.
 pub(super) fn program(url: &str, place: impl AsRef<OsStr>) -> Command {
-    // A program that cannot be found fails the cases that start it, and says so.
+    // If the program cannot be found, the cases that start it fail with that error.
     let mut command = Command::new(std::env::current_exe().unwrap_or_default());
     command.arg("conformance").env(VARIABLE, url).env(PLACE, place);
     command

@@ -1,5 +1,5 @@
-//! The data that the suite tests on: data of its own beside the user's. The user's is not touched, and the
-//! suite's is removed at the end.
+//! The data that the suite tests on. It is separate from the user's data, which is not touched, and is removed at the
+//! end.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure
     }
 }
 
-/// Runs the suite in a temporary folder beside the file at `path`, or in the folder at `path`.
+/// Runs the suite in a temporary folder beside the file at `path`, or inside `path` if that is a folder.
 async fn in_files(url: &StoreUrl, path: &Path, run: Run<'_>) -> Result<Report, Failure> {
     SqliteOptions::from_url(url.secret()).map_err(|error| refused(url, &error))?;
     let folder = folder_beside(url, path)?;

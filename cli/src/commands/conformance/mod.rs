@@ -1,4 +1,4 @@
-//! `conformance`: runs the public suite against a store that this binary knows, on data of its own.
+//! `conformance`: runs the public suite against a store that this binary supports, on separate data.
 
 mod child;
 mod ground;
@@ -32,7 +32,7 @@ pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<E
         return served;
     }
     let places = places(common, args)?;
-    // Before anything is made: whoever is told to stop removes it.
+    // Signals are caught before any data is made, so that a stopped suite removes its data.
     let mut signals = Signals::listen()?;
     let output_taken = takes_output(&places);
     let report =
@@ -45,7 +45,7 @@ pub(crate) async fn conformance(common: &Common, args: &Conformance) -> Result<E
     Ok(exit_of(report.verdict()))
 }
 
-/// Returns the exit code for a verdict: only one verdict is a success.
+/// Returns the exit code for a verdict. Only `Passed` is a success.
 fn exit_of(verdict: Verdict) -> Exit {
     if verdict == Verdict::Passed { Exit::Completed } else { Exit::Failed }
 }
@@ -53,7 +53,7 @@ fn exit_of(verdict: Verdict) -> Exit {
 /// The destination of a report.
 enum Place<'a> {
     Output,
-    /// Standard output, on one line, as `--json` promises.
+    /// Standard output as one line, which `--json` requires.
     Line,
     File(&'a Path),
 }
@@ -78,7 +78,7 @@ fn places<'a>(common: &Common, args: &'a Conformance) -> Result<Vec<(Form, Place
     }
 }
 
-/// Refuses a file whose folder does not exist, before anything is run.
+/// Fails if the folder of `file` does not exist, before anything is run.
 fn writable(file: &Path) -> Result<&Path, Failure> {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
@@ -88,7 +88,7 @@ fn writable(file: &Path) -> Result<&Path, Failure> {
     }
 }
 
-/// Whether a report goes to standard output, so that nothing else may be printed there.
+/// Returns true if a report goes to standard output, so that nothing else may be printed there.
 fn takes_output(places: &[(Form, Place<'_>)]) -> bool {
     places.iter().any(|(_, place)| match place {
         Place::Output | Place::Line => true,
@@ -100,7 +100,7 @@ fn show(report: &Report, places: &[(Form, Place<'_>)]) -> Result<(), Failure> {
     let out = Out::for_people();
     let tree = report.console();
     if takes_output(places) {
-        // A reader that has gone away does not change what was found.
+        // A reader that has gone away does not change the result.
         let _ = std::io::stderr().write_all(tree.as_bytes());
     } else {
         out.plain(&tree);
@@ -122,8 +122,8 @@ fn show(report: &Report, places: &[(Form, Place<'_>)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the same JSON without line ends, except the last one. Line ends stand only between its tokens,
-/// because within a string they are escaped.
+/// Returns the same JSON without line ends, except the last one. Line ends stand only between tokens, because they are
+/// escaped within strings.
 fn one_line_of_json(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
     format!("{}\n", lines.concat())

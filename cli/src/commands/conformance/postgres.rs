@@ -1,4 +1,4 @@
-//! The suite on a Postgres database.
+//! Runs the suite on a Postgres database.
 
 use holdover_conformance_tests::Report;
 use holdover_harnesses::PostgresHarness;
@@ -8,7 +8,7 @@ use super::{child, server};
 use crate::exit::Failure;
 use crate::store::StoreUrl;
 
-/// Runs the suite in schemas of its own.
+/// Runs the suite in separate schemas.
 pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure> {
     let (tried, here) = (PostgresHarness::try_out(url.secret()), url.secret().to_owned());
     let make = move || {

@@ -1,4 +1,4 @@
-//! The suite on a Redis server or a Redis Cluster.
+//! Runs the suite on a Redis server or a Redis Cluster.
 
 use holdover_conformance_tests::Report;
 use holdover_harnesses::RedisHarness;
@@ -8,7 +8,7 @@ use super::{child, server};
 use crate::exit::Failure;
 use crate::store::StoreUrl;
 
-/// Runs the suite in namespaces of its own.
+/// Runs the suite in separate namespaces.
 pub(super) async fn test(url: &StoreUrl, run: Run<'_>) -> Result<Report, Failure> {
     let (tried, here) = (RedisHarness::try_out(url.secret()), url.secret().to_owned());
     let make = move || RedisHarness::at(&here).child_program(|url, namespace| child::program(url, namespace));

@@ -1,4 +1,4 @@
-//! One run of the suite, until its end or until it is told to stop.
+//! One run of the suite, until its end or until a stop signal.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::store::{Kind, StoreUrl};
 pub(super) struct Run<'a> {
     pub(super) common: &'a Common,
     pub(super) args: &'a Conformance,
-    /// Whether standard output is used by a report.
+    /// True if a report uses standard output.
     pub(super) output_taken: bool,
     pub(super) signals: &'a mut Signals,
 }
 
 impl Run<'_> {
-    /// Runs the suite on the harnesses that `make` makes, until its end or until it is told to stop. Running
-    /// cases then end first, unless it is told to stop again.
+    /// Runs the suite on the harnesses that `make` makes, until its end or until a stop signal. After the signal,
+    /// running cases end first, unless there is a second signal.
     pub(super) async fn on<H: StoreHarness>(
         self,
         make: impl Fn() -> H + Send + Sync + 'static,
@@ -51,7 +51,7 @@ impl Run<'_> {
         })
     }
 
-    /// Configures the suite as the command line says.
+    /// Configures the suite according to the command line.
     fn asked<H: StoreHarness>(&self, suite: Suite<H>) -> Suite<H> {
         let Self { common, args, .. } = self;
         let mut suite = suite
@@ -76,7 +76,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns the URL for a page that others read. The address of a server is left out, for them to fill in.
+/// Returns the URL for a page that others read. The address of a server is left out, so that they can fill in their
+/// own.
 fn for_others(url: &StoreUrl) -> String {
     let tls = url.secret().starts_with("rediss");
     match url.kind() {

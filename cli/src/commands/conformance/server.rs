@@ -1,4 +1,4 @@
-//! The suite on a server.
+//! Runs the suite on a server.
 
 use std::future::Future;
 
@@ -8,8 +8,8 @@ use holdover_core::store::StoreError;
 use crate::exit::Failure;
 use crate::store::{StoreUrl, refused};
 
-/// Runs the suite on a server. First checks that stores can be made there, so that an error is one line
-/// instead of one for each case. At the end removes everything that is left, whatever the result.
+/// Runs the suite on a server. First checks that stores can be created there, so that an error is one line instead of
+/// one line for each case. At the end, removes all remaining data, even after a failure.
 pub(super) async fn test(
     url: &StoreUrl,
     tried: impl Future<Output = Result<(), StoreError>>,

@@ -15,7 +15,7 @@ use tokio::time::MissedTickBehavior;
 use crate::follow::REDRAW_EVERY;
 use crate::print::Out;
 
-/// How often to check whether a case still runs.
+/// The interval between two checks for running cases.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The state of the suite while it runs.
@@ -41,8 +41,8 @@ impl Watch {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }
 
-    /// Makes a harness for the next case. Never returns once the suite is stopped: its threads end with the
-    /// process.
+    /// Makes a harness for the next case. Never returns once the suite is stopped: the threads of the suite end with
+    /// the process.
     pub(super) fn harness<H>(self: &Arc<Self>, make: impl FnOnce() -> H) -> Watched<H> {
         self.running.fetch_add(1, Ordering::SeqCst);
         if self.stopped.load(Ordering::SeqCst) {
@@ -55,13 +55,13 @@ impl Watch {
         Watched { harness: make(), watch: Arc::clone(self) }
     }
 
-    /// Returns the number of cases that have begun; repeated cases count again. The first harness is only
-    /// asked what it tests, and runs no case.
+    /// Returns the number of cases that have begun; repeated cases count again. The first harness does not count: the
+    /// suite only reads its info.
     pub(super) fn begun(&self) -> usize {
         self.made.load(Ordering::SeqCst).saturating_sub(1)
     }
 
-    /// Stops the suite: no case begins any more. Returns once the running cases have ended.
+    /// Stops the suite: no more cases begin. Returns once the running cases have ended.
     pub(super) async fn stop(&self) {
         self.stopped.store(true, Ordering::SeqCst);
         while self.running.load(Ordering::SeqCst) > 0 {
@@ -69,7 +69,7 @@ impl Watch {
         }
     }
 
-    /// Draws the progress, for ever.
+    /// Draws the progress. Never returns.
     pub(super) async fn draw(&self, out: &Out) -> Infallible {
         let mut redraw = tokio::time::interval(REDRAW_EVERY);
         redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -82,7 +82,7 @@ impl Watch {
     }
 }
 
-/// A harness that is counted while it lives, that is, as long as its case runs.
+/// A harness that is counted as running while it lives, which is as long as its case runs.
 pub(super) struct Watched<H> {
     harness: H,
     watch: Arc<Watch>,

@@ -28,7 +28,7 @@ pub(super) struct Ended {
 }
 
 impl Ended {
-    /// Returns the words of the command that was printed under `name`.
+    /// Returns the words of the command that was printed after `name`.
     pub(super) fn command(&self, name: &str) -> Option<Vec<String>> {
         let line =
             self.output.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(' '))?;
@@ -41,7 +41,7 @@ impl Player {
         Self { program, folder }
     }
 
-    /// Starts a process in a group of its own.
+    /// Starts a process in its own process group.
     pub(super) fn start(&self, words: &[&str], out: &Out) -> Result<Running, Failure> {
         let shown: Vec<String> =
             std::iter::once(&"holdover").chain(words).map(|word| (*word).to_owned()).collect();
@@ -73,7 +73,7 @@ impl Player {
 
     fn spawn(&self, words: &[&str]) -> Result<Running, Failure> {
         let mut child = Command::new(&self.program)
-            // By its plain name, so that it prints commands as they are typed.
+            // The plain name makes the process print commands in the form that users type.
             .arg0("holdover")
             .args(words)
             .current_dir(&self.folder)
@@ -103,7 +103,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// The id of the process, which is also the id of its group.
+    /// Returns the id of the process, which is also the id of its group.
     pub(super) fn id(&self) -> u32 {
         self.id
     }
@@ -118,7 +118,7 @@ impl Running {
         self.output.push('\n');
     }
 
-    /// Shows the output until `holds` is true for it.
+    /// Shows the output until `holds` returns true for it.
     pub(super) async fn until(
         &mut self,
         what: &str,

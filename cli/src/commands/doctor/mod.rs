@@ -62,7 +62,7 @@ pub(crate) async fn doctor(common: &Common, args: &Doctor) -> Result<Exit, Failu
 /// The findings about a store.
 struct Found {
     capabilities: Capabilities,
-    /// Why this user cannot write the store, if so.
+    /// The reason why this user cannot write the store, if any.
     unwritable: Option<String>,
     counts: BTreeMap<SessionStatus, u64>,
     /// The number of sessions that cannot be decoded here, by encoding.
@@ -77,11 +77,11 @@ struct StuckSession {
     why: Stuck,
 }
 
-/// The findings about a session. Empty: nothing is wrong with it, or it was deleted meanwhile.
+/// The findings about a session. They are empty if nothing is wrong with it, or if it was deleted meanwhile.
 #[derive(Default)]
 struct Examined {
     stuck: Option<StuckSession>,
-    /// The encoding that cannot be decoded here. Then only the plain parts were examined.
+    /// The encoding that cannot be decoded here. In that case, only the plain parts were examined.
     unread: Option<Encoding>,
 }
 
@@ -91,7 +91,7 @@ impl Found {
     }
 }
 
-/// Reports on a store that does not open.
+/// Reports a store that cannot be opened.
 fn tell_of_closed(common: &Common, failure: &Failure) {
     let out = Out::new(common);
     let file = file_of(&common.store).and_then(|path| std::fs::metadata(path).ok());
@@ -122,7 +122,7 @@ async fn examine(
     patient: Timestamp,
 ) -> Result<Examined, Failure> {
     let Some(kept) = front.store.encoded().load_session(key).await? else { return Ok(Examined::default()) };
-    // A breaker of a model is no session that anybody runs.
+    // The record of a model's breaker is not a session that a worker runs.
     if key.tenant.as_str() == BREAKER_TENANT && kept.queue.as_str() == BREAKER_QUEUE {
         return Ok(Examined::default());
     }
@@ -158,7 +158,7 @@ async fn examine(
     Ok(Examined { stuck: found(why), unread })
 }
 
-/// Returns the commands that help, as they are typed here.
+/// Returns the commands that help, in the form that users type here.
 fn commands(front: &Front, stuck: &StuckSession) -> Vec<Vec<String>> {
     let said = |word: &&'static str| match *word {
         stuck::SESSION => stuck.key.id.as_str(),

@@ -1,9 +1,9 @@
-//! The capabilities of a store as promises in words.
+//! Describes the capabilities of a store as promises.
 
 use holdover_core::store::{Capabilities, CommitSurvives, SharedBy};
 use holdover_core::tool::EffectClass;
 
-/// The promises of the store, one sentence each.
+/// Returns the promises of the store, one sentence each.
 pub(super) fn in_words(capabilities: &Capabilities) -> Vec<String> {
     let survives = match capabilities.commit_survives {
         CommitSurvives::Nothing => match capabilities.shared_by {
@@ -47,8 +47,8 @@ fn can(does: bool, what: &str) -> String {
     format!("it {} {what}", if does { "can" } else { "cannot" })
 }
 
-/// The effect classes, and the flag, that the engine accepts on such a store. An at-most-once call needs a
-/// start mark that survives the death of its process.
+/// Returns the effect classes, and the flag `dangerous`, that the engine accepts on the store. An at-most-once call
+/// requires a start mark that survives the death of its process.
 pub(super) fn effects(capabilities: &Capabilities) -> Vec<&'static str> {
     let mut classes = vec![EffectClass::ReadOnly.as_str(), EffectClass::Idempotent.as_str()];
     if capabilities.commit_survives >= CommitSurvives::ProcessKill {

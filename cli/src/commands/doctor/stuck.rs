@@ -1,4 +1,4 @@
-//! Finds sessions that should go on but do not, with the reason and the commands that help.
+//! Finds sessions that should continue but do not, with the reason and the commands that help.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -13,17 +13,17 @@ use holdover_runtime_local::outcome_of;
 use crate::print::{instant, one_line};
 use crate::source::Maker;
 
-/// The placeholder for the session's id in a command that helps.
+/// The placeholder for the session's id in a command.
 pub(super) const SESSION: &str = "SESSION";
-/// The placeholder for the session's queue.
+/// The placeholder for the session's queue in a command.
 pub(super) const QUEUE: &str = "QUEUE";
 
 /// A session that is stuck.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stuck {
-    /// The reason, for programs.
+    /// The reason as a code, for programs.
     pub(super) reason: &'static str,
-    /// The reason, for people.
+    /// The reason as a sentence, for people.
     pub(super) detail: String,
     /// The commands that help.
     pub(super) help: Vec<Help>,
@@ -31,15 +31,15 @@ pub(super) struct Stuck {
 
 /// A session and the known facts about it.
 pub(super) struct Case<'a> {
-    /// The session.
+    /// The session as stored.
     pub(super) session: &'a Session,
     /// The pending calls of the session, if it is suspended.
     pub(super) pending: &'a [PendingCall],
-    /// The program that made the session, and has its agent.
+    /// The program that created the session and has its agent.
     pub(super) maker: &'a Maker,
-    /// Now, by the store's clock.
+    /// The current time, by the store's clock.
     pub(super) now: Timestamp,
-    /// Anything that was due before this instant is overdue.
+    /// The instant before which due work counts as overdue.
     pub(super) patient: Timestamp,
 }
 
@@ -70,22 +70,22 @@ const INTERRUPT: Help = Help::of(&["interrupt", SESSION]);
 const FORK: Help = Help::of(&["sessions", "fork", SESSION]);
 const DELETE: Help = Help::of(&["sessions", "delete", SESSION]).with(&["--force"]);
 
-/// Longer than any lease that a run asks for.
+/// A time that is longer than the lease of any run.
 const LEASE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// An alarm that lies further ahead than this is a mistake.
+/// The maximum time until an alarm. An alarm that is further ahead is a mistake.
 const DUE_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 impl Stuck {
-    /// The stored data of the session cannot be read.
+    /// Returns the finding for a session whose stored data cannot be read.
     pub(super) fn unreadable(error: &dyn Display) -> Self {
         let detail = format!("it cannot be read: {}", one_line(&error.to_string()));
         Self { reason: "unreadable", detail, help: Vec::new() }
     }
 }
 
-/// Returns why a session is stuck; of several reasons, the most immediate one. None: it rests, runs, or waits
-/// as it should.
+/// Returns the reason why a session is stuck; of several reasons, the most immediate one. Returns `None` if it rests,
+/// runs, or waits as it should.
 pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     let Case { session, .. } = case;
     if let Some(newer) = newer(case) {
@@ -104,8 +104,8 @@ pub(super) fn examine(case: &Case<'_>) -> Option<Stuck> {
     })
 }
 
-/// As [`examine`], for a session whose state cannot be decoded here: uses only the plain parts. No command
-/// that goes on with the session can work here.
+/// Does the same as [`examine`] for a session whose state cannot be decoded here. Uses only the plain parts. Commands
+/// that continue the session cannot work here.
 pub(super) fn examine_encoded(case: &Case<'_>, encoding: Encoding) -> Option<Stuck> {
     let found = newer(case)
         .or_else(|| poisoned(case))
@@ -114,7 +114,7 @@ pub(super) fn examine_encoded(case: &Case<'_>, encoding: Encoding) -> Option<Stu
     Some(Stuck { detail: format!("{} ({encoding})", found.detail), help: Vec::new(), ..found })
 }
 
-/// This program is too old for the session.
+/// Checks whether this program is too old for the session.
 fn newer(case: &Case<'_>) -> Option<Stuck> {
     let format = case.session.format;
     let detail =
@@ -122,14 +122,14 @@ fn newer(case: &Case<'_>) -> Option<Stuck> {
     (format > STATE_FORMAT).then(|| Stuck { reason: "newer_format", detail, help: Vec::new() })
 }
 
-/// The session's runs die. The next run that can read it ends its turn.
+/// Checks whether the session kills its runs. The next run that can read the session ends its turn.
 fn poisoned(case: &Case<'_>) -> Option<Stuck> {
     let attempts = case.session.attempts;
     let detail = format!("it kills its runs: {attempts} died in a row without any progress");
     (attempts >= ATTEMPTS_MAX).then(|| Stuck { reason: "poisoned", detail, help: Vec::new() })
 }
 
-/// The session is overdue for something, or due far too late.
+/// Checks whether the session is overdue, or due far too late.
 fn late(case: &Case<'_>) -> Option<Stuck> {
     interrupt(case).or_else(|| held_too_long(case)).or_else(|| due_too_late(case)).or_else(|| {
         match case.session.status {
@@ -141,7 +141,7 @@ fn late(case: &Case<'_>) -> Option<Stuck> {
     })
 }
 
-/// Somebody asked for a stop, and it has not happened.
+/// Checks for a requested stop that has not happened.
 fn interrupt(case: &Case<'_>) -> Option<Stuck> {
     let asked = case.session.interrupt.as_ref().filter(|asked| asked.at <= case.patient)?;
     let (kind, since) = (asked.kind.as_str(), instant(asked.at));
@@ -158,8 +158,8 @@ fn interrupt(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "interrupt_waits", detail, help: vec![INTERRUPT, WORK] })
 }
 
-/// The lease ends so late that the store's clock was wrong when it was granted. Nobody can take the session
-/// over before.
+/// Checks for a lease that ends so late that the store's clock was wrong when it was granted. No other run can take the
+/// session over before that.
 fn held_too_long(case: &Case<'_>) -> Option<Stuck> {
     let lease = case.session.lease.as_ref().filter(|lease| case.now.until(lease.ends) > LEASE_MAX)?;
     let (epoch, worker, ends) = (case.session.epoch, &lease.worker, instant(lease.ends));
@@ -170,10 +170,10 @@ fn held_too_long(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "lease_too_long", detail, help: vec![FORK, DELETE] })
 }
 
-/// The session is due so late, or was written so far in the future, that the store's clock was wrong.
+/// Checks for an alarm or a creation time so far in the future that the store's clock was wrong.
 fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
     let Case { session, now, .. } = case;
-    // A run holds it: then its alarm is the end of the lease.
+    // While a run holds the session, its alarm is the end of the lease.
     let alarm = session.alarm.filter(|alarm| alarm > now && session.lease.is_none())?;
     let (created, due) = (instant(session.created_at), instant(alarm));
     let soon = now.after(case.patient.until(*now));
@@ -200,7 +200,7 @@ fn due_too_late(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "due_too_late", detail, help })
 }
 
-/// The session's run died, and nobody has taken the session over.
+/// Checks for a run that died, if no other run has taken the session over.
 fn abandoned(case: &Case<'_>) -> Option<Stuck> {
     let lease = case.session.lease.as_ref().filter(|lease| lease.ends <= case.patient)?;
     let (epoch, worker, ended) = (case.session.epoch, &lease.worker, instant(lease.ends));
@@ -211,7 +211,7 @@ fn abandoned(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "lease_ended", detail, help: taken_up(case.maker) })
 }
 
-/// A call that the session waits for can take no answer any more, and nobody ended it.
+/// Checks for a call whose deadline has passed, but that was not ended.
 fn expired(case: &Case<'_>) -> Option<Stuck> {
     let late = |pending: &&PendingCall| {
         pending.answered < pending.needed && pending.deadline.is_some_and(|at| at <= case.patient)
@@ -226,7 +226,7 @@ fn expired(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "deadline_passed", detail, help: taken_up(case.maker) })
 }
 
-/// The session wants a worker, and none takes it.
+/// Checks for a session that is due, but that no worker takes.
 fn overdue(case: &Case<'_>) -> Option<Stuck> {
     let alarm = case.session.alarm.filter(|alarm| *alarm <= case.patient)?;
     let at = instant(alarm);
@@ -238,7 +238,7 @@ fn overdue(case: &Case<'_>) -> Option<Stuck> {
     Some(Stuck { reason: "due", detail, help })
 }
 
-/// The question for the operator of the program that has the agent, about a session that nobody takes.
+/// Returns the question for the operator of the program that has the agent, about a session that no worker takes.
 fn is_running(maker: &Maker) -> String {
     match maker {
         Maker::Own => "is a worker running?".to_owned(),
@@ -250,8 +250,8 @@ fn is_running(maker: &Maker) -> String {
     }
 }
 
-/// The commands that let a session go on that nobody takes. For another program's session none does, so it is
-/// only shown.
+/// Returns the commands that let such a session continue. Sessions of other programs cannot be continued here, so the
+/// command only shows them.
 fn taken_up(maker: &Maker) -> Vec<Help> {
     match maker {
         Maker::Own => vec![WORK, RESUME],
@@ -260,7 +260,7 @@ fn taken_up(maker: &Maker) -> Vec<Help> {
     }
 }
 
-/// The session waits, and nothing will ever wake it, although nobody owes it anything.
+/// Checks for a waiting session that nothing will ever wake, although no answer is owed.
 fn forgotten(case: &Case<'_>, outcome: &Option<RunOutcome>) -> Option<Stuck> {
     if case.session.alarm.is_some() || !case.pending.is_empty() {
         return None;

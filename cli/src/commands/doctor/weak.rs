@@ -1,4 +1,4 @@
-//! Settings under which a store promises less than it could.
+//! Settings with which a store promises less than it could.
 
 use holdover_core::store::Capabilities;
 
@@ -40,12 +40,12 @@ const WEAK: [Weak; 13] = [
     weak("no-appendfsync-on-rewrite", "yes", "nothing is synced while the log is rewritten", "no"),
 ];
 
-/// The settings that weaken the store, one sentence each.
+/// Returns the settings that weaken the store, one sentence each.
 pub(super) fn weakened(capabilities: &Capabilities) -> Vec<String> {
     let settings = capabilities.settings.iter();
     settings
         .flat_map(|(name, value)| {
-            // Servers of a cluster may be set differently.
+            // The servers of a cluster may have different values.
             let is = move |weak: &&Weak| {
                 weak.name == name && value.split([',', ':']).any(|one| one.trim() == weak.value)
             };

@@ -1,4 +1,4 @@
-//! `sessions checkpoints`, `sessions fork`, `sessions purge`.
+//! The commands `sessions checkpoints`, `sessions fork` and `sessions purge`.
 
 use holdover_core::phrases;
 use holdover_runtime_local::{CheckpointEntry, Retention};
@@ -40,7 +40,7 @@ fn show(front: &Front, entry: &CheckpointEntry) {
     }));
 }
 
-/// Begins a session from a checkpoint of another one.
+/// Creates a session from a checkpoint of another one.
 pub(super) async fn fork(front: &Front, args: &Fork) -> Result<(), Failure> {
     let mut how = args.at.map_or_else(holdover_runtime_local::Fork::newest, holdover_runtime_local::Fork::at);
     if let Some(to) = &args.to {

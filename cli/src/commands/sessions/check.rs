@@ -1,4 +1,4 @@
-//! `sessions check`: finds sessions that would not go on.
+//! `sessions check`: finds sessions that could not continue.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::front::Front;
 use crate::print::inline;
 use crate::source::Blueprint;
 
-/// Reports sessions that would not go on: with their own agents, or with the agent of a file.
+/// Reports sessions that could not continue, with their own agents or with the agent of a file.
 pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> {
     let all = SessionQuery::all(front.tenant().clone());
     let (runtime, sessions) = match &args.agent {
@@ -57,7 +57,7 @@ pub(super) async fn check(front: &Front, args: &Check) -> Result<Exit, Failure> 
     Ok(Exit::Failed)
 }
 
-/// The agent of a file, for the sessions of its version in any queue.
+/// An agent source with the agent of a file. It serves sessions of that agent's version in any queue.
 struct OfFile(Arc<Agent>);
 
 #[async_trait]

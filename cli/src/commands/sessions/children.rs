@@ -29,7 +29,8 @@ pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Begins a child in the background, and runs it here to its end, then the turn that its end begins.
+/// Starts a child in the background. Runs the child to its end here, and then the turn of the parent that this end
+/// starts.
 pub(super) async fn begin(mut front: Front, args: &Begin) -> Result<Exit, Failure> {
     let parent = front.session(&args.session).await?;
     front.can_run_with(&args.drive, &parent)?;
@@ -56,7 +57,8 @@ pub(super) async fn begin(mut front: Front, args: &Begin) -> Result<Exit, Failur
         Some(at_most) => wait_for_worker(&front, &child, "accepted", at_most).await,
         None => {
             front.can_run(&parent, "the child is asked for")?;
-            // The run that begins the child, the child, and the turn that its end begins.
+            // This waits for the run that starts the child, for the child, and for the turn that the child's end
+            // starts.
             let ends = async {
                 runtime.wait(&parent.key).await?;
                 runtime.wait(&child).await?;

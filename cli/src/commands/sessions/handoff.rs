@@ -1,4 +1,4 @@
-//! `sessions handoff`.
+//! `sessions handoff`: creates a session that works on a goal.
 
 use futures::TryStreamExt;
 use holdover_core::engine::RunOutcome;
@@ -17,7 +17,7 @@ use crate::front::Front;
 use crate::input::text_of;
 use crate::owed::check_new_name;
 
-/// Begins a session that works on a goal, with an extract of another session, and runs it here.
+/// Creates a session that works on a goal, with an extract of another session, and runs it here.
 pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Failure> {
     let source = front.session(&args.session).await?;
     let agent = match &args.agent {
@@ -74,8 +74,8 @@ pub(super) async fn handoff(mut front: Front, args: &Handoff) -> Result<Exit, Fa
     exit
 }
 
-/// Returns the place of the session's goal, even if the session has gone on since. The last event about a
-/// fork is the session's own; earlier ones were copied from its source.
+/// Returns the sequence number of the session's goal, even if the session has continued since. The last `Forked` event
+/// is the session's own; earlier ones were copied from its source.
 async fn goal_of(front: &Front, key: &SessionKey) -> Result<Option<MessageSeq>, Failure> {
     let events = front.runtime.events(key, EventCursor::START, Follow::Available);
     let last = events.try_fold(None, |before, entry| async move {
@@ -84,13 +84,13 @@ async fn goal_of(front: &Front, key: &SessionKey) -> Result<Option<MessageSeq>, 
     Ok(last.await?)
 }
 
-/// Whether the session waits as a prepared draft.
+/// Returns true if the session waits as a prepared draft.
 async fn is_ready(front: &Front, key: &SessionKey) -> Result<bool, Failure> {
     let outcome = outcome_of(&front.session(&key.id).await?, front.runtime.now())?;
     Ok(matches!(outcome, Some(RunOutcome::Ended(ending)) if ending.cause == StopCause::HandedOff))
 }
 
-/// Prints the commands for a draft.
+/// Prints the commands that continue a draft.
 fn say_what_next(front: &Front, key: &SessionKey, goal: Option<MessageSeq>) {
     let id = &key.id;
     front.out.passing(format!("  holdover resume {id}"));

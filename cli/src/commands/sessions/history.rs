@@ -1,4 +1,4 @@
-//! `sessions history`.
+//! `sessions history`: prints the moves of a session's machine.
 
 use holdover_core::agent::OnDenial;
 use holdover_core::children::{Address, ChildNames};
@@ -12,7 +12,7 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::{counted, escape, inline, instant, json};
 
-/// Prints every move of a session's machine, or the machine as it was after one of them.
+/// Prints every move of a session's machine, or the state of the machine after one of them.
 pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure> {
     let session = front.session(&args.session).await?;
     if let Some(number) = args.after {
@@ -36,7 +36,7 @@ pub(super) async fn history(front: &Front, args: &History) -> Result<(), Failure
     Ok(())
 }
 
-/// Describes the things that an input refers to, in a few words.
+/// Describes the items that an input refers to, in a few words.
 fn references(input: &Input) -> String {
     match input {
         Input::Briefed { mode, prompt, said: _ } => {
@@ -134,7 +134,7 @@ fn references(input: &Input) -> String {
     }
 }
 
-/// The id of a child.
+/// Returns the id of a child.
 fn id_of(pending: &PendingId, index: u32) -> String {
     ChildNames::of(pending, index).map_or_else(|_| pending.to_string(), |names| names.id.to_string())
 }

@@ -1,4 +1,4 @@
-//! `sessions list`.
+//! `sessions list`: lists sessions, newest first.
 
 use std::num::NonZeroU32;
 
@@ -18,10 +18,10 @@ use crate::owed::command;
 use crate::pages::each_of;
 use crate::print::{inline, instant, json, note, shell};
 
-/// The number of sessions whose waiting calls are read at the same time.
+/// The number of sessions whose pending calls are read in parallel.
 const ASKED_AT_ONCE: usize = 16;
 
-/// Builds the query of the command line.
+/// Builds the query from the command line.
 fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
     let mut labels = Labels::default();
     let agent = args.agent.iter().map(|name| (Labels::AGENT.to_owned(), name.clone()));
@@ -60,8 +60,8 @@ fn query(front: &Front, args: &List) -> Result<SessionQuery, Failure> {
     Ok(SessionQuery { page, ..query })
 }
 
-/// Returns the command that goes on where a list ended. It asks for the same sessions whatever the clock says
-/// then.
+/// Returns the command that continues where a list ended. It contains absolute times, so it selects the same sessions
+/// later.
 fn on_from(front: &Front, args: &List, query: &SessionQuery, next: &PageCursor) -> String {
     let mut words = command(front, &["sessions", "list"]);
     let mut say = |flag: &str, value: String| words.push(format!("--{flag}={value}"));
@@ -82,7 +82,7 @@ fn on_from(front: &Front, args: &List, query: &SessionQuery, next: &PageCursor) 
     shell(&words)
 }
 
-/// Lists sessions.
+/// Lists the sessions that match the arguments.
 pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
     let mut query = query(front, args)?;
     let mut left = args.limit.get();
@@ -134,7 +134,7 @@ pub(super) async fn list(front: &Front, args: &List) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the statuses of these sessions in words, in their order, and for waiting sessions what they wait
+/// Returns the statuses of these sessions in words, in the same order. For a suspended session, also says what it waits
 /// for.
 async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>, StoreError> {
     let status = async |session: &SessionSummary| {
@@ -147,7 +147,7 @@ async fn statuses(front: &Front, found: &[SessionSummary]) -> Result<Vec<String>
     stream::iter(found).map(status).buffered(ASKED_AT_ONCE).try_collect().await
 }
 
-/// Describes what a suspended session waits for.
+/// Describes the answer or time that a suspended session waits for.
 async fn waits(front: &Front, session: &SessionSummary) -> Result<String, StoreError> {
     if session.alarm.is_some_and(|at| at <= front.runtime.now()) {
         return Ok(phrases::suspended(&[], None));

@@ -98,7 +98,7 @@ async fn messages(front: &Front, args: &One) -> Result<(), Failure> {
 
 async fn mode(front: &Front, args: &ModeOf) -> Result<(), Failure> {
     let (id, mode) = (&args.session, args.mode);
-    // Nothing is written in plain text into a session whose key is not here.
+    // A session whose key is missing here is refused, so that no plain text is written into it.
     front.session(id).await?;
     front.runtime.set_mode(&front.key(id), mode).await?;
     front.out.line(format!("session {id}: mode {mode} from its next step on"));

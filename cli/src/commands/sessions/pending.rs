@@ -1,4 +1,4 @@
-//! `sessions pending`.
+//! `sessions pending`: lists the pending calls.
 
 use holdover_core::store::StoreErrorKind;
 use holdover_runtime_local::{Answered, RuntimeError};
@@ -9,7 +9,7 @@ use crate::front::Front;
 use crate::owed::{all_pending, debt_of};
 use crate::print::{debts, inline, instant, json};
 
-/// Lists the calls that somebody owes an answer, soonest deadline first.
+/// Lists the pending calls, soonest deadline first.
 pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure> {
     if let Some(session) = &args.session {
         front.session(session).await?;
@@ -24,7 +24,7 @@ pub(super) async fn pending(front: &Front, args: &Pending) -> Result<(), Failure
         let mut debt = debt_of(front, pending).await?;
         let answered = match front.runtime.answered(pending).await {
             Ok(answered) => answered,
-            // It is told of this call, and holds up none of the others.
+            // The error is shown with this call; the other calls are listed as usual.
             Err(RuntimeError::Store(error)) if error.kind == StoreErrorKind::Corrupt => {
                 debt.prompt = Some(format!("its answer cannot be read: {error}"));
                 debt.commands.clear();

@@ -7,7 +7,7 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::{inline, instant};
 
-/// Lists the messages that wait, in the order in which they came.
+/// Lists the waiting messages, in the order of their arrival.
 pub(super) async fn list(front: &Front, args: &One) -> Result<(), Failure> {
     front.session(&args.session).await?;
     let queued = front.runtime.queued(&front.key(&args.session)).await?;

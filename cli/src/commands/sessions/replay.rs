@@ -1,4 +1,4 @@
-//! `sessions replay`.
+//! `sessions replay`: checks that the history of a session gives its state.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::front::Front;
 use crate::print::{counted, one_line};
 
-/// Rebuilds a session from its rows alone, and reports where the stored state differs.
+/// Rebuilds a session from its history rows alone, and reports differences from the stored state.
 pub(super) async fn replay(front: &Front, args: &One) -> Result<Exit, Failure> {
     let key = front.key(&args.session);
     let replay = front.runtime.replay(&key).await?;

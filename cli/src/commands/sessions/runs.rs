@@ -1,4 +1,4 @@
-//! `sessions runs`.
+//! `sessions runs`: lists the runs of a session.
 
 use holdover_core::ids::SessionKey;
 use holdover_core::phrases;
@@ -49,7 +49,7 @@ pub(super) async fn runs(front: &Front, args: &One) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns every run of `key`, oldest first, with its purpose and its usage.
+/// Returns every run of `key`, oldest first, with its report.
 pub(super) async fn all_runs(
     front: &Front,
     key: &SessionKey,

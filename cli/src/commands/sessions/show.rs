@@ -1,4 +1,4 @@
-//! `sessions show`.
+//! `sessions show`: shows the state of a session.
 
 use futures::StreamExt;
 use holdover_core::engine::{RunKind, RunOutcome};
@@ -18,10 +18,10 @@ use crate::print::{counted, debts, human, in_time, inline, instant, json as prin
 use crate::signals::Signals;
 use crate::source::{Blueprint, Maker};
 
-/// The number of runs that are shown; `sessions runs` shows all.
+/// The number of runs shown. `sessions runs` shows all.
 const RUNS_SHOWN: usize = 5;
 
-/// Shows the state of one session, and what it waits for.
+/// Shows the state of one session, and the answers that it waits for.
 pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     if args.follow {
         return follow(front, args).await;
@@ -108,7 +108,7 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a short view of the machine, and prints it again whenever it has changed.
+/// Prints a short view of the machine, and prints it again after each change.
 async fn follow(front: &Front, args: &Show) -> Result<(), Failure> {
     let session = front.session(&args.session).await?;
     let mut signals = Signals::listen()?;
@@ -129,7 +129,7 @@ async fn follow(front: &Front, args: &Show) -> Result<(), Failure> {
     }
 }
 
-/// Describes what the machine of a session does, in a few words.
+/// Describes the current state of a session's machine, in a few words.
 fn state(glance: &Glance) -> String {
     let mut words = vec![format!("{} ({})", glance.state.as_str(), glance.classic.as_str())];
     if glance.turn.0 > 0 {
@@ -144,7 +144,7 @@ fn state(glance: &Glance) -> String {
         | Interaction::UserMessageReply
         | Interaction::UserToolApproval
         | Interaction::ToolRunning => words.push(glance.interaction.as_str().to_owned()),
-        // Everything of this version is named above; the lint finds what is not.
+        // Every variant of this version is named above; the lint finds missing ones.
         _ => words.push(glance.interaction.as_str().to_owned()),
     }
     let CallCounts { running, blocked, waiting } = glance.calls;

@@ -1,4 +1,4 @@
-//! `sessions tree`.
+//! `sessions tree`: shows a session and its children.
 
 use holdover_core::phrases;
 use holdover_runtime_local::{TreeEntry, agent_label};
@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::front::Front;
 use crate::print::{counted, human, inline, usage};
 
-/// Shows a session with the children that its calls wait for, and with theirs.
+/// Shows a session with the children that its calls wait for, and with their children.
 pub(super) async fn tree(front: &Front, args: &Tree) -> Result<(), Failure> {
     let root = front.session(&args.session).await?;
     let tree = front.runtime.tree(&root.key, args.all).await?;

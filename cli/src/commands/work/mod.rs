@@ -30,8 +30,8 @@ pub(crate) async fn work(common: &Common, args: &Work) -> Result<Exit, Failure> 
     works(common, args, None, |_| Ok(std::future::ready(()))).await
 }
 
-/// Serves the sessions that are due, on this wire to other programs, if it is a special one. `beside` begins what goes on
-/// meanwhile, and returns what ends it.
+/// Serves the sessions that are due. `elsewhere` replaces the default client for other programs, if given. `beside`
+/// starts work that runs in parallel, and returns a future that ends that work.
 pub(crate) async fn works<End: Future<Output = ()>>(
     common: &Common,
     args: &Work,
@@ -49,7 +49,7 @@ pub(crate) async fn works<End: Future<Output = ()>>(
             .tenant((!args.all_tenants).then(|| common.tenant.clone()))
             .drain(args.drain.into())
             .shutdown_grace(args.grace)
-            // Other processes give no hints on SQLite.
+            // On SQLite, other processes send no change hints.
             .poll(Duration::from_secs(1)),
     );
     let id = front.runtime.worker_id().clone();
@@ -85,7 +85,7 @@ pub(crate) async fn works<End: Future<Output = ()>>(
     Ok(exit)
 }
 
-/// Reports the work in progress. Where progress is drawn, only finished runs are printed.
+/// Reports the work in progress. If progress is drawn, only finished runs are printed.
 struct Teller {
     out: Out,
     began: Instant,
@@ -114,7 +114,7 @@ impl Teller {
         }
     }
 
-    /// Draws the work in progress, for ever.
+    /// Draws the work in progress. Never returns.
     async fn draw(&self) -> Infallible {
         let mut redraw = tokio::time::interval(REDRAW_EVERY);
         redraw.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -151,7 +151,7 @@ impl RunObserver for Teller {
     }
 
     fn on_call_over(&self, session: &SessionKey, call: &CallId) {
-        // A call may come back after its run is over.
+        // A call may return after its run is over.
         if let Some(session) = self.serving().running.get_mut(&session.id) {
             session.back(call);
         }

@@ -1,4 +1,4 @@
-//! Works until it is told to stop, or until there is nothing left to do.
+//! Runs a worker until a stop signal, or until there is nothing left to do.
 
 use std::num::NonZeroU32;
 use std::pin::pin;
@@ -13,25 +13,24 @@ use crate::front::Front;
 use crate::print::note;
 use crate::signals::{Signals, Told};
 
-/// How often to check whether anything is left to do.
+/// The interval between two checks for remaining work.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How the work ended.
+/// The way in which the worker ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ended {
     /// There is nothing left to do.
     Idle,
-    /// The runs that were active at the stop have left their sessions.
+    /// All runs that were active at the stop have released their sessions.
     Stopped,
-    /// Some of those runs have not left their sessions in time.
+    /// Some of those runs have not released their sessions in time.
     Late { told: Told, left: usize },
     /// The process was told to stop for the second time.
     AtOnce(Told),
 }
 
-/// Works until it is told to stop or, if requested, until there is nothing left to do. Sessions that the
-/// worker has claimed by then are left to others, or checked once more, so that no session stays held by
-/// nobody.
+/// Runs the worker until a stop signal or, if requested, until there is nothing left to do. Sessions that the worker
+/// has claimed by then are left to other workers or checked once more, so that no session stays held without a run.
 pub(super) async fn serve(
     worker: &Worker,
     until_idle: Option<impl AsyncFn() -> Result<bool, Failure>>,
@@ -67,7 +66,8 @@ pub(super) async fn serve(
         match told {
             Some(_) if left == 0 => return Ok(Ended::Stopped),
             Some(told) => return Ok(Ended::Late { told, left }),
-            // Seen again with no claim of ours on its way: the first look may have been a claim too late.
+            // This repeats the check while this worker has no claim on its way: the first check may have missed a late
+            // claim.
             None => match &until_idle {
                 Some(is_idle) if !is_idle().await? => {}
                 Some(_) | None => return Ok(Ended::Idle),
@@ -80,7 +80,7 @@ fn say_that_it_stops() {
     note("stopping once running calls have returned; a second signal stops at once");
 }
 
-/// Returns once nothing is left to do; never, if this was not requested.
+/// Returns once nothing is left to do. Never returns if this was not requested.
 async fn idle(is_idle: Option<&impl AsyncFn() -> Result<bool, Failure>>) -> Result<(), Failure> {
     let Some(is_idle) = is_idle else { return std::future::pending().await };
     while !is_idle().await? {
@@ -89,10 +89,9 @@ async fn idle(is_idle: Option<&impl AsyncFn() -> Result<bool, Failure>>) -> Resu
     Ok(())
 }
 
-/// Whether nothing is left to do here: no session that is served is held or due. Sessions that wait for a
-/// later instant or for somebody do not count. Both facts are read from one row at one instant, because a
-/// claim between two reads would make a session appear neither held nor due. A page shows one instant; a
-/// claim between two pages may be missed.
+/// Returns true if nothing is left to do: no served session is held or due. Sessions that wait for a later instant or
+/// for an answer do not count. Both facts are read from one row at one instant, because a claim between two reads would
+/// make a session appear neither held nor due. A page shows one instant; a claim between two pages may be missed.
 pub(super) async fn is_idle(front: &Front) -> Result<bool, Failure> {
     let mut query = SessionQuery::all(front.common.tenant.clone());
     query.page.limit = NonZeroU32::new(PAGE_ROWS_MAX);
@@ -126,8 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// A check that is overtaken: it saw that nothing was left to do, but a session is held by the time it
-    /// says so.
+    /// Simulates a check that is overtaken: it finds nothing left to do, but a session is held by the time it returns.
     #[tokio::test]
     async fn a_look_that_is_overtaken_by_a_claim_leaves_no_session_held() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! How the public suite gets at the store.
+//! The harness through which the public suite uses the store.
 
 mod place;
 mod raw;
@@ -15,17 +15,17 @@ use holdover_conformance_tests::{
 use place::FilePlace;
 use tempfile::TempDir;
 
-/// Each store is a file in a folder of its own; all handles on all of them share one clock.
+/// The harness. Each store is a file in its own folder; all handles of all stores share one clock.
 #[derive(Default)]
 pub(crate) struct Harness(VirtualClock);
 
-/// The name of each store's file.
+/// The file name of each store.
 const FILE: &str = "sessions.redb";
 
-/// The variable that names the folder to a program that is started to be killed.
+/// The environment variable with the store's folder, for a program that is started to be killed.
 const FOLDER: &str = "HOLDOVER_CHILD_FOLDER";
 
-/// Writes until it is killed, if this process was started for that; else there is nothing to do.
+/// Writes until it is killed, if this process was started for that. Otherwise returns at once.
 pub(crate) async fn serve_if_child() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         serve_child(Harness::default().open(Path::new(&folder)).await).await;
@@ -33,7 +33,7 @@ pub(crate) async fn serve_if_child() {
 }
 
 impl Harness {
-    /// Some cases write at a limit, and one byte beyond it.
+    /// Returns options with small limits: some cases write exactly at a limit, and one byte beyond it.
     fn options(&self) -> Options {
         let clock = Arc::new(self.0.clone());
         Options { clock, payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20, ..Options::default() }
@@ -52,13 +52,13 @@ impl StoreHarness for Harness {
         StoreInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
     }
 
-    /// Empty, isolated, gone when the instance is dropped: the folder is its guard.
+    /// Returns an empty, isolated store. Its folder is removed when the instance is dropped.
     async fn fresh(&self) -> Instance<RedbStore> {
         let folder = tempfile::tempdir().expect("a folder");
         Instance::guarded(self.open(folder.path()).await, folder)
     }
 
-    /// Opens the file once more, as another process does. A clone would share the handle.
+    /// Opens the file once more, like another process. A clone would share the handle.
     async fn peer(&self, of: &Instance<RedbStore>) -> RedbStore {
         self.open(of.guard::<TempDir>().expect("its folder").path()).await
     }
@@ -74,7 +74,7 @@ impl StoreHarness for Harness {
         ClockControl::with(self.0.clone())
     }
 
-    /// This program itself.
+    /// Returns a command that starts this program again.
     fn child(&self, of: &Instance<RedbStore>) -> Option<Command> {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         let folder = of.guard::<TempDir>().expect("its folder").path();

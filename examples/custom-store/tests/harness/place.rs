@@ -1,4 +1,4 @@
-//! A file that nobody has opened, and what lies in it.
+//! A file that can be opened, and damaged before it is opened.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Place for FilePlace {
                 *bytes = slot.to_string().into_bytes();
             }),
             Tampering::Message(key) => raw.change(key, Part::Row(Kind::Message), |bytes| {
-                // The payload comes last.
+                // The payload is at the end of the row.
                 *bytes.last_mut().expect("bytes") ^= 1;
             }),
             _ => panic!("{with:?} is not known here"),

@@ -1,4 +1,4 @@
-//! The file as redb sees it, behind the store's back.
+//! Direct access to the redb file, without the store.
 #![allow(dead_code, reason = "each program uses its part")]
 
 use std::path::Path;
@@ -15,7 +15,7 @@ const ROWS: TableDefinition<(&str, &str, &[u8]), &[u8]> = TableDefinition::new("
 const ENTRIES: TableDefinition<(u8, &[u8]), (&str, &str)> = TableDefinition::new("entries");
 const NUMBERS: TableDefinition<&str, u64> = TableDefinition::new("numbers");
 
-/// What of a session is damaged.
+/// The damaged part of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Slot,
@@ -59,7 +59,7 @@ impl Raw {
         write.commit().expect("it is committed");
     }
 
-    /// Sets the version of what lies there to one that is so much higher.
+    /// Raises the format number in the file by `by`, which may be negative.
     pub(crate) fn raise_format(&self, by: i64) {
         let write = self.0.begin_write().expect("a transaction");
         let mut numbers = write.open_table(NUMBERS).expect("its numbers");
@@ -69,7 +69,7 @@ impl Raw {
         write.commit().expect("it is committed");
     }
 
-    /// How many slots, rows and entries there are.
+    /// Returns the numbers of slots, rows and index entries.
     pub(crate) fn len(&self) -> [u64; 3] {
         let read = self.0.begin_read().expect("a transaction");
         let slots = read.open_table(SLOTS).expect("its slots").len();

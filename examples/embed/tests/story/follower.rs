@@ -1,4 +1,4 @@
-//! A follower that is cut and comes back with the id of what it saw last.
+//! A client that follows events, is cut off, and reconnects with the last id it saw.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::service::{PATIENCE, Service};
 
-/// One thing that was shown.
+/// One event of the stream.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     id: String,
@@ -24,7 +24,7 @@ impl Item {
         self.data["event"]["role"] == role
     }
 
-    /// The stream that ends with this, if it ends one.
+    /// Returns the stream of deltas that this event ends, if any.
     fn ends(&self) -> Option<&str> {
         match self.kind.as_str() {
             "dropped" => self.data["stream"].as_str(),
@@ -33,7 +33,7 @@ impl Item {
     }
 }
 
-/// The turn is over.
+/// Returns true if the turn is over.
 pub(crate) fn is_done(seen: &[Item]) -> bool {
     seen.last().is_some_and(|shown| shown.event_type() == "done")
 }
@@ -52,7 +52,7 @@ impl Follower {
         &self.session
     }
 
-    /// Follows from where it was cut until `enough`, then is cut again.
+    /// Follows from the last event until `enough` returns true, then disconnects.
     pub(crate) async fn follow(&mut self, service: &Service, enough: impl Fn(&[Item]) -> bool) {
         let followed = timeout(PATIENCE, self.read(service, &enough)).await;
         assert!(followed.is_ok(), "{}: waited for more than {:#?}", self.session, self.seen.last());
@@ -80,7 +80,7 @@ impl Follower {
         }
     }
 
-    /// The cursor of what was seen last.
+    /// Returns the cursor of the last event.
     pub(crate) fn last_id(&self) -> &str {
         &self.seen.last().expect("something was seen").id
     }
@@ -89,16 +89,17 @@ impl Follower {
         self.seen.iter().any(|shown| shown.is_message_of("assistant"))
     }
 
-    /// The committed events, as they were shown.
+    /// Returns the committed events, in the order of the stream.
     pub(crate) fn events(&self) -> Vec<Value> {
         self.seen.iter().filter(|shown| shown.kind == "event").map(|shown| shown.data.clone()).collect()
     }
 
-    /// No event is there twice (that none is missing is seen by comparing); each stream is shown in order, without gap
-    /// or repeat, to its end: its message, or the word that it is void. Returns how many were void.
+    /// Checks that no event is shown twice (comparisons show that none is missing), and that each stream of deltas is
+    /// shown in order, without gap or repeat, to its end: its message, or the notice that the stream is void. Returns
+    /// the number of void streams.
     pub(crate) fn check(&self) -> usize {
         let session = &self.session;
-        // The engine's own rows have places, too, and are not shown.
+        // The engine's internal rows also have sequence numbers, but are not shown.
         let seqs: Vec<u64> = self.events().iter().map(|event| event["seq"].as_u64().unwrap()).collect();
         assert!(seqs.is_sorted_by(|one, next| one < next), "{session}: no event is there twice: {seqs:?}");
         let types: Vec<&str> = self.seen.iter().map(Item::event_type).collect();
@@ -128,7 +129,7 @@ impl Follower {
     }
 }
 
-/// A block of the stream; none if it is only a sign of life.
+/// Parses a block of the stream. Returns `None` for a block that only keeps the connection open.
 fn item(block: &str) -> Option<Item> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let kind = field("event")?.to_owned();

@@ -1,4 +1,4 @@
-//! What a service lives through: keys that somebody else chose, new versions, bad starts, hasty stops.
+//! Keys that customers choose, new versions, failed starts, and quick stops.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::service::{Folder, PATIENCE, Pace, Service, answer_path, eventually};
 
 const AT_ONCE: Pace = Pace { word_ms: 0, bank_ms: 0 };
 
-/// A customer reads the id under which the refund is decided, and sends a message under it.
+/// A customer sends messages under the id of the approval, which must stay decidable.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_key_of_a_customers_makes_an_approval_undecidable() {
     let folder = Folder::new();
@@ -26,7 +26,7 @@ async fn no_key_of_a_customers_makes_an_approval_undecidable() {
         assert_eq!(taken.0, StatusCode::ACCEPTED, "{key}");
     }
     assert_eq!(service.post("/sessions", begin).await.0, StatusCode::OK, "begun before");
-    // The messages may have been read, and so the asking is another one.
+    // The model may have read the messages, so this may be a new approval.
     let asked = service.waits_for("a", "refund").await;
     let yes = json!({ "approve": true, "by": "ada" });
     assert_eq!(service.post(&answer_path(&asked), yes).await.0, StatusCode::ACCEPTED);
@@ -66,7 +66,7 @@ async fn all_that_a_session_waits_for_is_shown() {
     assert_eq!(service.session("a").await["pending"].as_array().unwrap().len(), 60);
 }
 
-/// A client that has sent a part of its request.
+/// Returns a client that has sent a part of its request.
 fn half_way(service: &Service) -> TcpStream {
     let mut client = TcpStream::connect(service.url().strip_prefix("http://").unwrap()).unwrap();
     client.write_all(b"POST /sessions HTTP/1.1\r\nHost: desk\r\nContent-Type: application/json\r\n").unwrap();
@@ -74,7 +74,7 @@ fn half_way(service: &Service) -> TcpStream {
     client
 }
 
-/// It takes as long as the service waits for a body.
+/// Takes as long as the service waits for a body.
 #[test]
 fn a_body_that_does_not_come_is_given_up() {
     let folder = Folder::new();
@@ -91,7 +91,7 @@ async fn a_client_that_is_half_way_through_a_request_holds_up_no_stop() {
     let folder = Folder::new();
     let mut service = folder.start(AT_ONCE).await;
     let _client = half_way(&service);
-    // Whoever comes after it is answered, so the service has it.
+    // A later client gets an answer, so the service has accepted the first one.
     service.approvals().await;
     service.terminate();
     assert!(
@@ -107,7 +107,7 @@ async fn a_second_signal_stops_at_once_what_a_first_one_waits_for() {
     service.post("/sessions", json!({ "id": "talk", "message": "What are the rules?" })).await;
     eventually("a model speaks", async || service.session("talk").await["status"] == "active").await;
     service.terminate();
-    // It listens no more, so it has heard the first.
+    // The service no longer listens, so it has received the first signal.
     eventually("it was told", async || service.client().get(service.url()).send().await.is_err()).await;
     service.terminate();
     let code = service.exit_code_within(Duration::from_secs(5)).await;

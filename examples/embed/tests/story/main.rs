@@ -1,4 +1,4 @@
-//! The service as its clients see it: killed in bad places, started again, asked wrongly.
+//! The service as its clients see it: killed at bad moments, restarted, and sent wrong requests.
 //!
 //! Requirements: A15, A60, H14.
 
@@ -20,7 +20,7 @@ use crate::service::{Folder, PATIENCE, Pace, answer_path, eventually};
 
 const POLICY: &str = "Good day. Whatever you bought here";
 
-/// One process streams, has a tool out and lets an approval wait, all at once, and is killed.
+/// One process streams an answer, runs a tool and waits for an approval, all at once, and is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
     let folder = Folder::new();
@@ -38,17 +38,17 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
     assert!(approvals[0]["deadline"].as_i64() < approvals[1]["deadline"].as_i64(), "{approvals:?}");
     assert_eq!(approvals[0]["session"], "order-7");
 
-    // A tool is out,
+    // A tool is running.
     let yes = json!({ "approve": true, "by": "ada" });
     assert_eq!(service.post(&answer_path(&approvals[0]), yes).await.0, StatusCode::ACCEPTED);
     eventually("the bank is told", async || folder.ledger() == ["7 1250"]).await;
-    // an approval waits,
+    // An approval is waiting.
     assert_eq!(service.session("order-8").await["status"], "suspended");
     let mut paid = Follower::of("order-7");
     paid.follow(&service, |seen| seen.iter().any(|shown| shown.is_message_of("decision"))).await;
     let mut waits = Follower::of("order-8");
     waits.follow(&service, |seen| seen.last().is_some_and(|shown| shown.event_type() == "suspended")).await;
-    // and a model speaks.
+    // A model is streaming.
     service.post("/sessions", json!({ "id": "talk", "message": "What are the rules?" })).await;
     let mut talk = Follower::of("talk");
     talk.follow(&service, |seen| seen.iter().filter(|shown| shown.kind == "delta").count() >= 3).await;
@@ -81,7 +81,7 @@ async fn what_was_on_its_way_when_the_process_was_killed_goes_on_once() {
     assert_eq!((&decision["by"], &decision["reason"]), (&json!("bo"), &json!("it was broken")));
     assert_eq!(folder.ledger(), ["7 1250", "8 1250"], "each refund once");
 
-    // Killed at rest, and read again from the start: the same events.
+    // The service is killed at rest and the events are read again from the start: they are the same.
     service.kill();
     let service = folder.start(Pace { word_ms: 0, bank_ms: 0 }).await;
     for before in [talk, paid, waits] {
@@ -144,7 +144,7 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
         assert!(found == status && said["error"].is_string(), "{path}: {found} {said}");
     }
 
-    // Once under an idempotency key, or under an id.
+    // A request is accepted once under an idempotency key or an id.
     let again = service.post("/sessions", json!({ "id": "a", "message": "Please refund order 7." })).await;
     assert_eq!(again, (StatusCode::OK, json!({ "session": "a" })));
     let first = service.post_once("/sessions", "k", json!({ "message": "Good day" })).await;
@@ -160,20 +160,20 @@ async fn what_cannot_be_done_is_refused_in_one_line() {
     assert_eq!(service.post_once(&path, "m", thanks.clone()).await.0, StatusCode::ACCEPTED);
     assert_eq!(service.post_once(&path, "m", thanks).await.0, StatusCode::OK);
 
-    // A key is anything that a header can hold.
+    // A key may hold any text that a header can hold.
     for (key, status) in [("ü", 202), ("ü", 200), ("", 422)] {
         let (found, said) = service.post_once(&path, key, json!({ "message": "And?" })).await;
         assert_eq!(found, status, "{key}: {said}");
     }
 
-    // A cursor is of one session.
+    // A cursor belongs to one session.
     let mut other = Follower::of(first.1["session"].as_str().unwrap());
     other.follow(&service, |seen| !seen.is_empty()).await;
     let (status, said) = service.get(&format!("/sessions/a/events?after={}", other.last_id())).await;
     assert_eq!(status, StatusCode::GONE, "{said}");
     assert!(said["error"].as_str().unwrap().contains("the cursor belongs to another session"), "{said}");
 
-    // Of two answers one is taken, and may be said again.
+    // Only the first of two different answers is accepted; it may be repeated.
     assert_eq!(service.post(&scan, genuine.clone()).await.0, StatusCode::ACCEPTED);
     let refund = answer_path(&service.waits_for("a", "refund").await);
     assert_eq!(service.post(&scan, genuine).await.0, StatusCode::OK);
@@ -221,7 +221,7 @@ async fn edited_arguments_run_and_a_fork_of_an_interrupted_session_goes_its_own_
     assert_eq!(folder.ledger(), ["7 600"], "the fork refunds nothing");
 }
 
-/// Two processes on one file; one is told to stop while its model speaks, and lets it finish.
+/// Two processes share one file. One of them is told to stop while its model streams, and lets the model finish.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_soft_stop_loses_nothing_and_another_process_shows_it() {
     let folder = Folder::new();
@@ -242,7 +242,7 @@ async fn a_soft_stop_loses_nothing_and_another_process_shows_it() {
         talk.events().into_iter().filter(|event| event["event"]["type"] == "run_started").collect();
     assert_eq!(runs.len(), 1, "the first process ended the turn: {runs:?}");
     assert!(first.ended_within(Duration::from_secs(20)).await, "ends well");
-    // What is said now is answered by the one that is left.
+    // The remaining process answers this message.
     second.post("/sessions/talk/messages", json!({ "message": "And on Sundays?" })).await;
     eventually("the second turn ends", async || second.transcript("talk").await.len() == 4).await;
 }

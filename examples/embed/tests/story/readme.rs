@@ -1,4 +1,4 @@
-//! Every command of the README works, in this order, and shows what the page says.
+//! Every command of the README works, in this order, with the output that the page shows.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -11,7 +11,7 @@ fn every_command_of_the_readme_works() {
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let address = format!("127.0.0.1:{}", holdover_launcher::free_port().unwrap());
     write("README.md", &include_str!("../../README.md").replace("127.0.0.1:8080", &address));
-    // `cargo run` is the program that was just built, at an address that is free.
+    // `cargo run` starts the program that was just built, at a free address.
     let program = env!("CARGO_BIN_EXE_holdover-example-embed");
     write("cargo", &format!("#!/bin/sh\nexec {program} --listen {address}\n"));
     let executable = std::fs::Permissions::from_mode(0o755);
@@ -51,7 +51,7 @@ fn a_page_whose_words_could_be_overlooked_is_not_played() {
     assert!(plays("```sh\ncurl -sf --version\n```\n".to_owned()));
 }
 
-/// The place of a committed event.
+/// Returns the sequence number of a committed event.
 fn seq(line: &str) -> Option<u64> {
     let data = serde_json::from_str::<serde_json::Value>(line.strip_prefix("data: ")?).unwrap();
     data["seq"].as_u64()

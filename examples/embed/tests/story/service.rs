@@ -1,4 +1,4 @@
-//! The real binary on a folder of its own, and an HTTP client for it.
+//! Runs the real binary on its own folder, with an HTTP client for it.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
@@ -11,7 +11,7 @@ use reqwest::header::HeaderValue;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Nothing here takes longer.
+/// The maximum wait for anything in these tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
@@ -22,14 +22,14 @@ pub(crate) async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
     }
 }
 
-/// How fast the world goes.
+/// The speed of the model and the bank.
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) word_ms: u64,
     pub(crate) bank_ms: u64,
 }
 
-/// What outlives a process.
+/// The folder with the state that outlives a process.
 pub(crate) struct Folder {
     folder: tempfile::TempDir,
 }
@@ -43,7 +43,7 @@ impl Folder {
         self.start_with(pace, &self.script(pace.word_ms), &[])
     }
 
-    /// The same with this script and these options.
+    /// Starts the service with this script and these options.
     pub(crate) fn start_with(&self, pace: Pace, script: &Path, options: &[&str]) -> Service {
         let mut child = Command::new(env!("CARGO_BIN_EXE_holdover-example-embed"))
             .args(["--listen", "127.0.0.1:0", "--lease-ms", "1000", "--folder"])
@@ -57,12 +57,12 @@ impl Folder {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let url = line.trim().strip_prefix("listening on ").expect("it says where").to_owned();
-        // The client brings no cryptography. Another test may have chosen it.
+        // The client has no default cryptography. Another test may have chosen one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Service { child, url, client: reqwest::Client::new() }
     }
 
-    /// The script that the service comes with, for two orders and at another pace.
+    /// Writes the script of the service, for two orders and with another delay.
     pub(crate) fn script(&self, word_ms: u64) -> PathBuf {
         let text = include_str!("../../script.toml");
         let mut turns: Vec<&str> = text.split("[[turns]]").skip(1).collect();
@@ -84,14 +84,14 @@ impl Folder {
         path
     }
 
-    /// A script of one's own.
+    /// Writes a script with this text.
     pub(crate) fn write_script(&self, text: &str) -> PathBuf {
         let path = self.folder.path().join("script.toml");
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    /// What the bank was told.
+    /// Returns the refunds that the bank has made.
     pub(crate) fn ledger(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.folder.path().join("desk/ledger.txt")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
@@ -113,7 +113,7 @@ impl Service {
         &self.client
     }
 
-    /// SIGKILL, and proof that it died of it.
+    /// Kills the service with SIGKILL, and checks that it died from it.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         assert_eq!(self.child.wait().unwrap().signal(), Some(9), "killed while it lived");
@@ -128,7 +128,7 @@ impl Service {
         self.exit_code_within(patience).await == Some(0)
     }
 
-    /// None: it was killed, or still lives.
+    /// Returns the exit code, or `None` if the service was killed or is still running.
     pub(crate) async fn exit_code_within(&mut self, patience: Duration) -> Option<i32> {
         let began = Instant::now();
         loop {
@@ -168,7 +168,7 @@ impl Service {
         page["approvals"].as_array().unwrap().clone()
     }
 
-    /// The call of `tool` that the session waits for, once it does.
+    /// Waits until the session waits for a call of `tool`, and returns that call.
     pub(crate) async fn waits_for(&self, session: &str, tool: &str) -> Value {
         let waiting = async || {
             let pending = self.session(session).await["pending"].as_array().unwrap().clone();
@@ -178,7 +178,7 @@ impl Service {
         waiting().await.unwrap()
     }
 
-    /// Answers the call of `tool` that the session waits for, once it does.
+    /// Answers the call of `tool`, as soon as the session waits for it.
     pub(crate) async fn answer(&self, session: &str, tool: &str, body: Value) -> StatusCode {
         let path = answer_path(&self.waits_for(session, tool).await);
         self.post(&path, body).await.0
@@ -197,19 +197,19 @@ impl Service {
         shown["messages"].as_array().unwrap().iter().map(|entry| entry["message"].clone()).collect()
     }
 
-    /// The text of the last answer.
+    /// Returns the text of the last answer.
     pub(crate) async fn last_words(&self, session: &str) -> String {
         let last = self.transcript(session).await.pop().unwrap();
         assert_eq!(last["role"], "assistant", "{last}");
         last["parts"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// The one result of the one call of `tool`.
+    /// Returns the result of the only call of `tool`.
     pub(crate) async fn result_of(&self, session: &str, tool: &str) -> Value {
         self.only(session, |message| message["role"] == "tool" && message["tool"] == tool).await
     }
 
-    /// The one decision on record.
+    /// Returns the only decision in the transcript.
     pub(crate) async fn decision(&self, session: &str) -> Value {
         self.only(session, |message| message["role"] == "decision").await["decision"].clone()
     }
@@ -222,7 +222,7 @@ impl Service {
     }
 }
 
-/// Where the call is answered.
+/// Returns the path that takes the answer to the call.
 pub(crate) fn answer_path(asked: &Value) -> String {
     let (session, id) = (asked["session"].as_str().unwrap(), asked["id"].as_str().unwrap());
     match asked["kind"].as_str().unwrap() {

@@ -43,7 +43,7 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
             AnswerPart::Text("Good day\n\nto you".to_owned()),
         ],
         stop: StopReason::EndTurn,
-        // A39: tokens written to the cache are counted apart.
+        // A39: tokens written to the cache are counted separately.
         usage: TokenUsage { input: 2112, output: 25, cached: 2000, cache_written: 100, reasoning: 0 },
     };
     let thinks = |text: &str| Ok(ModelEvent::Reasoning(text.to_owned()));
@@ -130,11 +130,11 @@ async fn a40_a_call_is_told_of_as_written_when_its_block_stops_unless_it_may_hav
     let read = |index, arguments| written(index, "read", arguments);
     let begun = |blocks: &[Value]| [&[message_start()], blocks].concat();
     let one = |arguments: &str| vec![call_block(0, "read"), writes(0, arguments), block_stop(0)];
-    // Each stream is cut after this, so the calls are reported before the end.
+    // Each stream is cut after these events, so the calls are reported before the end.
     check_fails(Reply::events(&begun(&one("{\"a\": 1}"))), &[started(0), read(0, "{\"a\": 1}")], Incomplete)
         .await;
     check_fails(Reply::events(&begun(&one("{\"a\": 1}")[..2])), &[started(0)], Incomplete).await;
-    // Arguments that cannot be read, or are empty, may have been cut off there.
+    // Arguments that are empty or not valid JSON may have been cut off there.
     for arguments in ["{\"a\":", ""] {
         check_fails(Reply::events(&begun(&one(arguments))), &[started(0)], Incomplete).await;
         let cut = Reply::events(&begun(&[one(arguments), vec![stops("max_tokens")]].concat()));
@@ -158,7 +158,7 @@ async fn reasons_to_stop_are_told_apart() {
         assert_eq!(answer(open, whole(&[], reason)).await.stop, stop, "{reason}");
     }
     check_fails(whole(&[], "tool_use"), &[], ModelErrorKind::Malformed).await;
-    // A call that was cut off has no arguments yet, which differs from a call without arguments.
+    // A call that was cut off has no arguments yet. A call without arguments has an empty object.
     let calls = [call_block(0, "first"), block_stop(0), call_block(1, "last"), block_stop(1)];
     for (reason, last) in [("max_tokens", ""), ("tool_use", "{}"), ("end_turn", "{}")] {
         let found = answer(open, whole(&calls, reason)).await;
@@ -200,7 +200,7 @@ async fn a_cut_stream_is_never_an_answer() {
     check_fails(then(&[block_stop(0)]), &[text("Good ")], Incomplete).await;
     check_fails(then(&[message_stop()]), &[text("Good ")], Incomplete).await;
     check_fails(then(&[stops(""), message_stop()]), &[text("Good ")], Incomplete).await;
-    // All but the very last event.
+    // The stream holds all events but the last one.
     check_fails(then(&[block_stop(0), stops("end_turn")]), &[text("Good ")], Incomplete).await;
     check_fails(then(&[stops("end_turn")]).then(Then::Cut), &[text("Good ")], Incomplete).await;
     check_fails(Reply::events(&[]), &[], Incomplete).await;

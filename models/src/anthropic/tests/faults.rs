@@ -75,7 +75,7 @@ async fn what_is_not_found_is_told_with_its_address() {
     assert!(error.detail.ends_with("/v1/messages: model: none"), "{error}");
 }
 
-/// Starts a server that sends this beginning, and then only pings.
+/// Starts a server that sends these events, and then only pings.
 async fn pings_after(begun: &[Value], stall_timeout: Duration) -> (Arc<dyn Model>, JoinHandle<Seen>) {
     let pings = Then::Repeat("event: ping\ndata: {\"type\": \"ping\"}\n\n".to_owned());
     let (base_url, serving) = serve(Reply::events(begun).then(pings)).await;
@@ -126,7 +126,7 @@ async fn a_refusal_says_why_and_how_long_to_wait() {
         json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } });
     let error = check_fails(Reply::error(529, &overloaded), &[], ModelErrorKind::Unavailable).await;
     assert_eq!(error.retry_after, None);
-    // The head says enough, even if the rest does not come.
+    // The head is enough to classify the error, even if the rest does not come.
     let stuck = Reply::stream(["slow"]).status(429).header("retry-after", "7").then(Then::Cut);
     let error = check_fails(stuck, &[], ModelErrorKind::RateLimited).await;
     assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
@@ -148,7 +148,7 @@ async fn dropping_the_stream_stops_the_call() {
     let mut stream = model.stream(request(vec![user("Hello")])).await.unwrap();
     while stream.next().await.unwrap() != Ok(text("Good ")) {}
     drop(stream);
-    // The server ends only once the connection is closed.
+    // The server ends only after the connection is closed.
     serving.await.unwrap();
 }
 
@@ -170,7 +170,7 @@ async fn the_key_is_sent_and_shown_nowhere() {
         assert!(error.detail.ends_with("invalid x-api-key: [key]"), "{error}");
         let seen = serving.await.unwrap();
         assert!(seen.head.contains("\nx-api-key: sk-ant-secret-1"), "{}", seen.head);
-        // The model's name is sent as it is, whatever it ends with.
+        // The model's name is sent unchanged, even if it ends in `-max`.
         assert_eq!(seen.body["model"], "claude-max");
         assert_eq!(seen.body.get("thinking"), None);
     }

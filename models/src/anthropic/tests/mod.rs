@@ -1,4 +1,4 @@
-//! The adapter against a server on loopback.
+//! Tests of the adapter against a server on loopback.
 
 mod answers;
 mod faults;
@@ -81,7 +81,7 @@ fn ping() -> Value {
     json!({ "type": "ping" })
 }
 
-/// A whole answer of these blocks.
+/// Returns a complete answer of these blocks.
 fn whole(blocks: &[Value], reason: &str) -> Reply {
     Reply::events(&[&[message_start(), ping()], blocks, &[stops(reason), message_stop()]].concat())
 }

@@ -1,4 +1,4 @@
-//! How a transcript is sent.
+//! Tests of the form in which a transcript is sent.
 //!
 //! Requirements: A42, A51.
 
@@ -112,7 +112,7 @@ fn blocks<'a>(message: &'a Value, kind: &str) -> Vec<&'a Value> {
     content.iter().filter(|block| block["type"] == kind).collect()
 }
 
-/// Checks what the service demands of `messages`, whatever was said.
+/// Checks that `messages` meet the requirements of the service.
 fn check_accepted(messages: &[Value]) {
     let mut ids = HashSet::new();
     for (at, message) in messages.iter().enumerate() {
@@ -136,7 +136,7 @@ fn check_accepted(messages: &[Value]) {
         assert!(thoughts == 0 || message["content"].as_array().unwrap().len() > thoughts);
     }
     assert_eq!(messages.last().expect("a message")["role"], "user", "it is the model's turn");
-    // A turn begins with a message of the user that carries no results, but not with our "[go on]".
+    // A turn begins with a user message that carries no results, except our "[go on]".
     let begins = |message: &Value| {
         message["role"] == "user"
             && blocks(message, "tool_result").is_empty()
@@ -183,7 +183,7 @@ proptest! {
         steps in prop::collection::vec((prop::sample::select(vec!["c2ln", "redacted:EmwK"]), 1..3_usize, any::<bool>()), 1..5),
     ) {
         let mut all = before;
-        // This ends any turn that was there.
+        // This message ends any turn before it.
         all.push(Said::Assistant { text: "done", signature: None, calls: Vec::new() });
         all.push(Said::User("next"));
         for (signature, calls, steered) in &steps {

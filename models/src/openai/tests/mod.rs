@@ -1,4 +1,4 @@
-//! The adapter against a server on loopback.
+//! Tests of the adapter against a server on loopback.
 //!
 //! Requirements: A38, A40.
 
@@ -68,7 +68,7 @@ async fn a_streamed_answer_comes_in_pieces_and_then_whole() {
             AnswerPart::Text("Good day\n\nto you".to_owned()),
         ],
         stop: StopReason::EndTurn,
-        // A39: tokens written to the cache are counted apart.
+        // A39: tokens written to the cache are counted separately.
         usage: TokenUsage { input: 12, output: 5, cached: 8, cache_written: 3, reasoning: 2 },
     };
     assert_eq!(
@@ -120,8 +120,7 @@ async fn calls_in_parallel_keep_their_order_and_their_bytes() {
             Ok(text("I look.")),
             started(0, "read_file"),
             started(1, "list_files"),
-            // The first call went on after the second had begun, so it is known to be complete only at the
-            // end.
+            // The first call continued after the second had begun, so it is known to be complete only at the end.
             Ok(first),
             Ok(written(1, "list_files", "{broken")),
         ]
@@ -152,12 +151,12 @@ async fn a40_a_call_is_told_of_as_written_once_the_next_one_begins_or_the_model_
     let read = |index, arguments| written(index, "read", arguments);
     let two = || vec![call(0, "{\"a\": 1}"), call(1, "{}")];
     let first = [started(0), started(1), read(0, "{\"a\": 1}")];
-    // Each stream is cut after this, so the calls are reported before the end.
+    // Each stream is cut after these chunks, so the calls are reported before the end.
     check_fails(Reply::sse(&two()), &first, Incomplete).await;
     let ended = |reason: &str| Reply::sse(&[two(), vec![finish(reason)]].concat());
     let both = [first.as_slice(), &[read(1, "{}")]].concat();
     check_fails(ended("tool_calls"), &both, Incomplete).await;
-    // The last call may have been cut off. If the model refuses, it does not count either.
+    // The last call may have been cut off. If the model refuses, the call does not count either.
     check_fails(ended("length"), &first, Incomplete).await;
     check_fails(ended("content_filter"), &first, Incomplete).await;
     // The first call has no arguments when the second begins, but they may still come.
@@ -267,7 +266,7 @@ async fn a_faulty_server_is_known_by_its_fault() {
         rest: format!("data: {}\n\ndata: [DONE]\n\n", finish("stop")),
         frame: format!("data: {}\n\n", delta(json!({ "content": "more" }))),
         call: format!("data: {}\n\n", delta(json!({ "tool_calls": [{ "function": { "name": "t" } }] }))),
-        // Without an index, as some servers send it.
+        // Some servers send pieces without an index.
         piece: format!(
             "data: {}\n\n",
             delta(json!({ "tool_calls": [{ "function": { "arguments": "x" } }] }))
@@ -316,7 +315,7 @@ async fn dropping_the_stream_stops_the_call() {
     let mut stream = model.stream(request(vec![user("Hello")])).await.unwrap();
     assert_eq!(stream.next().await, Some(Ok(text("Good "))));
     drop(stream);
-    // The server ends only once the connection is closed.
+    // The server ends only after the connection is closed.
     serving.await.unwrap();
 }
 
@@ -336,7 +335,7 @@ async fn the_key_is_sent_and_shown_nowhere() {
     assert_eq!(error.detail, "HTTP 401: Incorrect API key provided: [key]");
     let seen = serving.await.unwrap();
     assert!(seen.head.contains("authorization: bearer sk-secret-1"));
-    // The model's name is sent as it is, whatever it ends with.
+    // The model's name is sent unchanged, even if it ends in `-max`.
     assert_eq!(seen.body["model"], "qwen-max");
     assert_eq!(seen.body.get("reasoning_effort"), None);
 }

@@ -1,4 +1,4 @@
-//! How a transcript is sent.
+//! Tests of the form in which a transcript is sent.
 //!
 //! Requirements: A35, A51.
 
@@ -100,7 +100,7 @@ fn the_cap_on_tokens_has_the_name_that_a_model_knows() {
     }
 }
 
-/// Checks what OpenAI demands of `messages`, whatever was said.
+/// Checks that `messages` meet OpenAI's requirements.
 fn check_accepted(messages: &[Value]) {
     assert_eq!(messages[0]["role"], "system");
     let mut ids = HashSet::new();

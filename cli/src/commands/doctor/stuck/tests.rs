@@ -1,4 +1,4 @@
-//! Every reason, shown by a session that is stuck for that reason alone.
+//! Tests every reason with a session that is stuck for that reason alone.
 
 use holdover_core::error::ErrorInfo;
 use holdover_core::ids::{
