@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::status::Status;
 use crate::world::{World, Worlds};
 
-/// An operation counts as hanging if it had no answer for the case's time limit divided by this number.
+/// An operation counts as hanging if it has no answer after its case's time limit divided by this number.
 const HANGS_SHARE: u32 = 4;
 
 /// The result of running a case once.
@@ -132,7 +132,7 @@ async fn perform<H: StoreHarness>(
     (result, Some(capabilities))
 }
 
-/// A store that claims a level must not say in its capabilities that it promises less.
+/// Fails if the store claims the level of the case but declares in its capabilities that it promises less.
 fn check_claim(case: &Case, capabilities: &Capabilities) -> CaseResult {
     match case.level {
         Level::Durable if capabilities.commit_survives == CommitSurvives::Nothing => Err(Failure::new(

@@ -120,8 +120,7 @@ impl Bench {
         Ok(RecordedPlace::new(place, self.history.clone()))
     }
 
-    /// Returns `count` handles on the same data. Each is another peer, unless the harness allows fewer; then handles
-    /// repeat.
+    /// Returns `count` handles on the same data. If the harness allows fewer peers, some handles are the same.
     pub(crate) async fn peers(&self, count: usize) -> Vec<Handle> {
         let mut peers = Vec::new();
         for _ in 0..count.min(self.world.peers_max().max(PEERS_MIN)) {

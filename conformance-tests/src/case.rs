@@ -115,11 +115,11 @@ pub enum Kind {
     Sequential,
     /// Several handles at once.
     Concurrent,
-    /// Something is interrupted in the middle.
+    /// An operation, a process or a connection ends in the middle.
     Crash,
-    /// Time passes.
+    /// Time passes on the store's clock.
     Time,
-    /// Every row of a generated table.
+    /// Every row of a generated table, or every script or history of a random set.
     Property,
 }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::fixture::{approval, events, id, inline, key, message, new_session, promote, result, state};
 
-/// The environment variable with the child's round.
+/// The environment variable with the number of the child's round.
 pub(crate) const ROUND: &str = "HOLDOVER_CHILD_ROUND";
 /// The prefix of each line that the parent reads.
 pub(crate) const SAYS: &str = "holdover-child";

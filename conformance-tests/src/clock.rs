@@ -11,7 +11,7 @@ use holdover_store::time::{Clock, Timestamp};
 /// The clock of a store under test, which may be kept in this process ([`VirtualClock`]), in a row of a table, or in a
 /// key. It stands still until it is advanced, and every handle on the data uses it.
 ///
-/// Its methods panic if the clock cannot be reached, because then nothing can be said about the store.
+/// The methods panic if the clock cannot be reached, because then nothing can be said about the store.
 #[async_trait]
 pub trait TestClock: Send + Sync {
     /// Returns the current instant. Every operation sees this instant until the next advance.
@@ -67,7 +67,7 @@ impl TestClock for VirtualClock {
     }
 }
 
-/// How time passes for the store under test.
+/// The way in which time passes for the store under test.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ClockControl {

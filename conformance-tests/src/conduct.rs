@@ -19,7 +19,7 @@ use crate::status::Status;
 use crate::suite::{Progress, Suite};
 use crate::world::{World, Worlds};
 
-/// The number of consecutive cases without an end after which the run stops.
+/// The number of consecutive cases out of time after which the run stops.
 const HANGS_MAX: usize = 3;
 
 /// Runs the cases of the suite.
@@ -140,7 +140,7 @@ struct Ran {
     reports: Vec<CaseReport>,
     latencies: Latencies,
     capabilities: Option<Capabilities>,
-    /// The number of latest cases in a row that did not end.
+    /// The number of consecutive cases, up to the latest, that ran out of time.
     hangs: usize,
     stopped: Option<String>,
 }

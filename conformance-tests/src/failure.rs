@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The result of a case, or of a step of a case.
 pub(crate) type CaseResult<T = ()> = Result<T, Failure>;
 
-/// What a case expected and what it found instead.
+/// The reason why a case did not pass: its text, the line of the suite that noticed it, and its kind.
 #[derive(Debug)]
 pub(crate) struct Failure {
     text: String,
@@ -17,7 +17,7 @@ pub(crate) struct Failure {
     kind: Kind,
 }
 
-/// The reason why a case did not pass.
+/// The kind of a [`Failure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The store breaks the contract.

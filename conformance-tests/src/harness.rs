@@ -14,10 +14,10 @@ use crate::gap::Gap;
 use crate::proxy::Proxy;
 use crate::raw_data::Place;
 
-/// The access of the suite to a store. One harness serves one case at a time, in the tokio runtime of that case;
-/// several harnesses work at the same time.
+/// A harness, through which the suite reaches a store. One harness serves one case at a time, in the tokio runtime of
+/// that case; several harnesses work at the same time.
 ///
-/// A method panics if the backend is not available, because then nothing can be said about the store.
+/// The methods panic if the backend is not available, because then nothing can be said about the store.
 #[async_trait]
 pub trait StoreHarness: Send + Sync + 'static {
     /// The store under test.

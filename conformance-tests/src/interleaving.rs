@@ -16,7 +16,7 @@ use crate::script::{Answer, Asking};
 enum Part {
     /// The whole request.
     Whole,
-    /// What a purge does to one session.
+    /// The part of a purge that concerns one session.
     Purge(SessionKey),
     /// The read of a fork's source.
     Read,

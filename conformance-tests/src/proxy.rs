@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 /// The maximum number of bytes that are carried at a time.
 const CHUNK: usize = 16 << 10;
 
-/// The length of the longest marker.
+/// The maximum length of a marker, in bytes.
 const MARKER_BYTES_MAX: usize = 256;
 
 /// Loopback addresses that lead to a backend for as long as this value lives. Bytes are forwarded unchanged until a
@@ -53,9 +53,9 @@ impl Proxy {
         address
     }
 
-    /// Waits for the next connection that carries a request, counts the bytes on it from then on, and cuts it at `cut`.
-    /// `marker` is text that only one request contains. The proxy looks for it in all requests for as long as the plan
-    /// lives.
+    /// Plans a cut of the next connection that carries a request: its bytes are counted from then on, and it is cut at
+    /// `cut`. `marker` is text that only one request contains. The proxy looks for it in all requests for as long as
+    /// the plan lives.
     pub(crate) fn plan(&self, cut: Cut, marker: &str) -> Planned {
         let plan = Arc::new(Plan { cut, marker: marker.into(), seen: Mutex::default() });
         *lock(&self.plan) = Some(Arc::clone(&plan));
@@ -78,9 +78,9 @@ impl Proxy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     Nowhere,
-    /// Before the byte after the first so many request bytes that have reached the backend.
+    /// At the next byte after this many bytes of the request have reached the backend.
     Request(usize),
-    /// Before the byte after the first so many answer bytes that have reached the client.
+    /// At the next byte after this many bytes of the answer have reached the client.
     Answer(usize),
 }
 

@@ -38,7 +38,7 @@ struct Operation {
     times: u32,
 }
 
-/// How an operation ended.
+/// The end of an operation.
 #[derive(PartialEq)]
 enum End {
     Answered(Box<Answer>),

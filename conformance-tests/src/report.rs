@@ -88,8 +88,8 @@ pub struct CaseReport {
     pub milliseconds: u64,
     /// The reason why the case was skipped.
     pub skipped: Option<String>,
-    /// Set if a verdict needs the result of this case and lacks it: the case was skipped although it applies to the
-    /// store and tests no optional capability.
+    /// Set if a verdict needs the result of this case and lacks it: the case was skipped before it ran and tests no
+    /// optional capability, or it was claimed, applies to the store, and could not be run.
     pub missed: bool,
     /// The failure, if the case failed.
     pub failure: Option<CaseFailure>,
@@ -99,7 +99,7 @@ pub struct CaseReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CaseFailure {
-    /// What was expected and what was found.
+    /// The text of what was expected and found.
     pub found: String,
     /// The way in which the failure was found.
     #[serde(default)]

@@ -38,8 +38,8 @@ impl StoreTests {
         Self { package, target, tests: Vec::new() }
     }
 
-    /// Adds one test for each case, on the stores of the harnesses that `make` makes. If `name` is not empty, it is the
-    /// prefix of the tests' names.
+    /// Adds one test for each case and one that checks `claims`. `make` makes the harness of each test. If `name` is
+    /// not empty, it is the prefix of the tests' names.
     #[must_use]
     pub fn store<H: StoreHarness>(
         mut self,

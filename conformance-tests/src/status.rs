@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Status {
     /// The store does what the case asks for.
     Passed,
-    /// The store does not do what the case asks for: the case failed, and failed again when it was repeated.
+    /// The store does not do what the case asks for. If the case was repeated, it failed again.
     Failed,
     /// The case failed, but passed when it was repeated. Counts as failed.
     Flaky,

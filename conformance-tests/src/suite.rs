@@ -51,8 +51,8 @@ pub struct Progress<'a> {
 }
 
 impl<H: StoreHarness> Suite<H> {
-    /// Creates a suite of all cases that the store claims. `make` is called once per case and for a few probes, so no
-    /// two cases share a clock.
+    /// Creates a suite of all cases that the store claims. `make` makes a new harness for each case, so no two
+    /// cases share a clock.
     pub fn new(make: impl Fn() -> H + Send + Sync + 'static) -> Self {
         let jobs = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {

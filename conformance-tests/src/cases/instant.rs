@@ -29,7 +29,7 @@ cases! {
         "Remove::Checkpoints: all checkpoints but the newest ones; RetentionRule::unchanged_since";
 }
 
-/// The time in which something was done, by the store's clock.
+/// The time span in which something was done, by the store's clock.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     from: Timestamp,
@@ -50,7 +50,7 @@ fn step(t: &Bench) -> Duration {
     t.lease() / 20
 }
 
-/// Lets time pass, then does the work. Returns its result and the time that it took place in.
+/// Lets time pass, then does the work. Returns its result and the time span in which it was done.
 async fn timed<T, E>(t: &Bench, work: impl Future<Output = Result<T, E>>) -> CaseResult<(T, Span)>
 where
     Failure: From<E>,
@@ -123,7 +123,7 @@ fn retry<const N: usize>(version: Version, names: [&str; N]) -> StatusCas {
     }
 }
 
-/// Does work that must change the session. Fails unless the last change lies in that time.
+/// Does work that must change the session. Fails unless the last change lies in the time span of the work.
 async fn changes<T, E>(
     t: &Bench,
     key: &SessionKey,

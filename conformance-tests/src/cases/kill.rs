@@ -21,7 +21,7 @@ cases! {
         "StateStore: a write is applied wholly or not at all, and nothing stays locked (INV-04, INV-05)";
 }
 
-/// The number of acknowledgements before an immediate kill cycles from 1 to this maximum.
+/// The maximum number of acknowledgements before an immediate kill. Rounds cycle from 1 to this number.
 const ACKNOWLEDGED_MAX: u64 = 5;
 /// One in this many random kills comes while a commit is in progress, at most `COMMIT_TIME_MAX` after it began.
 const COMMITS_EVERY: u64 = 4;
@@ -53,7 +53,7 @@ async fn sigkill_never_partial_commit(t: Bench) -> CaseResult {
 struct When {
     /// The number of acknowledgements before the kill.
     acknowledged: u64,
-    /// Also wait until the child reports that it begins the next commit.
+    /// Set if the kill also waits until the child reports that it begins the next commit.
     in_commit: bool,
     /// The additional delay before the kill.
     then: Duration,

@@ -54,7 +54,7 @@ cases! {
         "Page: it may be short and still have a cursor; a walk to the end is complete";
 }
 
-/// No session was created or changed before `EARLIEST`, or at `LATEST` or later, on any clock.
+/// The earliest instant. On any clock, no session was created or changed before it, or at `LATEST` or later.
 const EARLIEST: Timestamp = Timestamp::from_ms(i64::MIN);
 const LATEST: Timestamp = Timestamp::from_ms(i64::MAX);
 

@@ -26,11 +26,11 @@ cases! {
 /// The way in which another run got the session before its creation is repeated.
 #[derive(Debug, Clone, Copy)]
 enum Hands {
-    /// It was created at rest and then claimed.
+    /// The session was created at rest and then claimed.
     Claimed,
-    /// It was created with a claim, and the lease of that claim ended.
+    /// The session was created with a claim, and the lease of that claim ended.
     TakenOver,
-    /// It was created with a claim, released, and claimed again.
+    /// The session was created with a claim, released, and claimed again.
     ClaimedAfter(Left),
 }
 

@@ -81,7 +81,7 @@ impl Wire {
         Ok((claim.fence, claim.session.version, commit))
     }
 
-    /// Measures the bytes of such a commit.
+    /// Measures the bytes of a promoting commit that is not cut.
     async fn measure_commit(&self, name: &str) -> CaseResult<Seen> {
         let marker = marker();
         let (fence, _, commit) = self.promoting(&format!("{name}-{marker}")).await?;

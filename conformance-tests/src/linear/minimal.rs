@@ -26,7 +26,7 @@ impl Counterexample {
         let fits_not = |events: &[Event]| matches!(search(events, start, exact), Verdict::FitsNot);
         let mut answers: Vec<u64> = events.iter().filter_map(|event| event.answered).collect();
         answers.sort_unstable();
-        // If a beginning fits no order, no longer one does.
+        // If a beginning fits no order, every longer beginning fits none either.
         let first = answers.partition_point(|answer| !fits_not(&until(events, *answer)));
         let at = *answers.get(first)?;
         let last = events.iter().find(|event| event.answered == Some(at))?.clone();

@@ -50,7 +50,7 @@ pub struct LevelReport {
 }
 
 /// Judges `level` by its cases and those of the levels below. Cases of optional capabilities count if they were run,
-/// and are not missed if they were not.
+/// and are not missed if the store does not claim them.
 pub(super) fn judge(level: Level, cases: &[CaseReport], left_out: usize, filtered: bool) -> LevelReport {
     let needed = || cases.iter().filter(|case| case.level <= level);
     let failed = needed().any(|case| case.status.is_failure());

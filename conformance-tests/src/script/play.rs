@@ -20,7 +20,7 @@ pub(crate) struct Powers {
     pub(crate) forks: bool,
     pub(crate) retention: bool,
     pub(crate) moves_time: bool,
-    /// Says whether the order in which due sessions are claimed is known.
+    /// Set if the order in which due sessions are claimed is known.
     pub(crate) due_order: bool,
 }
 
@@ -31,7 +31,7 @@ impl Powers {
     }
 }
 
-/// The model, and the referents of a script's words.
+/// The model, with the facts that a script's words refer to.
 #[derive(Debug, Clone)]
 pub(crate) struct Play {
     pub(crate) model: Model,

@@ -90,7 +90,7 @@ pub(crate) enum Part {
     State(Text),
     /// A state, kept as a checkpoint.
     Keep(Text),
-    /// A checkpoint of no state of its own.
+    /// A checkpoint without a new state.
     Checkpoint,
     Say(Text),
     Promote(u8),

@@ -1,4 +1,4 @@
-//! Broken stores of the row-based kind: such a backend keeps rows and leaves the rules to the crate of the contract.
+//! Broken row-based stores: the backend keeps rows, and the rules come from the crate of the contract.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -104,8 +104,7 @@ struct Data {
     graves: Sessions,
 }
 
-/// Returns the store's capabilities. They promise that data outlives its handles, so that the cases of the level
-/// durable apply.
+/// Returns capabilities that promise durable data, so that the cases of the level durable apply.
 pub(crate) fn capabilities() -> Capabilities {
     Capabilities {
         backend: "broken".into(),
@@ -162,8 +161,7 @@ impl Broken {
         answer
     }
 
-    /// Models the way back of a claim: other tasks run first, and time may pass. Returns whether the lease is over
-    /// then.
+    /// Delays a claim's answer: other tasks run first, and time may pass. Returns whether the lease is over then.
     async fn is_over(&self, operation: &str, claim: &Claim) -> bool {
         tokio::task::yield_now().await;
         (self.fault().over)(operation, claim, self.shared.clock.now())
