@@ -104,7 +104,7 @@ pub(crate) fn new_fork(source: Incarnation, name: &str) -> NewFork {
     }
 }
 
-/// An instant far in the future, so that every time stamp lies before it.
+/// An instant far in the future, so that every timestamp lies before it.
 pub(crate) const FAR: Timestamp = Timestamp::from_ms(253_402_300_799_000);
 
 /// Makes a rule about every resting session of the usual tenant.
