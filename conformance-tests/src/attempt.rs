@@ -16,13 +16,13 @@ use crate::settings::Settings;
 use crate::status::Status;
 use crate::world::{World, Worlds};
 
-/// An operation hangs if it had no answer in this part of the time of its case.
+/// An operation counts as hanging if it has no answer after its case's time limit divided by this number.
 const HANGS_SHARE: u32 = 4;
 
-/// One case, run once.
+/// The result of running a case once.
 pub(crate) struct Attempt {
     pub(crate) result: CaseResult,
-    /// Whether it had no end in time.
+    /// Set if the case did not end in time.
     pub(crate) out_of_time: bool,
     pub(crate) history: History,
     pub(crate) capabilities: Option<Capabilities>,
@@ -30,7 +30,7 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// Runs one case once, in the runtime of the caller: without a time limit, and panicking with the store.
+    /// Runs one case once, in the caller's runtime: without a time limit, and a panic of the store is not caught.
     pub(crate) async fn here<H: StoreHarness>(
         case: &Case,
         worlds: &Arc<Worlds<H>>,
@@ -42,7 +42,7 @@ impl Attempt {
         Self { result, out_of_time: false, history, capabilities, took: began.elapsed() }
     }
 
-    /// Runs one case once, isolated from everything else. A case that draws more than usual has more time.
+    /// Runs one case once, isolated from everything else. A case with raised settings gets more time.
     pub(crate) fn isolated<H: StoreHarness>(
         case: &'static Case,
         make: impl FnOnce() -> H + Send + 'static,
@@ -76,7 +76,7 @@ impl Attempt {
         Self { result, out_of_time: no_end.is_some(), history, capabilities, took: began.elapsed() }
     }
 
-    /// How it went, were there no other.
+    /// Returns the status of the case, from this attempt alone.
     pub(crate) fn status(&self) -> Status {
         match &self.result {
             Ok(()) => Status::Passed,
@@ -88,7 +88,7 @@ impl Attempt {
         }
     }
 
-    /// What is said about it, with the status that was decided on.
+    /// Makes the report of this attempt with the given status.
     pub(crate) fn report(
         &self,
         case: &Case,
@@ -98,7 +98,7 @@ impl Attempt {
     ) -> CaseReport {
         if let (Status::Skipped, Err(reason)) = (status, &self.result) {
             let skipped = CaseReport::skipped(case, reason.text());
-            // What was claimed and could not be run is missed, though a level could do without.
+            // A claimed case that could not be run is missed, even if its capability is optional.
             return CaseReport { missed: reason.kind() != Kind::Moot, ..skipped };
         }
         let failure = self.result.as_ref().err().map(|failure| CaseFailure {
@@ -132,7 +132,7 @@ async fn perform<H: StoreHarness>(
     (result, Some(capabilities))
 }
 
-/// A store that claims a level must not say in its capabilities that it promises less.
+/// Fails if the store claims the level of the case but declares in its capabilities that it promises less.
 fn check_claim(case: &Case, capabilities: &Capabilities) -> CaseResult {
     match case.level {
         Level::Durable if capabilities.commit_survives == CommitSurvives::Nothing => Err(Failure::new(

@@ -1,9 +1,9 @@
-//! Polls again and again, with growing pauses.
+//! Pauses between polls, each longer than the one before.
 
 use std::time::Duration;
 
-/// The pauses between looks at what takes its time: each twice as long as the one before, so that neither a
-/// quick store waits long nor a slow one is asked too often.
+/// The pauses between polls of a slow condition. Each pause is twice as long as the one before, up to one second, so
+/// that a quick store is not kept waiting and a slow store is not polled too often.
 pub(crate) struct Backoff {
     next: Duration,
 }
@@ -16,7 +16,7 @@ impl Backoff {
         Self { next: Self::FIRST }
     }
 
-    /// Backoff.
+    /// Sleeps for the next pause, and doubles it.
     pub(crate) async fn pause(&mut self) {
         tokio::time::sleep(self.next).await;
         self.next = (self.next * 2).min(Self::MAX);

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
-/// Holds tasks until all have come. Then whoever came last goes on, and after it the others in the order in which
-/// they came. That of tokio lets go in an order that it draws (each of its waiters listens at one of several bells),
-/// so that a case which must end the same way every time could not use it.
+/// Holds tasks until all have arrived. Then the last one continues first, and the others follow in the order in which
+/// they arrived. The barrier of tokio wakes tasks in a random order (each waiter listens at one of several notifiers),
+/// so a case that must end the same way every time cannot use it.
 pub(crate) struct FairBarrier {
     missing: AtomicUsize,
     pass: Semaphore,
@@ -18,12 +18,12 @@ impl FairBarrier {
         Self { missing: AtomicUsize::new(tasks), pass: Semaphore::new(0), tasks }
     }
 
-    /// Comes back once all have come.
+    /// Returns once all tasks have arrived.
     pub(crate) async fn wait(&self) {
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.pass.add_permits(self.tasks);
         }
-        // It is never closed.
+        // The semaphore is never closed.
         if let Ok(permit) = self.pass.acquire().await {
             permit.forget();
         }

@@ -29,16 +29,16 @@ use crate::settings::Settings;
 use crate::snapshot::{PAGES_MAX, endless};
 use crate::world::World;
 
-/// How long a worker stands still where time does: for the process it is real time.
+/// The time for which a worker stalls under a virtual clock. The process measures it in real time.
 const VIRTUAL_STALL: Duration = Duration::from_millis(300);
 
-/// With fewer there is no race.
+/// The minimum number of peers. With fewer there is no race.
 const PEERS_MIN: usize = 2;
 
-/// A handle on the store under test. It keeps what was asked and answered.
+/// A handle on the store under test that records requests and answers.
 pub(crate) type Handle = Recorded;
 
-/// What a case works with: a fresh store, its peers, its clock.
+/// The tools of a case: a fresh store, its peers and its clock.
 pub(crate) struct Bench {
     pub(crate) store: Handle,
     world: Box<dyn World>,
@@ -48,15 +48,15 @@ pub(crate) struct Bench {
     terms: Terms,
 }
 
-/// On what terms a case runs.
+/// The terms on which a case runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) settings: Settings,
-    /// When its time is over.
+    /// The instant at which the time of the case is over.
     pub(crate) ends: Option<Instant>,
 }
 
-/// Whether a story is told over a restart of the store: some are, once for each level.
+/// Says whether a case restarts the store in the middle. Some cases exist in both forms, one for each level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restart {
     Yes,
@@ -69,36 +69,36 @@ impl Bench {
         Self { store, world, clock, history, handles: AtomicU32::new(1), terms }
     }
 
-    /// What a case that draws at random draws from.
+    /// Returns the seed of the case's random choices.
     pub(crate) fn seed(&self) -> u64 {
         self.terms.settings.seed
     }
 
-    /// How much a case does that draws at random.
+    /// Returns the settings, which say how much random work a case does.
     pub(crate) fn settings(&self) -> Settings {
         self.terms.settings
     }
 
-    /// The instant that leaves as much time for the rest of the case as there is until then.
+    /// Returns the instant half-way between now and the end of the case's time.
     pub(crate) fn half_time(&self) -> Option<Instant> {
         let now = Instant::now();
         self.terms.ends.map(|ends| now + ends.saturating_duration_since(now) / 2)
     }
 
-    /// Begins the history anew, for a story that is told again.
+    /// Clears the history, for a case that repeats its steps.
     pub(crate) fn forget_history(&self) {
         self.history.forget();
     }
 
     // Handles and time
 
-    /// A second handle on the same data.
+    /// Opens a second handle on the same data.
     pub(crate) async fn peer(&self) -> Handle {
         let number = self.handles.fetch_add(1, Ordering::Relaxed);
         recorded(self.world.peer().await, number, self.history.clone())
     }
 
-    /// A second handle on the same data, which reaches it through `proxy` alone.
+    /// Opens a second handle on the same data that reaches it only through `proxy`.
     pub(crate) async fn peer_through(&self, proxy: &Proxy) -> CaseResult<Handle> {
         let Some(peer) = self.world.peer_through(proxy).await else {
             return Err(Failure::not_run("the harness has no peer that goes through a proxy"));
@@ -107,12 +107,12 @@ impl Bench {
         Ok(recorded(peer, number, self.history.clone()))
     }
 
-    /// A program that opens the same data, to be killed.
+    /// Returns a command that starts a program which opens the same data, so that the case can kill it.
     pub(crate) fn child(&self) -> Option<std::process::Command> {
         self.world.child()
     }
 
-    /// A place that nobody has opened.
+    /// Returns an unopened place for data.
     pub(crate) async fn place(&self) -> CaseResult<RecordedPlace> {
         let place = self.world.place().await;
         let place =
@@ -120,7 +120,7 @@ impl Bench {
         Ok(RecordedPlace::new(place, self.history.clone()))
     }
 
-    /// `count` handles on the same data: each another peer, unless the harness cannot have so many.
+    /// Returns `count` handles on the same data. If the harness allows fewer peers, some handles are the same.
     pub(crate) async fn peers(&self, count: usize) -> Vec<Handle> {
         let mut peers = Vec::new();
         for _ in 0..count.min(self.world.peers_max().max(PEERS_MIN)) {
@@ -129,8 +129,8 @@ impl Bench {
         peers.iter().cycle().take(count).cloned().collect()
     }
 
-    /// Lets time pass to just before `by` from now, where time stands still until it is moved. Real time
-    /// overshoots: there nothing passes, and false is answered.
+    /// Advances a virtual clock to just before `by` from now and returns true. On a real clock, which would overshoot,
+    /// does nothing and returns false.
     pub(crate) async fn advance_to_just_before(&self, by: Duration) -> bool {
         match &self.clock {
             ClockControl::Virtual(clock) => {
@@ -141,19 +141,19 @@ impl Bench {
         }
     }
 
-    /// An empty store of the same kind, on the same clock.
+    /// Makes an empty store of the same kind, on the same clock.
     pub(crate) async fn another(&self) -> Self {
         Self::new(self.world.fresh().await, self.clock.clone(), self.history.clone(), self.terms)
     }
 
-    /// The same data, closed and opened again.
+    /// Closes the data and opens it again.
     pub(crate) async fn reopen(self) -> Self {
         let Self { store, world, clock, history, terms, .. } = self;
         drop(store);
         Self::new(world.reopen().await, clock, history, terms)
     }
 
-    /// The same data: closed and opened again, or just as it is.
+    /// Reopens the data, or keeps it open, as `restart` says.
     pub(crate) async fn after(self, restart: Restart) -> Self {
         match restart {
             Restart::Yes => self.reopen().await,
@@ -161,34 +161,34 @@ impl Bench {
         }
     }
 
-    /// How large a payload may be. The case is moot where that is more than a case makes.
+    /// Returns the maximum size of a payload. The case is moot if that is more than cases make.
     pub(crate) fn payload_bytes_max(&self) -> CaseResult<usize> {
         const MADE: usize = 256 << 20;
         within_reach(self.store.capabilities().payload_bytes_max, MADE, "a payload may have")
     }
 
-    /// How many bytes one write may bring. The case is moot where that is more than a case makes.
+    /// Returns the maximum size of one write. The case is moot if that is more than cases make.
     pub(crate) fn commit_bytes_max(&self) -> CaseResult<usize> {
         const MADE: usize = 1 << 30;
         within_reach(self.store.capabilities().commit_bytes_max, MADE, "one write may bring")
     }
 
-    /// One byte more than a payload may have.
+    /// Returns one byte more than the maximum size of a payload.
     pub(crate) fn too_large(&self) -> CaseResult<usize> {
         Ok(self.payload_bytes_max()? + 1)
     }
 
-    /// The lease that cases ask for, and the unit in which they tell time.
+    /// Returns the duration of the leases that cases ask for. Cases also use it as their unit of time.
     pub(crate) fn lease(&self) -> Duration {
         self.clock.lease()
     }
 
-    /// Lets `by` pass on the store's clock.
+    /// Lets the duration `by` pass on the store's clock.
     pub(crate) async fn advance(&self, by: Duration) {
         self.clock.advance(by).await;
     }
 
-    /// For how long a worker stands still that shall outlive its lease.
+    /// Returns for how long a worker must stall to outlive its lease.
     pub(crate) fn stall(&self) -> Duration {
         match &self.clock {
             ClockControl::Virtual(_) => VIRTUAL_STALL,
@@ -196,7 +196,7 @@ impl Bench {
         }
     }
 
-    /// Stands still for so long, by the store's clock and by that of this process: a store may measure by either.
+    /// Stalls for `by` on the store's clock and on the clock of this process, because a store may measure by either.
     pub(crate) async fn stand_still(&self, by: Duration) {
         self.clock.advance(by).await;
         if self.moves_time() {
@@ -204,7 +204,7 @@ impl Bench {
         }
     }
 
-    /// Whether time stands still until a case moves it.
+    /// Returns whether the clock stands still until a case advances it.
     pub(crate) fn moves_time(&self) -> bool {
         match &self.clock {
             ClockControl::Virtual(_) => true,
@@ -212,18 +212,18 @@ impl Bench {
         }
     }
 
-    /// Whether the store lies in a layer.
+    /// Returns whether the store under test is a layer around another store.
     pub(crate) fn in_layer(&self) -> bool {
         self.world.in_layer()
     }
 
-    /// What scripts may ask of the store, and what they may expect.
+    /// Returns what scripts may ask of the store and expect from it.
     pub(crate) fn powers(&self) -> Powers {
         let due_order = self.world.claims(Capability::DueOrder);
         Powers::of(&self.store.capabilities(), self.moves_time(), due_order)
     }
 
-    /// The store's clock.
+    /// Returns the time of the store's clock.
     pub(crate) async fn now(&self) -> CaseResult<Timestamp> {
         match &self.clock {
             ClockControl::Virtual(clock) => Ok(clock.now().await),
@@ -231,7 +231,7 @@ impl Bench {
         }
     }
 
-    /// Claims a session of nobody's, because a claim tells the time.
+    /// Reads the time from the claim of a new session, which is then deleted.
     async fn probe_clock(&self) -> CaseResult<Timestamp> {
         let key = SessionKey::new(id("clock-probe"), fresh_id("probe"));
         let new = NewSession { key: key.clone(), ..new_session("probe") };
@@ -240,7 +240,7 @@ impl Bench {
         Ok(claim.now)
     }
 
-    // Steps that must succeed
+    // Steps that must succeed.
 
     /// Creates a resting session.
     pub(crate) async fn create(&self, name: &str) -> CaseResult<SessionKey> {
@@ -257,13 +257,13 @@ impl Bench {
         Ok(want!(created, CreateOutcome::Created { claim: Some(claim), .. } => *claim))
     }
 
-    /// Creates a session that a run holds.
+    /// Creates a session and claims it.
     pub(crate) async fn running(&self, name: &str) -> CaseResult<Claim> {
         let key = self.create(name).await?;
         self.claim(&key).await
     }
 
-    /// Creates a session that a run has left with `status`.
+    /// Creates a session that a run has released with `status`.
     pub(crate) async fn left_as(&self, name: &str, status: SessionStatus) -> CaseResult<SessionKey> {
         let claim = self.running(name).await?;
         if status != SessionStatus::Active {
@@ -273,7 +273,7 @@ impl Bench {
         Ok(claim.fence.key)
     }
 
-    /// What a claim asks for, under a run id of its own.
+    /// Makes the request of a claim, with a run id of its own.
     pub(crate) fn claim_one(&self) -> ClaimOne {
         ClaimOne {
             run: fresh_id("run"),
@@ -284,19 +284,19 @@ impl Bench {
         }
     }
 
-    /// Claims a session that can be claimed.
+    /// Claims a session, which must succeed.
     pub(crate) async fn claim(&self, key: &SessionKey) -> CaseResult<Claim> {
         let outcome = self.store.claim_session(key, self.claim_one()).await?;
         Ok(want!(outcome, ClaimOutcome::Claimed(claim) => *claim))
     }
 
-    /// Lets the lease of whoever holds the session end, and takes it over.
+    /// Lets the lease of the session's owner end, and takes the session over.
     pub(crate) async fn take_over(&self, key: &SessionKey) -> CaseResult<Claim> {
         self.advance(self.lease()).await;
         self.claim(key).await
     }
 
-    /// A claim of at most `count` due sessions of any queue.
+    /// Makes the request of a claim of at most `count` due sessions of any queue.
     pub(crate) fn due(&self, count: usize) -> ClaimDue {
         ClaimDue {
             runs: (0..count).map(|_| fresh_id::<RunId>("run")).collect(),
@@ -313,8 +313,8 @@ impl Bench {
         Ok(self.store.claim_due(self.due(count)).await?)
     }
 
-    /// Claims all that is due, as `like` asks: one call may bring only some of it, so it is repeated until
-    /// there is none.
+    /// Claims all due sessions as `like` asks. One call may return only some of them, so it is repeated until none is
+    /// left.
     pub(crate) async fn all_due(&self, like: &ClaimDue) -> CaseResult<Vec<Claim>> {
         let mut all = Vec::new();
         for _ in 0..PAGES_MAX {
@@ -328,19 +328,19 @@ impl Bench {
         Err(endless())
     }
 
-    /// The names of the sessions that are due, which are claimed by asking.
+    /// Claims all due sessions and returns their names.
     pub(crate) async fn due_names(&self) -> CaseResult<Vec<String>> {
         let claims = self.all_due(&self.due(100)).await?;
         Ok(claims.iter().map(|claim| claim.fence.key.id.to_string()).collect())
     }
 
-    /// Makes a commit that must be applied.
+    /// Makes a commit, which must be applied.
     pub(crate) async fn commit(&self, fence: &Fence, commit: Commit) -> CaseResult<Receipt> {
         let outcome = self.store.commit(fence, commit).await?;
         Ok(want!(outcome, CommitOutcome::Committed(receipt) => receipt))
     }
 
-    /// Makes a commit, whatever comes of it.
+    /// Makes a commit and returns its outcome, whatever it is.
     pub(crate) async fn try_commit(&self, fence: &Fence, commit: Commit) -> CaseResult<CommitOutcome> {
         Ok(self.store.commit(fence, commit).await?)
     }
@@ -350,40 +350,40 @@ impl Bench {
         self.commit(fence, Commit { release: Some(release_to(status)), ..fixture::commit() }).await
     }
 
-    /// Stages what must be accepted.
+    /// Stages results, which must be accepted.
     pub(crate) async fn stage(&self, fence: &Fence, staging: Staging) -> CaseResult<Receipt> {
         Ok(want!(self.store.stage_result(fence, staging).await?, StageOutcome::Staged(receipt) => receipt))
     }
 
-    /// Appends deltas that must be accepted.
+    /// Appends deltas, which must be accepted.
     pub(crate) async fn append(&self, fence: &Fence, batch: DeltaBatch) -> CaseResult<Receipt> {
         Ok(want!(self.try_append(fence, batch).await?, DeltaOutcome::Appended(receipt) => receipt))
     }
 
-    /// Appends deltas, whatever comes of it.
+    /// Appends deltas and returns the outcome, whatever it is.
     pub(crate) async fn try_append(&self, fence: &Fence, batch: DeltaBatch) -> CaseResult<DeltaOutcome> {
         Ok(self.store.append_deltas(fence, batch).await?)
     }
 
-    /// Makes a fork that must succeed.
+    /// Makes a fork, which must succeed.
     pub(crate) async fn fork(&self, from: &SessionKey, at: Version, to: NewFork) -> CaseResult<Version> {
         let outcome = self.store.fork_session(from, CheckpointId(at.0), to).await?;
         Ok(want!(outcome, ForkOutcome::Forked { version } => version))
     }
 
-    /// Delivers what must be accepted; answers its place.
+    /// Delivers an item, which must be accepted, and returns its place.
     pub(crate) async fn deliver(&self, key: &SessionKey, item: InboxItem) -> CaseResult<InboxSeq> {
         Ok(want!(self.store.deliver(key, item).await?, Delivery::Accepted { seq } => seq))
     }
 
-    /// Asks a session to stop, which must be accepted.
+    /// Interrupts a session. The request must be accepted.
     pub(crate) async fn interrupt(&self, key: &SessionKey, interrupt: Interrupt) -> CaseResult {
         want!(self.store.request_interrupt(key, interrupt).await?, InterruptOutcome::Requested);
         Ok(())
     }
 }
 
-/// A limit that a case can exceed: a larger one says nothing that could be found out.
+/// Returns the limit if cases can exceed it. If it is larger than cases can make, the case is moot.
 fn within_reach(limit: usize, made: usize, what: &str) -> CaseResult<usize> {
     if limit > made {
         return Err(Failure::moot(&format!("{what} {limit} bytes, and no case makes more than {made}")));
@@ -391,9 +391,9 @@ fn within_reach(limit: usize, made: usize, what: &str) -> CaseResult<usize> {
     Ok(limit)
 }
 
-/// Runs a task per handle, all let go at one instant, the last with a head start; their answers in the order of the
-/// handles. The first failure ends the race: the others are dropped, since one may wait for what the task that failed
-/// was to do.
+/// Runs one task per handle, all released at one instant, the last with a head start. Returns their answers in the
+/// order of the handles. The first failure ends the race and drops the other tasks, since one of them may wait for work
+/// of the failed task.
 pub(crate) async fn race<T, F>(handles: Vec<Handle>, task: F) -> CaseResult<Vec<T>>
 where
     T: Send + 'static,
@@ -418,7 +418,7 @@ where
     Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
-/// The key of a session that no case creates.
+/// Returns the key of a session that no case creates.
 pub(crate) fn nobody() -> SessionKey {
     key("nobody")
 }

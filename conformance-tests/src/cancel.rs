@@ -1,4 +1,4 @@
-//! Gives an operation up in the middle, or lets it wait there.
+//! Abandons an operation in the middle, or pauses it there.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::sync::Notify;
 
-/// Polls a future at most `polls` times, then gives it up: none if it was pending at each.
+/// Polls a future at most `polls` times, then resolves to `None` if the future was pending each time.
 pub(crate) struct PollAtMost<F> {
     future: Pin<Box<F>>,
     polls: usize,
@@ -30,13 +30,13 @@ impl<F: Future> Future for PollAtMost<F> {
     }
 }
 
-/// A future that goes on only when it is told to, as that of a task whose process stands still in between.
+/// A future that advances only when a case polls it, like the task of a process that stalls in between.
 pub(crate) struct ByHand<F> {
     future: Pin<Box<F>>,
     woken: Arc<Woken>,
 }
 
-/// Whether the future has asked to be polled again.
+/// The waker of the future: it notes a request to be polled again.
 #[derive(Default)]
 struct Woken(Notify);
 
@@ -51,18 +51,18 @@ impl<F: Future> ByHand<F> {
         Self { future: Box::pin(future), woken: Arc::default() }
     }
 
-    /// Polls it once.
+    /// Polls the future once.
     pub(crate) fn poll(&mut self) -> Poll<F::Output> {
         let waker = Waker::from(Arc::clone(&self.woken));
         self.future.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
-    /// Waits until it asks to be polled again.
+    /// Waits until the future asks to be polled again.
     pub(crate) async fn woken(&mut self) {
         self.woken.0.notified().await;
     }
 
-    /// The rest of it, without standing still.
+    /// Runs the future to its end without further pauses.
     pub(crate) async fn rest(self) -> F::Output {
         self.future.await
     }

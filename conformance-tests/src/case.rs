@@ -1,4 +1,4 @@
-//! A case: data, and an async function.
+//! The description of a test case: data and an async function.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,24 +9,24 @@ use crate::bench::Bench;
 use crate::failure::CaseResult;
 use crate::gap::Claim;
 
-/// What a store claims to be. A store claims core and whatever else it keeps.
+/// A level of the suite that a store can claim. Every store claims `core`; the other levels are optional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Level {
-    /// One handle at a time.
+    /// The rules for one handle at a time.
     Core,
     /// Data outlives the process.
     Durable,
-    /// Many handles at a time: ownership, races.
+    /// Several handles at a time: ownership and races.
     Distributed,
 }
 
 impl Level {
-    /// Every level, each with those before it.
+    /// Every level, lowest first.
     pub const ALL: [Self; 3] = [Self::Core, Self::Durable, Self::Distributed];
 
-    /// Its name in reports.
+    /// Returns the name of the level in reports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Core => "core",
@@ -42,24 +42,25 @@ impl fmt::Display for Level {
     }
 }
 
-/// What only some stores can do.
+/// A feature that only some stores, or only some harnesses, have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Capability {
     /// `wait_for_change` returns early when a peer changes something.
     ChangeHints,
-    /// It can fork a session.
+    /// The store can fork a session.
     Forks,
-    /// It can remove by age.
+    /// The store can remove sessions and checkpoints by age.
     Retention,
-    /// `claim_due` and `purge` keep their order over all sessions, and tenants their turns, not within each partition alone.
+    /// `claim_due` and `purge` keep their order, and tenants take turns, over all sessions, not only within a
+    /// partition.
     DueOrder,
-    /// The harness can start a program that opens the same data, to be killed.
+    /// The harness can start a program that opens the same data, for cases that kill the program.
     ChildProcess,
-    /// The harness can reach the backend through a [`Proxy`](crate::Proxy), to be cut.
+    /// The harness can reach the backend through a [`Proxy`](crate::Proxy), for cases that cut the connection.
     WireFaults,
-    /// The harness has places that nobody has opened, and can change what lies there: [`Place`](crate::Place).
+    /// The harness has unopened places for data and can change the data in them: [`Place`](crate::Place).
     RawData,
 }
 
@@ -75,9 +76,9 @@ impl Capability {
         Self::RawData,
     ];
 
-    /// Whether a level can be passed without it. A process that is killed cannot be left out: nothing else
-    /// would show what a store that is never closed has kept. A wire can, and what lies behind a store: not every
-    /// store has one, nor every harness a way to it.
+    /// Returns whether a store can pass a level without the capability. `ChildProcess` is not optional: only a killed
+    /// process shows what an unclosed store has kept. `WireFaults` and `RawData` are optional: some stores have no
+    /// wire, and some harnesses cannot reach the raw data.
     pub(crate) fn is_optional(self) -> bool {
         match self {
             Self::ChangeHints
@@ -105,55 +106,55 @@ impl fmt::Display for Capability {
     }
 }
 
-/// How a case goes about it.
+/// The way in which a case tests a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// One thing after another.
+    /// One operation after another.
     Sequential,
     /// Several handles at once.
     Concurrent,
-    /// Something ends in the middle.
+    /// An operation, a process or a connection ends in the middle.
     Crash,
-    /// Time passes.
+    /// Time passes on the store's clock.
     Time,
-    /// Every row of a generated table.
+    /// Every row of a generated table, or every script or history of a random set.
     Property,
 }
 
 /// The future of a running case.
 pub(crate) type CaseFuture = Pin<Box<dyn Future<Output = CaseResult> + Send>>;
 
-/// One thing that a store must do, and the function that finds out.
+/// A rule that a store must keep, and the function that tests it.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Case {
-    /// `category.name`, for ever.
+    /// The id, `category.name`. It never changes.
     pub id: &'static str,
-    /// What a store does that passes.
+    /// The behaviour that the case requires.
     pub title: &'static str,
-    /// What goes wrong with a store that does not.
+    /// The harm that a store does if it fails the case.
     pub why: &'static str,
-    /// The level that needs it.
+    /// The level that the case belongs to.
     pub level: Level,
-    /// The capability that it is about, if only some stores can do it.
+    /// The capability that the case tests, if only some stores have it.
     pub needs: Option<Capability>,
-    /// How it goes about it.
+    /// The way in which the case tests the store.
     pub kind: Kind,
-    /// The sentence of the contract that it checks.
+    /// The sentence of the contract that the case checks.
     pub clause: &'static str,
-    /// Finds out.
+    /// Runs the case.
     pub(crate) run: fn(Bench) -> CaseFuture,
 }
 
 impl Case {
-    /// What comes before the dot of the id.
+    /// Returns the part of the id before the dot.
     pub fn category(&self) -> &'static str {
         self.id.split_once('.').map_or(self.id, |(category, _)| category)
     }
 
-    /// What a store must claim for this case to be run.
+    /// Returns the claim that a store must make for this case to run.
     pub fn claim(&self) -> Claim {
         self.needs.map_or(Claim::Level(self.level), Claim::Capability)
     }
@@ -165,7 +166,7 @@ impl fmt::Debug for Case {
     }
 }
 
-/// A table of cases. Each names the function of the same name that finds out.
+/// Defines a table of cases. The name after the dot of each id is also the name of the function that runs the case.
 macro_rules! cases {
     ($($category:ident.$name:ident: $level:ident $kind:ident $(needs $needs:ident)?,
        $title:literal, $why:literal, $clause:literal;)*) => {

@@ -1,4 +1,4 @@
-//! The child program that is killed: it writes, reports every acknowledgement, and never ends by itself.
+//! The child program that cases kill. It writes, reports every acknowledgement, and never ends by itself.
 
 use std::io::Write as _;
 
@@ -11,14 +11,15 @@ use uuid::Uuid;
 
 use crate::fixture::{approval, events, id, inline, key, message, new_session, promote, result, state};
 
-/// The variable that tells the child in which round it runs.
+/// The environment variable with the number of the child's round.
 pub(crate) const ROUND: &str = "HOLDOVER_CHILD_ROUND";
-/// How each line begins that the parent reads.
+/// The prefix of each line that the parent reads.
 pub(crate) const SAYS: &str = "holdover-child";
 
-/// What the program of [`StoreHarness::child`](crate::StoreHarness::child) does with the store that it has
-/// opened: it commits for ever, and says on standard output what it asks and what it was acknowledged, until
-/// it is killed. It returns when nobody listens any more, or when the store answers what it should not.
+/// Writes to `store` until the process is killed: the main loop of the program that
+/// [`StoreHarness::child`](crate::StoreHarness::child) starts. It commits in an endless loop and reports every request
+/// and every acknowledgement on standard output. It returns when standard output is closed, or when the store gives an
+/// unexpected answer.
 pub async fn serve_child(store: impl StateStore) {
     let round = std::env::var(ROUND).ok().and_then(|round| round.parse().ok()).unwrap_or_default();
     let Some(()) = create(&store, round).await else { return };
@@ -49,14 +50,14 @@ async fn write(store: &impl StateStore, round: u64, nth: u64) -> Option<()> {
     say("acknowledged", nth)
 }
 
-/// None if nobody listens.
+/// Prints a line. Returns `None` if standard output is closed.
 fn say(what: &str, nth: u64) -> Option<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{SAYS} {what} {nth}").ok()?;
     out.flush().ok()
 }
 
-// What is written in which commit, known to both sides.
+// The contents of each commit. The child and the parent both know them.
 
 pub(crate) fn session_key(round: u64) -> SessionKey {
     key(&format!("round-{round}"))
@@ -95,7 +96,7 @@ pub(crate) fn staged(nth: u64) -> Staging {
     Staging { results: vec![result(&format!("call-{nth}"), &format!("result {nth}"))], starts: Vec::new() }
 }
 
-/// Something in every table.
+/// Makes a commit that writes to every table.
 pub(crate) fn commit(nth: u64) -> Commit {
     let close = (nth > 1).then(|| id(&format!("pending-{}", nth - 1)));
     Commit {

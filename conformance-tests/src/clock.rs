@@ -1,4 +1,4 @@
-//! The clock with which a case makes time pass.
+//! The clock that a case uses to let time pass.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,36 +8,36 @@ use std::time::Duration;
 use async_trait::async_trait;
 use holdover_store::time::{Clock, Timestamp};
 
-/// The clock of a store under test, wherever it is kept: in this process ([`VirtualClock`]), in a row of a
-/// table, in a key. It stands still until it is advanced, and every handle on the data goes by it.
+/// The clock of a store under test, which may be kept in this process ([`VirtualClock`]), in a row of a table, or in a
+/// key. It stands still until it is advanced, and every handle on the data uses it.
 ///
-/// It panics when it cannot be reached: then nothing can be said about the store.
+/// The methods panic if the clock cannot be reached, because then nothing can be said about the store.
 #[async_trait]
 pub trait TestClock: Send + Sync {
-    /// The instant that every operation asked from now on sees, until the next advance.
+    /// Returns the current instant. Every operation sees this instant until the next advance.
     async fn now(&self) -> Timestamp;
 
-    /// Moves it on by `by`, to the millisecond. Once this returns, every handle sees it.
+    /// Advances the clock by `by`, in whole milliseconds. After this returns, every handle sees the new time.
     async fn advance(&self, by: Duration);
 }
 
-/// Where a virtual clock starts: an instant like any other, in 2027.
+/// The instant at which a virtual clock starts, in 2027. Its value has no meaning.
 const START_MS: i64 = 1_800_000_000_000;
 
-/// A clock in this process that stands still until a case moves it, for stores that take a clock. A clone is the same
-/// clock: give one to every handle on the same data, so that peers share it.
+/// A clock in this process that stands still until a case advances it, for stores that accept a clock. A clone is the
+/// same clock: give a clone to every handle on the same data, so that peers share the time.
 #[derive(Debug, Clone)]
 pub struct VirtualClock {
     now_ms: Arc<AtomicI64>,
 }
 
 impl VirtualClock {
-    /// A clock that stands still.
+    /// Creates a clock that stands still.
     pub fn new() -> Self {
         Self { now_ms: Arc::new(AtomicI64::new(START_MS)) }
     }
 
-    /// Moves it on.
+    /// Advances the clock by `by`, in whole milliseconds.
     pub fn advance(&self, by: Duration) {
         let ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         self.now_ms.fetch_add(ms, Ordering::SeqCst);
@@ -67,32 +67,32 @@ impl TestClock for VirtualClock {
     }
 }
 
-/// How time passes for the store under test.
+/// The way in which time passes for the store under test.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum ClockControl {
-    /// As it does: cases wait, with leases of this length. Short, but long enough that no single
-    /// operation of the backend takes a tenth of it.
+    /// Real time: cases sleep. Leases should be short, but so long that every operation of the backend takes less than
+    /// a tenth of one.
     Real {
-        /// The lease that cases ask for.
+        /// The duration of the leases that cases ask for.
         lease: Duration,
     },
-    /// When a case says so; nothing sleeps.
+    /// Virtual time: it passes only when a case advances the clock, and nothing sleeps.
     Virtual(Arc<dyn TestClock>),
 }
 
 impl ClockControl {
-    /// How far real time overshoots, so that what should have passed has passed by the store's clock too.
+    /// The extra time to sleep in real time, so that `by` has passed on the store's clock too.
     const SLACK: Duration = Duration::from_millis(50);
     /// The lease under a virtual clock.
     const VIRTUAL_LEASE: Duration = Duration::from_secs(10);
 
-    /// Time passes on `clock`, when a case says so.
+    /// Returns control of the virtual clock `clock`.
     pub fn with(clock: impl TestClock + 'static) -> Self {
         Self::Virtual(Arc::new(clock))
     }
 
-    /// The lease that cases ask for, and the unit in which they tell time.
+    /// Returns the duration of the leases that cases ask for. Cases also use it as their unit of time.
     pub fn lease(&self) -> Duration {
         match self {
             Self::Real { lease } => *lease,
@@ -100,7 +100,7 @@ impl ClockControl {
         }
     }
 
-    /// Lets `by` pass.
+    /// Lets the duration `by` pass.
     pub async fn advance(&self, by: Duration) {
         match self {
             Self::Real { .. } => tokio::time::sleep(by + Self::SLACK).await,

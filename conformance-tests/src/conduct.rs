@@ -1,4 +1,4 @@
-//! The conduct of a run of the suite: which cases run, in which order, and when the run stops.
+//! The conduct of a run: which cases run, in which order, and when the run stops.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +19,10 @@ use crate::status::Status;
 use crate::suite::{Progress, Suite};
 use crate::world::{World, Worlds};
 
-/// After so many cases without an end, one after the other, nothing more is asked of a store.
+/// The number of consecutive cases out of time after which the run stops.
 const HANGS_MAX: usize = 3;
 
-/// Runs what the suite asks for.
+/// Runs the cases of the suite.
 pub(crate) fn conduct<H: StoreHarness>(suite: &Suite<H>) -> Report {
     let began = Instant::now();
     let harness = (suite.make)();
@@ -57,7 +57,7 @@ pub(crate) fn conduct<H: StoreHarness>(suite: &Suite<H>) -> Report {
     })
 }
 
-/// Whether the harness can do what every case asks it for. `Err`: what it cannot.
+/// Checks that the harness can do what every case needs. `Err` says what it cannot do.
 fn probe<H: StoreHarness>(suite: &Suite<H>, time_max: Duration) -> Result<(), String> {
     let make = Arc::clone(&suite.make);
     let step = Arc::new(Mutex::new("fresh"));
@@ -92,7 +92,7 @@ fn reason_to_skip<H>(suite: &Suite<H>, case: &Case, gaps: &[Gap]) -> Option<Stri
     above.then(|| format!("{} was not asked for", case.level))
 }
 
-/// Runs cases, as many at a time as there are jobs.
+/// Runs cases in parallel, as many at a time as there are jobs.
 fn run_all<H: StoreHarness>(suite: &Suite<H>, cases: &[&'static Case], time_max: Duration) -> Ran {
     let (next, ran) = (AtomicUsize::new(0), Mutex::new(Ran::default()));
     let lock = || ran.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ fn run_case<H: StoreHarness>(
         Attempt::isolated(case, move || make(), suite.settings, time_max)
     };
     let first = attempt();
-    // The only way to know whether it fails always. What had no end would take as long again.
+    // A second run is the only way to know whether the case always fails. A case that hung would take as long again.
     let passes_now =
         first.status() == Status::Failed && !first.out_of_time && attempt().status() == Status::Passed;
     let status = if passes_now { Status::Flaky } else { first.status() };
@@ -134,13 +134,13 @@ fn run_case<H: StoreHarness>(
     (first.report(case, status, suite.settings, again), first)
 }
 
-/// What came of the cases that were run.
+/// The results of the cases that were run.
 #[derive(Default)]
 struct Ran {
     reports: Vec<CaseReport>,
     latencies: Latencies,
     capabilities: Option<Capabilities>,
-    /// How many of the last had no end.
+    /// The number of consecutive cases, up to the latest, that ran out of time.
     hangs: usize,
     stopped: Option<String>,
 }
@@ -157,7 +157,7 @@ impl Ran {
     }
 }
 
-/// The cases that a filter names.
+/// Returns the cases that a filter names.
 fn choose(filter: Option<&str>) -> Vec<&'static Case> {
     let Some(filter) = filter else { return cases::all().collect() };
     let by: [fn(&Case, &str) -> bool; 3] = [
@@ -169,13 +169,13 @@ fn choose(filter: Option<&str>) -> Vec<&'static Case> {
     found.into_iter().find(|cases| !cases.is_empty()).unwrap_or_default()
 }
 
-/// The highest level that the store claims together with all below it.
+/// Returns the highest level that the store claims together with all levels below it.
 fn highest_claimed(gaps: &[Gap]) -> Level {
     let claims = |level: &Level| !gaps.iter().any(|gap| gap.claim == Claim::Level(*level));
     Level::ALL.into_iter().take_while(claims).last().unwrap_or(Level::Core)
 }
 
-/// The place of a case in the order that a seed stands for (FNV-1a over both).
+/// Returns the position of a case in the order that the seed determines (FNV-1a over both).
 fn shuffled(seed: u64, id: &str) -> u64 {
     let bytes = seed.to_le_bytes().into_iter().chain(id.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

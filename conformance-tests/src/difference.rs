@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-/// What is longer is shown by its differences alone, in characters.
+/// The length, in characters, above which only the differences are shown.
 const WHOLE_CHARS_MAX: usize = 240;
 
-/// What was expected and what was found: whole if both are short, else the fields in which they differ.
+/// Shows the expected and the found value: whole if both are short, else only the fields that differ.
 pub(crate) fn compared(expected: &str, found: &str) -> String {
     if expected.len().max(found.len()) <= WHOLE_CHARS_MAX {
         return format!("    expected {expected}\n    found    {found}");
@@ -15,8 +15,8 @@ pub(crate) fn compared(expected: &str, found: &str) -> String {
     format!("    expected (-) and found (+) differ in\n{}", differences(expected, found))
 }
 
-/// The fields of two values, as `Debug` has them, that are not the same: `-` in the first alone, `+` in the
-/// second.
+/// Lists the fields that differ between two values in their `Debug` form: `-` for fields of the first alone, `+` for
+/// fields of the second.
 pub(crate) fn differences(one: &str, other: &str) -> String {
     let (one, other): (Vec<&str>, Vec<&str>) = (one.split(", ").collect(), other.split(", ").collect());
     let mut text = String::new();

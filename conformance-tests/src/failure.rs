@@ -6,10 +6,10 @@ use std::panic::Location;
 use holdover_store::{StoreError, StoreErrorKind};
 use serde::{Deserialize, Serialize};
 
-/// How a case ends.
+/// The result of a case, or of a step of a case.
 pub(crate) type CaseResult<T = ()> = Result<T, Failure>;
 
-/// What a case expected and what it found instead.
+/// The reason why a case did not pass: its text, the line of the suite that noticed it, and its kind.
 #[derive(Debug)]
 pub(crate) struct Failure {
     text: String,
@@ -17,58 +17,58 @@ pub(crate) struct Failure {
     kind: Kind,
 }
 
-/// What a case that did not pass says.
+/// The kind of a [`Failure`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The store does not do what it should.
+    /// The store breaks the contract.
     Failed(FoundBy),
-    /// The store answered that it cannot do what it claims.
+    /// The store answered `Unsupported` to an operation that it claims.
     NotImplemented,
-    /// The case cannot be run here: nothing is known.
+    /// The case cannot be run here, so nothing is known.
     NotRun,
-    /// There is nothing to find out about this store.
+    /// The case does not apply to this store.
     Moot,
 }
 
-/// How a case came to know that a store does not do what it should.
+/// The way in which a case found a failure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundBy {
-    /// It looked, and found something else than it should.
+    /// A comparison found something other than expected.
     #[default]
     Looking,
     /// Something panicked: the store, the harness, or the case.
     Panic,
-    /// Something had no end in its time: the store, the harness, or the case.
+    /// The store, the harness, or the case did not finish in time.
     Hang,
 }
 
 impl Failure {
-    /// Says what was expected and what was found.
+    /// Creates a failure with the text of what was expected and found.
     #[track_caller]
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), at: Location::caller(), kind: Kind::Failed(FoundBy::Looking) }
     }
 
-    /// Says what was expected in place of a panic.
+    /// Creates a failure for a panic.
     #[track_caller]
     pub(crate) fn panicked(text: impl Into<String>) -> Self {
         Self { kind: Kind::Failed(FoundBy::Panic), ..Self::new(text) }
     }
 
-    /// Says what was expected, and did not come in its time.
+    /// Creates a failure for something that did not finish in time.
     #[track_caller]
     pub(crate) fn hung(text: impl Into<String>) -> Self {
         Self { kind: Kind::Failed(FoundBy::Hang), ..Self::new(text) }
     }
 
-    /// Says why the case cannot be run here. Counts as not run.
+    /// Creates a failure for a case that cannot run here. It counts as not run.
     #[track_caller]
     pub(crate) fn not_run(reason: &str) -> Self {
         Self { kind: Kind::NotRun, ..Self::new(reason) }
     }
 
-    /// Says why there is nothing to find out here. Counts as not run, and no verdict misses it.
+    /// Creates a failure for a case that does not apply here. It counts as not run, and no verdict depends on it.
     #[track_caller]
     pub(crate) fn moot(reason: &str) -> Self {
         Self { kind: Kind::Moot, ..Self::new(reason) }
@@ -78,7 +78,7 @@ impl Failure {
         self.kind
     }
 
-    /// How the store was found out.
+    /// Returns how the failure was found.
     pub(crate) fn found_by(&self) -> FoundBy {
         match self.kind {
             Kind::Failed(found_by) => found_by,
@@ -86,24 +86,24 @@ impl Failure {
         }
     }
 
-    /// What was expected and what was found.
+    /// Returns the text of what was expected and found.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The line of the suite that looked.
+    /// Returns the line of the suite that found the failure.
     pub(crate) fn place(&self) -> String {
         self.at.to_string()
     }
 
-    /// Says in which part of a table it happened.
+    /// Puts the name of a table's part before the text.
     #[must_use]
     pub(crate) fn within(mut self, part: impl fmt::Display) -> Self {
         self.text = format!("[{part}] {}", self.text);
         self
     }
 
-    /// Says more after it.
+    /// Appends a line to the text.
     #[must_use]
     pub(crate) fn followed_by(mut self, text: &str) -> Self {
         self.text.push('\n');
@@ -128,7 +128,7 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// Fails the case unless the condition holds: says what was expected, and what was found instead.
+/// Fails the case unless the condition holds. The text says what was expected and found.
 macro_rules! ensure {
     ($condition:expr, $expected:literal, found = $found:literal $(, $of:expr)* $(,)?) => {
         if !$condition {
@@ -138,10 +138,10 @@ macro_rules! ensure {
     };
 }
 
-/// Fails the case unless both are equal. The first is what was found.
+/// Fails the case unless both values are equal. The first value is the one that was found.
 macro_rules! ensure_eq {
     ($found:expr, $expected:expr, $($text:tt)+) => {
-        // A match, so that temporaries of both live to its end.
+        // A `match`, so that temporaries of both values live to its end.
         match (&$found, &$expected) {
             (found, expected) => {
                 if *found != *expected {
@@ -155,7 +155,7 @@ macro_rules! ensure_eq {
     };
 }
 
-/// Takes a value apart, or fails the case. Evaluates to what the pattern binds.
+/// Destructures a value, or fails the case if the pattern does not match. Evaluates to what follows `=>`.
 macro_rules! want {
     ($found:expr, $pattern:pat) => { want!($found, $pattern => ()) };
     ($found:expr, $pattern:pat => $take:expr) => {{

@@ -1,4 +1,4 @@
-//! Builders: a plain form of every value that a case passes to a store, to be varied by struct update.
+//! Builders for every value that a case passes to a store, in a plain form that cases vary by struct update.
 
 use std::fmt::Debug;
 use std::num::NonZeroU32;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 /// The tenant of most cases.
 pub(crate) const TENANT: &str = "acme";
 
-/// The id `text`.
+/// Parses an id.
 pub(crate) fn id<T: FromStr<Err: Debug>>(text: &str) -> T {
     match text.parse() {
         Ok(id) => id,
@@ -26,38 +26,38 @@ pub(crate) fn id<T: FromStr<Err: Debug>>(text: &str) -> T {
     }
 }
 
-/// An id that was never used before.
+/// Makes an id that was never used before.
 pub(crate) fn fresh_id<T: FromStr<Err: Debug>>(what: &str) -> T {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     id(&format!("{what}-{}", NEXT.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// An incarnation that was never used before.
+/// Makes an incarnation that was never used before.
 pub(crate) fn fresh_incarnation() -> Incarnation {
     Incarnation(Uuid::new_v4())
 }
 
-/// The bytes of `text`.
+/// Makes a payload of the bytes of `text`.
 pub(crate) fn bytes(text: &str) -> Payload {
     Payload::new(text.to_owned())
 }
 
-/// The texts of payloads.
+/// Returns the texts of payloads.
 pub(crate) fn texts<'a>(payloads: impl IntoIterator<Item = &'a Payload>) -> Vec<String> {
     payloads.into_iter().map(|payload| String::from_utf8_lossy(payload.bytes()).into_owned()).collect()
 }
 
-/// The session `name` of the tenant of most cases.
+/// Returns the key of the session `name` of the usual tenant.
 pub(crate) fn key(name: &str) -> SessionKey {
     key_of(TENANT, name)
 }
 
-/// The session `name` of `tenant`.
+/// Returns the key of the session `name` of `tenant`.
 pub(crate) fn key_of(tenant: &str, name: &str) -> SessionKey {
     SessionKey::new(id(tenant), id(name))
 }
 
-/// A session at rest.
+/// Makes a request for a session at rest.
 pub(crate) fn new_session(name: &str) -> NewSession {
     NewSession {
         key: key(name),
@@ -72,22 +72,22 @@ pub(crate) fn new_session(name: &str) -> NewSession {
     }
 }
 
-/// A commit that changes nothing but the version.
+/// Makes a commit that changes nothing but the version.
 pub(crate) fn commit() -> Commit {
     Commit::new(fresh_id("commit"))
 }
 
-/// A commit with this state, kept as a checkpoint.
+/// Makes a commit with this state, kept as a checkpoint.
 pub(crate) fn checkpoint(text: &str) -> Commit {
     Commit { state: state(text), checkpoint: true, ..commit() }
 }
 
-/// Deltas of these texts for the model call `stream`, from place `first`.
+/// Makes a batch of deltas with these texts for the model call `stream`, from place `first`.
 pub(crate) fn deltas<const N: usize>(stream: u32, first: u64, texts: [&str; N]) -> DeltaBatch {
     DeltaBatch { stream, first, deltas: events(texts) }
 }
 
-/// The fork `name` of the life `source`, left idle, with one message and one event of its own.
+/// Makes a request for the fork `name` of the life `source`, left idle, with one message and one event of its own.
 pub(crate) fn new_fork(source: Incarnation, name: &str) -> NewFork {
     NewFork {
         source,
@@ -104,10 +104,10 @@ pub(crate) fn new_fork(source: Incarnation, name: &str) -> NewFork {
     }
 }
 
-/// The instant by which everything lies in the past.
+/// An instant far in the future, so that every timestamp lies before it.
 pub(crate) const FAR: Timestamp = Timestamp::from_ms(253_402_300_799_000);
 
-/// A rule about every session of the tenant of most cases that rests.
+/// Makes a rule about every resting session of the usual tenant.
 pub(crate) fn retention(remove: Remove) -> RetentionRule {
     RetentionRule {
         tenant: Some(id(TENANT)),
@@ -119,83 +119,83 @@ pub(crate) fn retention(remove: Remove) -> RetentionRule {
     }
 }
 
-/// A number that is not 0.
+/// Makes a number that is not 0; 0 becomes 1.
 pub(crate) fn count(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
 }
 
-/// A state in format 1.
+/// Makes a state in format 1.
 pub(crate) fn state(text: &str) -> Option<NewState> {
     Some(NewState { format: StateFormat(1), payload: bytes(text) })
 }
 
-/// Messages of these texts.
+/// Makes messages of these texts.
 pub(crate) fn inline<const N: usize>(texts: [&str; N]) -> Vec<NewMessage> {
     texts.iter().map(|text| NewMessage::Inline(bytes(text))).collect()
 }
 
-/// Messages that promote the results of these calls.
+/// Makes messages that promote the results of these calls.
 pub(crate) fn promote<const N: usize>(calls: [&str; N]) -> Vec<NewMessage> {
     calls.iter().map(|call| NewMessage::Promote(id(call))).collect()
 }
 
-/// Events of these texts.
+/// Makes events of these texts.
 pub(crate) fn events<const N: usize>(texts: [&str; N]) -> Vec<Payload> {
     texts.iter().map(|text| bytes(text)).collect()
 }
 
-/// Messages `from ..= to`.
+/// Makes the range of messages `from ..= to`.
 pub(crate) fn range(from: u64, to: u64) -> MessageRange {
     MessageRange::new(MessageSeq(from), MessageSeq(to))
 }
 
-/// Inbox places.
+/// Makes a list of inbox places.
 pub(crate) fn seqs<const N: usize>(places: [u64; N]) -> Vec<InboxSeq> {
     places.into_iter().map(InboxSeq).collect()
 }
 
-/// The result of one call.
+/// Makes the result of one call.
 pub(crate) fn result(call: &str, text: &str) -> StagedResult {
     StagedResult { call: id(call), payload: bytes(text) }
 }
 
-/// Results to stage.
+/// Makes a request to stage these results.
 pub(crate) fn staging<const N: usize>(results: [(&str, &str); N]) -> Staging {
     let results = results.into_iter().map(|(call, text)| result(call, text)).collect();
     Staging { results, starts: Vec::new() }
 }
 
-/// How a session is left: with `status`, no deadline, woken by urgent items only.
+/// Makes a release with `status` and no deadline. Only urgent items wake the session.
 pub(crate) fn release_to(status: SessionStatus) -> Release {
     Release::To { status, deadline: None, wake_on: 0 }
 }
 
-/// Parked until `deadline` or until `wake_on` counted items came.
+/// Makes a release that suspends the session until `deadline` or until `wake_on` counted items have come.
 pub(crate) fn suspended(deadline: Option<Timestamp>, wake_on: u32) -> Option<Release> {
     Some(Release::To { status: SessionStatus::Suspended, deadline, wake_on })
 }
 
-/// The end of a run.
+/// Makes the end of a run.
 pub(crate) fn run_end(outcome: OutcomeKind) -> Option<RunEnd> {
     Some(RunEnd { outcome, detail: bytes("detail") })
 }
 
-/// An urgent message under `name`.
+/// Makes an urgent message with the key `name`.
 pub(crate) fn message(name: &str) -> InboxItem {
     message_that(name, Wake::Now)
 }
 
-/// A message under `name` that counts as `wake`.
+/// Makes a message with the key `name` that counts as `wake`.
 pub(crate) fn message_that(name: &str, wake: Wake) -> InboxItem {
     InboxItem { key: id(name), kind: ItemKind::Message { wake }, incarnation: None, payload: bytes(name) }
 }
 
-/// A signal under `name` that counts as `wake`.
+/// Makes a signal with the key `name` that counts as `wake`.
 pub(crate) fn signal_that(name: &str, wake: Wake) -> InboxItem {
     InboxItem { kind: ItemKind::Signal { wake }, ..message(name) }
 }
 
-/// An answer under `name` to the pending call `pending` of the life that `fence` names.
+/// Makes an answer with the key `name` to the pending call `pending` of the life that `fence` names.
 pub(crate) fn answer(fence: &Fence, pending: &str, name: &str) -> InboxItem {
     InboxItem {
         key: id(name),
@@ -205,7 +205,7 @@ pub(crate) fn answer(fence: &Fence, pending: &str, name: &str) -> InboxItem {
     }
 }
 
-/// An approval `name` of the call of the same name, that takes one answer at any time.
+/// Makes an approval `name` of the call of the same name. It takes one answer at any time.
 pub(crate) fn approval(name: &str) -> NewPending {
     NewPending {
         id: id(name),
@@ -217,7 +217,7 @@ pub(crate) fn approval(name: &str) -> NewPending {
     }
 }
 
-/// A soft stop.
+/// Makes a soft interrupt.
 pub(crate) fn soft(name: &str) -> Interrupt {
     Interrupt {
         id: id(name),
@@ -228,7 +228,7 @@ pub(crate) fn soft(name: &str) -> Interrupt {
     }
 }
 
-/// A hard stop.
+/// Makes an abort.
 pub(crate) fn abort(name: &str) -> Interrupt {
     Interrupt { kind: InterruptKind::Abort, ..soft(name) }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Capability, Case, Level};
 
-/// What a store can claim: a level or a capability. Both go by one word each.
+/// Something that a store can claim: a level or a capability. Each is serialized as one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// Everything that there is to claim.
+    /// Returns everything that a store can claim.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let levels = Level::ALL.into_iter().map(Self::Level);
         levels.chain(Capability::ALL.into_iter().map(Self::Capability))
@@ -34,29 +34,29 @@ impl fmt::Display for Claim {
     }
 }
 
-/// Something that the suite knows and the store does not claim, with the reason. Its cases are skipped, and
-/// the report says why.
+/// A level or capability that the store does not claim, with the reason. Its cases are skipped, and the report shows
+/// the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Gap {
-    /// What is not claimed.
+    /// The level or capability that is not claimed.
     pub claim: Claim,
-    /// Why the store does not claim it.
+    /// The reason why the store does not claim it.
     pub reason: String,
 }
 
 impl Gap {
-    /// A level that the store does not claim.
+    /// Creates the gap of a level that the store does not claim.
     pub fn level(level: Level, reason: impl Into<String>) -> Self {
         Self { claim: Claim::Level(level), reason: reason.into() }
     }
 
-    /// A capability that the store does not claim.
+    /// Creates the gap of a capability that the store does not claim.
     pub fn capability(capability: Capability, reason: impl Into<String>) -> Self {
         Self { claim: Claim::Capability(capability), reason: reason.into() }
     }
 
-    /// Whether it is the reason why the case cannot be run: the case needs what is missing.
+    /// Returns whether the case needs the missing level or capability, and so cannot be run.
     pub(crate) fn is_needed_by(&self, case: &Case) -> bool {
         match self.claim {
             Claim::Level(level) => level == case.level,

@@ -1,9 +1,9 @@
 //! Splits operations over several sessions into parts.
 //!
-//! No operation is atomic over several sessions. The change that `purge` makes to each session is a write of
-//! its own, in any order, and a fork reads its source at one instant and is made at a later one. So two
-//! concurrent operations may end in as many ways as their parts can be ordered. An operation on one session
-//! has one part.
+//! No operation is atomic over several sessions. The change that `purge` makes to each session is a write of its own,
+//! and these writes may come in any order. A fork reads its source at one instant and is made at a later one. So two
+//! concurrent operations may end in as many ways as their parts can be ordered. An operation on one session has one
+//! part.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{Answer as Answered, PurgeReport, Request};
@@ -14,17 +14,17 @@ use crate::script::{Answer, Asking};
 /// One part of a request.
 #[derive(Clone)]
 enum Part {
-    /// All of it.
+    /// The whole request.
     Whole,
-    /// What a purge does to one session.
+    /// The part of a purge that concerns one session.
     Purge(SessionKey),
-    /// A fork reads its source.
+    /// The read of a fork's source.
     Read,
-    /// It is made, if its source was there.
+    /// The creation of the fork, if its source was there.
     Make,
 }
 
-/// How far two requests have come.
+/// The progress of two requests.
 #[derive(Clone)]
 struct Underway {
     model: Model,
@@ -32,8 +32,8 @@ struct Underway {
     read: [Option<Life>; 2],
 }
 
-/// How two requests may end that are asked at one instant, of which `keys` are all the sessions: the answers, and
-/// what is there then. First the two ways in which one is over before the other begins.
+/// Returns the possible ends of two requests that are made at one instant: the answers and the model afterwards. `keys`
+/// are all sessions concerned. The first two ends are those in which one request is over before the other begins.
 pub(crate) fn ends(model: &Model, requests: [&Request; 2], keys: &[SessionKey]) -> Vec<([Answer; 2], Model)> {
     let begin = Underway { model: model.clone(), answers: [None, None], read: [None, None] };
     let orders = requests.map(|request| orders(request, keys));
@@ -55,7 +55,7 @@ pub(crate) fn ends(model: &Model, requests: [&Request; 2], keys: &[SessionKey]) 
     ended.collect()
 }
 
-/// The orders in which the parts of a request may come.
+/// Returns the possible orders of a request's parts.
 fn orders(request: &Request, keys: &[SessionKey]) -> Vec<Vec<Part>> {
     if let Request::Purge(rule) = request
         && rule.check().is_ok()
@@ -71,7 +71,7 @@ fn orders(request: &Request, keys: &[SessionKey]) -> Vec<Vec<Part>> {
     vec![vec![Part::Whole]]
 }
 
-/// Adds every end that the rest of the parts may have.
+/// Adds every end that the remaining parts can lead to.
 fn interleave(underway: Underway, requests: [&Request; 2], left: [&[Part]; 2], ends: &mut Vec<Underway>) {
     let mut over = true;
     for at in [0, 1] {
@@ -87,7 +87,7 @@ fn interleave(underway: Underway, requests: [&Request; 2], left: [&[Part]; 2], e
 }
 
 impl Underway {
-    /// With one part more of one of the requests.
+    /// Applies one more part of one of the requests.
     fn after(mut self, requests: [&Request; 2], at: usize, part: &Part) -> Self {
         let request = requests[at];
         match (part, request) {

@@ -9,27 +9,27 @@ use tokio::runtime::{Builder, Runtime};
 use crate::harness::StoreHarness;
 use crate::world::Worlds;
 
-/// The threads of a runtime.
+/// The number of worker threads of a runtime.
 const THREADS: usize = 4;
 
-/// How long work that is given up may take to come to an await, where it ends.
+/// The time in which abandoned work must reach an await, where it is dropped.
 const GIVE_UP_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// How long the harness may take to end with all that is left behind.
+/// The time that the harness has to clean up everything that is left.
 const CLEAR_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// How work ended.
+/// The way in which work ended.
 pub(crate) enum Ended<T> {
     Done(T),
-    /// With what was said.
+    /// The panic message.
     Panicked(String),
     OutOfTime,
     NotBegun(std::io::Error),
 }
 
-/// Does work with a harness in a runtime of its own, so that neither a panic nor a thread that never comes back
-/// reaches anybody else. Then the harness ends with what the work leaves behind. What hangs is left, once `late`
-/// was called.
+/// Runs work with a harness in a runtime of its own, so that a panic or a thread that never returns affects nothing
+/// else. Afterwards, the harness cleans up what the work leaves behind. If the work hangs, `late` is called and the
+/// work is abandoned.
 pub(crate) fn isolated<H: StoreHarness, T: Send + 'static, F: Future<Output = T> + Send>(
     make: impl FnOnce() -> H + Send + 'static,
     time_max: Duration,
@@ -43,14 +43,14 @@ pub(crate) fn isolated<H: StoreHarness, T: Send + 'static, F: Future<Output = T>
     let (lend, lent) = mpsc::channel();
     let task = runtime.spawn(async move {
         let worlds = Worlds::new(make());
-        // Whoever listens does so until the work has ended.
+        // The receiver lives until the work has ended.
         let _ = lend.send(Arc::clone(&worlds));
         work(worlds).await
     });
     let give_up = task.abort_handle();
     let (tell, told) = mpsc::channel();
     runtime.spawn(async move {
-        // Nobody listens to work that was given up and hangs.
+        // The send fails if the work was abandoned and hangs.
         let _ = tell.send(task.await);
     });
     let ended = match told.recv_timeout(time_max) {
@@ -71,20 +71,20 @@ pub(crate) fn isolated<H: StoreHarness, T: Send + 'static, F: Future<Output = T>
     ended
 }
 
-/// Ends with what is left behind, in its runtime.
+/// Lets the harness clean up in the runtime of the work.
 fn clear<H: StoreHarness>(runtime: &Runtime, worlds: Option<Arc<Worlds<H>>>) {
     let Some(worlds) = worlds else { return };
     let (tell, told) = mpsc::channel();
     runtime.spawn(async move {
         worlds.dispose().await;
-        // Nobody listens any more when this took too long.
+        // The send fails if this took too long.
         let _ = tell.send(());
     });
-    // It says nothing if the harness panics, or takes too long: the work has ended all the same.
+    // An error means that the harness panicked or took too long. The work has ended all the same.
     let _ = told.recv_timeout(CLEAR_TIME_MAX);
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it said nothing").to_owned()

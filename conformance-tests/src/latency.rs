@@ -5,30 +5,30 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How many answers of one operation are looked at.
+/// The maximum number of samples that are kept per operation.
 const SAMPLES_MAX: usize = 100_000;
 
-/// An operation that takes as long as it was told to.
+/// The operation that is not measured, because the caller says how long it may take.
 const WAITS: &str = "wait_for_change";
 
-/// How long each operation took, each time that it answered.
+/// The durations of operations that returned.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Latencies {
     samples: BTreeMap<&'static str, Vec<Duration>>,
 }
 
-/// How long one operation took, as the cases saw it: several cases at a time, most of them on an almost
-/// empty store. A comparison between runs, not a benchmark.
+/// The durations of one operation, measured while several cases run at a time, most of them on an almost empty store.
+/// Use it to compare runs, not as a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OperationReport {
     /// The method of `StateStore`.
     pub operation: String,
-    /// How many answers were looked at.
+    /// The number of samples.
     pub calls: usize,
-    /// Half of them came within this time, in microseconds.
+    /// The median, in microseconds.
     pub p50_us: u64,
-    /// All but one in a hundred came within this time, in microseconds.
+    /// The 99th percentile, in microseconds.
     pub p99_us: u64,
 }
 
@@ -64,7 +64,8 @@ impl Latencies {
     }
 }
 
-/// The smallest sample that `percent` of all do not exceed, in microseconds. The samples are sorted.
+/// Returns the smallest sample that at least `percent` percent of all samples do not exceed, in microseconds. `samples`
+/// must be sorted.
 fn percentile(samples: &[Duration], percent: usize) -> u64 {
     let rank = (samples.len() * percent).div_ceil(100);
     let sample = samples.get(rank.saturating_sub(1)).copied().unwrap_or_default();

@@ -1,12 +1,12 @@
-//! `conformance_tests!`: the suite as a test target.
+//! The macro `conformance_tests!`, which makes the suite a test target.
 
-/// Runs the suite as the tests of a target whose `main` this is: one for each case, under the names and with the
-/// arguments that `cargo test` has for any. The target says `harness = false` in `Cargo.toml`.
+/// Runs the suite as the tests of a target and replaces its `main`. Each case is one test and takes the usual arguments
+/// of `cargo test`. The target needs `harness = false` in `Cargo.toml`.
 ///
-/// The first argument is an expression that makes a harness, evaluated for every case. `claims` names
-/// the levels and capabilities that the store has; cases of any other are ignored. One more test,
-/// `claims::are_everything_but_the_gaps`, compares them with the harness, so that nothing is left out without a
-/// reason.
+/// The first argument is an expression that makes a harness; it is evaluated for every case. `claims` names the levels
+/// and capabilities that the store has; cases of other claims are ignored. One more test,
+/// `claims::are_everything_but_the_gaps`, compares the claims with the gaps of the harness, so that nothing is left out
+/// without a reason.
 ///
 /// ```ignore
 /// fn main() -> std::process::ExitCode {
@@ -14,7 +14,7 @@
 /// }
 /// ```
 ///
-/// Several stores are told apart by a name before each: `conformance_tests! { "one" => …, claims: […]; "other" => … }`.
+/// For several stores, put a name before each: `conformance_tests! { "one" => …, claims: […]; "other" => … }`.
 #[macro_export]
 macro_rules! conformance_tests {
     ($($name:literal => $harness:expr, claims: [$($claim:ident),* $(,)?]);+ $(;)?) => {

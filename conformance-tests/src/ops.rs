@@ -2,7 +2,7 @@
 
 use holdover_store::Capabilities;
 
-/// A mutating operation of the trait. What one operation can do in several ways is here once for each.
+/// A mutating operation of the trait. An operation that can do several things has one variant for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
     Create,
@@ -13,7 +13,7 @@ pub(crate) enum Op {
     Renew,
     Stage,
     Commit,
-    /// A commit with the message of the stream that runs, kept as a checkpoint.
+    /// A commit with the message of the running stream, kept as a checkpoint.
     Message,
     Release,
     AppendDeltas,
@@ -50,7 +50,7 @@ impl Op {
         Self::Prune,
     ];
 
-    /// The stage on which the operation has something to do.
+    /// Returns the stage on which the operation has an effect.
     pub(crate) fn stage(self) -> Stage {
         match self {
             Self::Create => Stage::Empty,
@@ -65,7 +65,7 @@ impl Op {
         }
     }
 
-    /// Whether a store with these capabilities can do it.
+    /// Returns whether a store with these capabilities supports the operation.
     pub(crate) fn is_declared(self, capabilities: &Capabilities) -> bool {
         match self {
             Self::Fork => capabilities.forks,
@@ -89,15 +89,15 @@ impl Op {
     }
 }
 
-/// What is there before an operation. Always the same ids, so that two scenarios can be compared.
+/// The state before an operation. The ids are always the same, so that two scenarios can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Nothing.
+    /// No session.
     Empty,
-    /// The session was left failed, with a call open, a result staged and two checkpoints.
+    /// A failed session with an open call, a staged result and two checkpoints.
     Failed,
-    /// The same, and its alarm has rung.
+    /// The same session, with an alarm that has rung.
     Due,
-    /// A run holds it, and a model streams.
+    /// A session that a run holds while a model streams.
     Running,
 }

@@ -7,14 +7,14 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, ToSocketAddrs};
 use tokio::task::JoinSet;
 
-/// How much is carried at a time.
+/// The maximum number of bytes that are carried at a time.
 const CHUNK: usize = 16 << 10;
 
-/// The longest marker.
+/// The maximum length of a marker, in bytes.
 const MARKER_BYTES_MAX: usize = 256;
 
-/// Loopback addresses that lead to a backend, as long as this lives. What goes through is carried as it is,
-/// until a case cuts it; then both ends see the connection end.
+/// Loopback addresses that lead to a backend for as long as this value lives. Bytes are forwarded unchanged until a
+/// case cuts a connection; then both ends see the connection end.
 #[derive(Default)]
 pub struct Proxy {
     plan: Current,
@@ -22,16 +22,16 @@ pub struct Proxy {
     doors: Mutex<JoinSet<()>>,
 }
 
-/// The plan that is followed now, if there is one.
+/// The current plan, if there is one.
 type Current = Arc<Mutex<Option<Arc<Plan>>>>;
 type Connections = Arc<Mutex<JoinSet<()>>>;
 
 impl Proxy {
-    /// Opens a loopback address that leads to `backend`: for a store that is told it in the backend's place. A
-    /// backend of several nodes needs one for each.
+    /// Opens a loopback address that leads to `backend`. Give it to the store in place of the backend's address. A
+    /// backend of several nodes needs one address for each node.
     ///
     /// # Panics
-    /// When there is no such backend, or no address is free.
+    /// If `backend` cannot be resolved, or no address is free.
     pub async fn to(&self, backend: impl ToSocketAddrs) -> SocketAddr {
         let found = tokio::net::lookup_host(backend).await;
         let backend: Vec<SocketAddr> = must(found, "the backend's address").collect();
@@ -53,16 +53,16 @@ impl Proxy {
         address
     }
 
-    /// Waits for the next connection on which something is asked, to count what goes through it from then on,
-    /// and to cut it at `cut`. By `marker` a request is known again that nobody else makes: it is looked for in all
-    /// that is asked, as long as the plan lives.
+    /// Plans a cut of the next connection that carries a request: its bytes are counted from then on, and it is cut at
+    /// `cut`. `marker` is text that only one request contains. The proxy looks for it in all requests for as long as
+    /// the plan lives.
     pub(crate) fn plan(&self, cut: Cut, marker: &str) -> Planned {
         let plan = Arc::new(Plan { cut, marker: marker.into(), seen: Mutex::default() });
         *lock(&self.plan) = Some(Arc::clone(&plan));
         Planned { plan, current: Arc::clone(&self.plan) }
     }
 
-    /// Cuts every connection there is. Answers how many there were.
+    /// Cuts every open connection. Returns how many there were.
     pub(crate) async fn cut_all(&self) -> usize {
         let mut connections = std::mem::take(&mut *lock(&self.connections));
         connections.abort_all();
@@ -74,49 +74,50 @@ impl Proxy {
     }
 }
 
-/// Where a connection is cut.
+/// The point at which a connection is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     Nowhere,
-    /// When so many bytes that the client sends have reached the backend, at the next.
+    /// At the next byte after this many bytes of the request have reached the backend.
     Request(usize),
-    /// When so many bytes of the backend's answer have reached the client, at the next.
+    /// At the next byte after this many bytes of the answer have reached the client.
     Answer(usize),
 }
 
-/// What was planned for a connection; forgotten when it is dropped.
+/// A plan for a connection. Dropping it ends the plan.
 pub(crate) struct Planned {
     plan: Arc<Plan>,
     current: Current,
 }
 
-/// What has gone through.
+/// The bytes that a planned connection has carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) request_bytes: usize,
     pub(crate) answer_bytes: usize,
-    /// What the client sent on it, whether or not it passed.
+    /// The number of bytes that the client sent on the connection, including those that were not forwarded.
     pub(crate) sent_bytes: usize,
-    /// Whether the connection was cut.
+    /// Set if the connection was cut.
     pub(crate) cut: bool,
-    /// Whether the marker was in what the client sent on it.
+    /// Set if the client sent the marker on the connection.
     pub(crate) marked: bool,
-    /// Whether the marker came on another connection after the cut.
+    /// Set if the marker came on another connection after the cut.
     pub(crate) again: bool,
     taken: bool,
     over: bool,
 }
 
 impl Seen {
-    /// Whether the request crossed on the connection that was cut, as `whole` did that nothing cut: its marker
-    /// came, or, on a wire that cannot be read, as many bytes.
+    /// Returns whether the request was sent on the connection that was cut. `whole` is an uncut run: if its marker was
+    /// seen, the marker must be seen here too; on a wire that cannot be read, as many bytes must have been sent.
     pub(crate) fn carried(&self, whole: &Self) -> bool {
         if whole.marked { self.marked } else { self.sent_bytes >= whole.request_bytes }
     }
 
-    /// So many bytes of a request were enough for its answer, so it was no longer: what a client says behind an
-    /// operation (that its connection is free, say) may have been counted with it. `missed`: how often that was so
-    /// before; each time twice as much is taken off, so that a long word is passed in a few steps.
+    /// Reduces the length of the request to the number of bytes that were enough for an answer. The old length may have
+    /// counted bytes that a client sends after an operation, for example that its connection is free. `missed` counts
+    /// how often this happened before; each time twice as much is taken off, so that a long message is passed in a few
+    /// steps.
     pub(crate) fn shorten(&mut self, seen: &Self, missed: u32) {
         if seen.carried(self) {
             let beyond = 1_usize.checked_shl(missed).unwrap_or(usize::MAX) - 1;
@@ -124,8 +125,8 @@ impl Seen {
         }
     }
 
-    /// What went through for an operation that nothing cut was not as long as the one before. That of anybody else on
-    /// another connection says nothing of it.
+    /// Replaces the lengths by those of an operation that was not cut and whose length differs. Bytes of another client
+    /// on another connection are ignored.
     pub(crate) fn learn(&mut self, seen: &Self) {
         let both = seen.request_bytes > 0 && seen.answer_bytes > 0;
         if both && (seen.marked || !self.marked) {
@@ -153,7 +154,7 @@ struct Plan {
     seen: Mutex<Seen>,
 }
 
-/// Which way bytes go.
+/// The direction in which bytes go.
 #[derive(Clone, Copy)]
 enum Way {
     ToBackend,
@@ -161,12 +162,12 @@ enum Way {
 }
 
 impl Plan {
-    /// Whether nobody else has taken it.
+    /// Takes the plan for a connection. Returns whether it was still free.
     fn take(&self) -> bool {
         !std::mem::replace(&mut lock(&self.seen).taken, true)
     }
 
-    /// Looks for the marker in what a client sends, of which `sent` is new. `own`: on the connection of this plan.
+    /// Looks for the marker in what a client sends. `own` says whether the connection is the one that this plan took.
     fn look(&self, sent: &Sent, own: bool) {
         let marked = sent.shows(&self.marker);
         let mut seen = lock(&self.seen);
@@ -197,9 +198,9 @@ impl Plan {
     }
 }
 
-/// Carries bytes both ways until one end closes or a plan cuts.
+/// Forwards bytes in both directions until one end closes or a plan cuts.
 async fn carry(client: TcpStream, backend: TcpStream, current: Current) {
-    // Without it the last bytes before a cut could wait for more.
+    // Without `nodelay`, the last bytes before a cut could wait for more.
     let _ = (client.set_nodelay(true), backend.set_nodelay(true));
     let ((from_client, to_client), (from_backend, to_backend)) = (client.into_split(), backend.into_split());
     let connection = Connection { plan: Mutex::default(), current };
@@ -214,11 +215,11 @@ struct Connection {
     current: Current,
 }
 
-/// The newest of what a client has sent: what came before may begin a marker.
+/// The newest bytes that a client has sent. Older bytes are kept because a marker may begin in them.
 #[derive(Default)]
 struct Sent {
     bytes: Vec<u8>,
-    /// How many of them are new.
+    /// The number of bytes at the end that are new.
     new: usize,
 }
 
@@ -230,7 +231,7 @@ impl Sent {
         self.new = bytes.len();
     }
 
-    /// Whether the marker ends in what is new.
+    /// Returns whether the marker ends in the new bytes.
     fn shows(&self, marker: &[u8]) -> bool {
         let from = (self.bytes.len() - self.new).saturating_sub(marker.len().saturating_sub(1));
         let new = self.bytes.get(from..).unwrap_or_default();
@@ -258,7 +259,7 @@ impl Connection {
         }
     }
 
-    /// Looks for the marker of the plan that is followed now.
+    /// Looks for the marker of the current plan.
     fn look(&self, own: Option<&Arc<Plan>>, sent: &Sent) {
         let current = lock(&self.current).clone();
         if let Some(current) = current {
@@ -266,7 +267,7 @@ impl Connection {
         }
     }
 
-    /// The plan of this connection. A request takes the one that nobody has.
+    /// Returns the plan of this connection. A request takes the current plan if no connection has it.
     fn plan(&self, way: Way) -> Option<Arc<Plan>> {
         let mut plan = lock(&self.plan);
         plan.take_if(|plan| lock(&plan.seen).over);
@@ -303,7 +304,7 @@ impl std::fmt::Debug for Proxy {
 mod tests {
     use super::*;
 
-    /// A backend that answers every five bytes with five more.
+    /// Starts a backend that answers every five bytes with five more.
     async fn echo() -> SocketAddr {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -320,7 +321,7 @@ mod tests {
         address
     }
 
-    /// Asks once on a new connection: what came back before its end, and what the plan saw.
+    /// Asks once on a new connection. Returns the bytes that came back and the record of the plan.
     async fn ask(proxy: &Proxy, address: SocketAddr, cut: Cut) -> (Vec<u8>, Seen) {
         let mut client = TcpStream::connect(address).await.unwrap();
         let planned = proxy.plan(cut, "345");
@@ -354,7 +355,7 @@ mod tests {
     fn what_was_cut_stays_cut_whatever_comes_after_it() {
         let plan = Plan { cut: Cut::Request(2), marker: Vec::new(), seen: Mutex::default() };
         assert_eq!(plan.pass(Way::ToBackend, 5), 2);
-        // The other way was under way already.
+        // The other direction had already started.
         assert_eq!(plan.pass(Way::ToClient, 5), 5);
         assert!(lock(&plan.seen).cut);
     }

@@ -1,4 +1,4 @@
-//! A place for a store's data that nobody has opened yet, and the data in it.
+//! An unopened place for a store's data, and the raw data in it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,44 +9,45 @@ use holdover_store::{StateStore, StoreError};
 
 use crate::record::{History, Recorded, recorded};
 
-/// A store, whatever its type, or why it was not opened.
+/// An open store of any type, or the error for which it was not opened.
 pub type OpenResult = Result<Arc<dyn StateStore>, StoreError>;
 
-/// A place for a store's data that nobody has opened yet: a file that is not there, an empty schema. And what lies
-/// there behind the store's back, which only the harness knows.
+/// A place for a store's data that nothing has opened yet, such as a missing file or an empty schema. It also gives
+/// access to the raw data, which only the harness knows how to read.
 #[async_trait]
 pub trait Place: Send + Sync {
-    /// Opens the store there, as another process does, and makes it if it is not there. Nothing but the data is
-    /// shared with what was opened there before. May be dropped at any await.
+    /// Opens the store at this place, as another process would, and creates it if it is missing. The handle shares
+    /// nothing but the data with earlier handles. The future may be dropped at any await.
     async fn open(&self) -> OpenResult;
 
-    /// Opens only what is there and up to date: makes nothing, changes nothing. None: the store has no such way.
+    /// Opens the store only if it exists and is up to date; creates and changes nothing. `None` means that the store
+    /// has no such way to open.
     async fn open_as_it_is(&self) -> Option<OpenResult> {
         None
     }
 
-    /// Changes what lies there, as a defect or another version would. It panics when it cannot.
+    /// Changes the raw data, as a defect or another version would. Panics if it cannot.
     async fn tamper(&self, with: Tampering<'_>);
 
-    /// Removes what lies there. Nobody has it open any more.
+    /// Removes the data. No handle on it is open any more.
     async fn remove(&self) {}
 }
 
-/// What is changed behind a store's back.
+/// A change to the raw data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tampering<'a> {
-    /// What lies there has the version after the newest that this program knows.
+    /// Sets the version of the data to the one after the newest that this program knows.
     Newer,
-    /// The version is again what it was.
+    /// Restores the version of the data.
     NotNewer,
-    /// The status of this session is a word that no version knows. What forbids it is removed.
+    /// Sets the status of this session to a word that no version knows, and removes constraints that forbid it.
     UnknownStatus(&'a SessionKey),
-    /// A byte of this session's first message is another.
+    /// Changes one byte of this session's first message.
     Message(&'a SessionKey),
 }
 
-/// A place that nobody has opened. What is asked of its handles is kept in the history of the case.
+/// An unopened place whose handles record their requests in the history of the case.
 pub(crate) struct RecordedPlace {
     place: Arc<dyn Place>,
     history: History,
@@ -63,12 +64,12 @@ impl RecordedPlace {
         self.handle(self.place.open().await)
     }
 
-    /// Opens what is there and up to date, if the store has a way to.
+    /// Opens the store only if it exists and is up to date. `None` if the store has no such way to open.
     pub(crate) async fn open_as_it_is(&self) -> Option<Result<Recorded, StoreError>> {
         Some(self.handle(self.place.open_as_it_is().await?))
     }
 
-    /// Changes what lies there.
+    /// Changes the raw data.
     pub(crate) async fn tamper(&self, with: Tampering<'_>) {
         self.place.tamper(with).await;
     }

@@ -1,4 +1,4 @@
-//! A client that follows a session: it keeps its cursor as text, and the events that it was shown.
+//! A client that follows a session. It keeps its cursor as text, together with the events that it has read.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{EventCursor, EventPage, StateStore, StoreError, StreamId};
@@ -8,10 +8,10 @@ use crate::failure::{CaseResult, Failure, ensure, ensure_eq, want};
 use crate::fixture::texts;
 use crate::snapshot::{PAGES_MAX, endless};
 
-/// The stream that runs, and the texts of its deltas.
+/// The running stream and the texts of its deltas.
 pub(crate) type Shown = Option<(StreamId, Vec<String>)>;
 
-/// One page of what a session shows.
+/// One page of the events and deltas of a session.
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) events: Vec<u64>,
@@ -20,7 +20,7 @@ pub(crate) struct Read {
     pub(crate) more: bool,
 }
 
-/// Reads what comes after `cursor`, up to `limit` rows, over as many pages as that takes. As one page.
+/// Reads up to `limit` rows after `cursor`, over as many pages as that takes, and returns them as one page.
 pub(crate) async fn up_to(
     store: &Handle,
     key: &SessionKey,
@@ -54,7 +54,7 @@ fn rows(page: &EventPage) -> u32 {
     }
 }
 
-/// The rows of a page and of the one after it.
+/// Joins a page with the page after it.
 fn joined(before: EventPage, page: EventPage) -> EventPage {
     match (before, page) {
         (
@@ -75,7 +75,7 @@ fn joined(before: EventPage, page: EventPage) -> EventPage {
     }
 }
 
-/// Reads up to `limit` rows after `cursor`. Fails if there are more.
+/// Reads up to `limit` rows after `cursor`. Fails if the store returns more than `limit` rows.
 pub(crate) async fn read(
     store: &Handle,
     key: &SessionKey,
@@ -94,19 +94,19 @@ pub(crate) async fn read(
 /// A client that follows a session.
 pub(crate) struct Reader {
     kept: String,
-    /// The newest event that it has read.
+    /// The newest event that the client has read.
     pub(crate) events: u64,
-    /// What it shows of the stream that runs.
+    /// The part of the running stream that the client has read.
     pub(crate) shown: Shown,
 }
 
 impl Reader {
-    /// A client that has read nothing.
+    /// Creates a client that has read nothing.
     pub(crate) fn new() -> Self {
         Self { kept: EventCursor::START.to_string(), events: 0, shown: None }
     }
 
-    /// Reads one page; answers whether there is more. Fails if something is missing or comes again.
+    /// Reads one page and returns whether there are more. Fails if a row is missing or repeated.
     pub(crate) async fn page(&mut self, store: &Handle, key: &SessionKey, limit: u32) -> CaseResult<bool> {
         let kept = &self.kept;
         let cursor = kept.parse().map_err(|why| Failure::new(format!("the cursor {kept}: {why}")))?;
@@ -136,7 +136,7 @@ impl Reader {
         Ok(more)
     }
 
-    /// Reads on until there is no more.
+    /// Reads pages until there are no more.
     pub(crate) async fn catch_up(&mut self, store: &Handle, key: &SessionKey, limit: u32) -> CaseResult {
         for _ in 0..PAGES_MAX {
             if !self.page(store, key, limit).await? {

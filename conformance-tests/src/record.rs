@@ -1,4 +1,4 @@
-//! Records the requests to a store, its answers, and the time that each took.
+//! Records the requests to a store, its answers, and the duration of each operation.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,12 @@ use holdover_store::{Answer, Layer, Layered, Request, StateStore, StoreError};
 use crate::latency::Latencies;
 use crate::shown::shown;
 
-/// How many operations are kept.
+/// The maximum number of operations that are kept.
 const OPERATIONS_MAX: usize = 30;
 
-/// The newest operations on a store, over all its handles, in the order in which they were asked. Reads go
-/// first, since they change nothing, and one that was answered before in the same way is only counted.
+/// The newest operations on a store, over all its handles, in the order in which they were requested. When the list is
+/// full, reads are dropped first, since they change nothing. A read that repeats an earlier one with the same answer is
+/// only counted.
 #[derive(Clone, Default)]
 pub(crate) struct History {
     kept: Arc<Mutex<Kept>>,
@@ -37,12 +38,12 @@ struct Operation {
     times: u32,
 }
 
-/// How an operation ended.
+/// The end of an operation.
 #[derive(PartialEq)]
 enum End {
     Answered(Box<Answer>),
     Failed(String),
-    /// It was given up, or it panicked.
+    /// The operation was cancelled, or it panicked.
     Dropped,
 }
 
@@ -51,7 +52,7 @@ impl Operation {
         !self.request.writes() && !matches!(self.request, Request::Wait(..))
     }
 
-    /// Whether this is the same request of the same handle, with the same answer.
+    /// Returns whether this is the same request of the same handle, with the same answer.
     fn repeats(&self, earlier: &Self, end: &End) -> bool {
         earlier.handle == self.handle && earlier.request == self.request && earlier.end.as_ref() == Some(end)
     }
@@ -106,18 +107,18 @@ impl History {
         }
     }
 
-    /// Forgets what was asked, for a story that is told again.
+    /// Forgets the operations, for a case that repeats its steps.
     pub(crate) fn forget(&self) {
         self.lock().operations.clear();
     }
 
-    /// One text for each operation, oldest first.
+    /// Returns one text for each operation, oldest first.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.lock().operations.iter().map(Operation::text).collect()
     }
 
-    /// Keeps what is not answered now as it is, and says why its case had no end in time: an operation had no
-    /// answer for so long, or there were too many.
+    /// Freezes the history: open operations stay unanswered. Returns why the case ran out of time: either operations
+    /// had no answer for `hangs_after`, or there were too many operations.
     pub(crate) fn close(&self, hangs_after: Duration) -> String {
         let mut kept = self.lock();
         kept.closed = true;
@@ -130,7 +131,7 @@ impl History {
         }
     }
 
-    /// How long the operations took.
+    /// Returns the durations of the operations.
     pub(crate) fn latencies(&self) -> Latencies {
         self.lock().latencies.clone()
     }
@@ -141,7 +142,7 @@ impl History {
 }
 
 impl Kept {
-    /// Where the same was read before, with the same answer and no write since.
+    /// Returns the index of an earlier read with the same request and answer and no write since.
     fn same_read_before(&self, at: usize, end: &End) -> Option<usize> {
         let this = self.operations.get(at)?;
         let before = self.operations.iter().enumerate().take(at).rev();
@@ -150,15 +151,15 @@ impl Kept {
     }
 }
 
-/// A store that keeps what was asked of it and what it answered, for the text of a failure.
+/// A store that records requests and answers for the text of a failure.
 pub(crate) type Recorded = Layered<Arc<dyn StateStore>, Recording>;
 
-/// The store under the number `handle` of those whose history this is.
+/// Wraps a store so that its operations go into `history` with the handle number `handle`.
 pub(crate) fn recorded(store: Arc<dyn StateStore>, handle: u32, history: History) -> Recorded {
     Layered::new(store, Recording { handle, history })
 }
 
-/// Keeps requests and answers.
+/// A layer that records requests and answers.
 pub(crate) struct Recording {
     handle: u32,
     history: History,
@@ -185,7 +186,7 @@ impl Layer for Recording {
     }
 }
 
-/// An operation that was not answered yet.
+/// An operation that has no answer yet.
 struct Asked<'a> {
     history: &'a History,
     number: u64,

@@ -1,5 +1,5 @@
-//! The harness of the reference store. It lives here and not beside its store, because the suite itself is
-//! built on the reference: its broken stores are the reference with one fault each.
+//! The harness of the reference store. It lives in this crate because the suite's broken stores are the reference store
+//! with one fault each.
 
 use async_trait::async_trait;
 use holdover_store_memory::{Limits, MemoryStore};
@@ -9,17 +9,17 @@ use crate::clock::{ClockControl, VirtualClock};
 use crate::gap::Gap;
 use crate::harness::{Instance, StoreHarness, StoreInfo};
 
-/// Limits that a test reaches quickly, and large enough for every case.
+/// Small limits that tests reach quickly, and still large enough for every case.
 const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
-/// How the suite gets at the reference store.
+/// The harness of the in-memory reference store.
 #[derive(Debug, Default)]
 pub struct MemoryHarness {
     clock: VirtualClock,
 }
 
 impl MemoryHarness {
-    /// A harness with a clock of its own.
+    /// Creates a harness with a clock of its own.
     pub fn new() -> Self {
         Self::default()
     }
@@ -41,7 +41,7 @@ impl StoreHarness for MemoryHarness {
         MemoryStore::clone(of.store())
     }
 
-    /// Keeps the data: it lives as long as one handle on it.
+    /// Keeps the data, which lives as long as one handle on it.
     async fn reopen(&self, of: Instance<MemoryStore>) -> Instance<MemoryStore> {
         Instance::new(MemoryStore::clone(of.store()))
     }

@@ -28,95 +28,95 @@ use crate::status::Status;
 /// The version of the suite.
 pub const SUITE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What came of a run of the suite. As JSON, its fields are the fields of the report; `format` rises when
-/// one of them changes its meaning or goes, not when one is added.
+/// The report of a run of the suite. In JSON, the names of the fields are the same. `format` rises when a field changes
+/// its meaning or is removed, not when a field is added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// The version of this schema.
+    /// The version of the report's schema.
     pub format: u32,
     /// The version of the suite.
     pub suite: String,
-    /// What was tested.
+    /// The store that was tested.
     pub store: StoreInfo,
-    /// The level that was asked for.
+    /// The level that the verdict is about.
     pub level: Level,
-    /// The verdict on it.
+    /// The verdict on `level`.
     pub verdict: Verdict,
     /// The verdict on each level.
     pub levels: Vec<LevelReport>,
-    /// What the store says of itself; none if no case was run.
+    /// The capabilities that the store declares. `None` if no case was run.
     pub capabilities: Option<Capabilities>,
-    /// What it does not claim, and why.
+    /// The levels and capabilities that the store does not claim, with reasons.
     pub gaps: Vec<Gap>,
     /// The filter, if there was one.
     pub filter: Option<String>,
-    /// How many cases the filter left out. They are not among `cases`.
+    /// The number of cases that the filter left out. They are not in `cases`.
     pub left_out: usize,
-    /// What was drawn at random, and how much of it: fields of the report itself.
+    /// The seed and the amount of random work. In JSON, these are fields of the report itself.
     #[serde(flatten)]
     pub settings: Settings,
-    /// Why the run was stopped before its end, if it was. Then it has failed.
+    /// The reason why the run was stopped before its end. A stopped run has failed.
     pub stopped: Option<String>,
-    /// How long the run took.
+    /// The duration of the run.
     pub milliseconds: u64,
-    /// How long the operations of the store took.
+    /// The durations of the store's operations.
     pub operations: Vec<OperationReport>,
     /// Every case, in the order of the suite.
     pub cases: Vec<CaseReport>,
 }
 
-/// How one case went.
+/// The report of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CaseReport {
-    /// `category.name`, for ever.
+    /// The id of the case, `category.name`. It never changes.
     pub id: String,
-    /// What a store does that passes.
+    /// The behaviour that the case requires.
     pub title: String,
-    /// The level that needs it.
+    /// The level that the case belongs to.
     pub level: Level,
-    /// The optional capability that it is about.
+    /// The optional capability that the case tests.
     pub needs: Option<Capability>,
-    /// How it goes about it.
+    /// The way in which the case tests the store.
     pub kind: Kind,
-    /// The sentence of the contract that it checks.
+    /// The sentence of the contract that the case checks.
     pub clause: String,
-    /// How it went.
+    /// The status of the case.
     pub status: Status,
-    /// How long it took.
+    /// The duration of the case.
     pub milliseconds: u64,
-    /// Why it was skipped.
+    /// The reason why the case was skipped.
     pub skipped: Option<String>,
-    /// Whether a verdict on its level misses it: it was skipped, is about no optional capability, and there was
-    /// something to find out.
+    /// Set if a verdict needs the result of this case and lacks it: the case was skipped before it ran and tests no
+    /// optional capability, or it was claimed, applies to the store, and could not be run.
     pub missed: bool,
-    /// Why it failed.
+    /// The failure, if the case failed.
     pub failure: Option<CaseFailure>,
 }
 
-/// Why a case failed, with all that is needed to find the fault.
+/// The failure of a case, with everything that is needed to find the fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CaseFailure {
-    /// What was expected and what was found.
+    /// The text of what was expected and found.
     pub found: String,
-    /// How the case came to know.
+    /// The way in which the failure was found.
     #[serde(default)]
     pub found_by: FoundBy,
-    /// The line of the suite that looked.
+    /// The line of the suite that found the failure.
     pub at: String,
-    /// What goes wrong with such a store.
+    /// The harm that such a store does.
     pub why: String,
-    /// The seed.
+    /// The seed of the run.
     pub seed: u64,
     /// The newest operations with their answers, oldest first.
     pub history: Vec<String>,
-    /// The command that repeats it.
+    /// The command that runs the case again.
     pub again: String,
 }
 
-/// What a run brings to its report.
+/// The data from which a report is made.
 pub(crate) struct Run {
     pub(crate) store: StoreInfo,
     pub(crate) level: Level,
@@ -158,18 +158,18 @@ impl Report {
         }
     }
 
-    /// The verdict on the level that was asked for. A program ends well only if it is
+    /// Returns the verdict on the level of the report. A program should exit with success only if it is
     /// [`Verdict::Passed`].
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// The cases in which the store did not do what it should.
+    /// Returns the cases that failed.
     pub fn failures(&self) -> impl Iterator<Item = &CaseReport> {
         self.cases.iter().filter(|case| case.status.is_failure())
     }
 
-    /// The categories in the order of the suite, each with its cases.
+    /// Returns the categories in the order of the suite, each with its cases.
     fn categories(&self) -> Vec<(&str, Vec<&CaseReport>)> {
         let mut categories: Vec<(&str, Vec<&CaseReport>)> = Vec::new();
         for case in &self.cases {
@@ -181,7 +181,7 @@ impl Report {
         categories
     }
 
-    /// The store and where it keeps things, in a few words.
+    /// Returns a short description of the store and its backend.
     fn tested(&self) -> String {
         let StoreInfo { name, version } = &self.store;
         match &self.capabilities {
@@ -192,7 +192,7 @@ impl Report {
 }
 
 impl CaseReport {
-    /// A case that went so, with nothing said about it yet.
+    /// Creates the report of a case with this status and no details.
     pub(crate) fn new(case: &Case, status: Status) -> Self {
         Self {
             id: case.id.to_owned(),
@@ -209,18 +209,18 @@ impl CaseReport {
         }
     }
 
-    /// A case that was not run.
+    /// Creates the report of a case that was not run.
     pub(crate) fn skipped(case: &Case, reason: &str) -> Self {
         let missed = case.needs.is_none_or(|capability| !capability.is_optional());
         Self { skipped: Some(reason.to_owned()), missed, ..Self::new(case, Status::Skipped) }
     }
 
-    /// What comes before the dot of the id.
+    /// Returns the part of the id before the dot.
     pub fn category(&self) -> &str {
         self.id.split_once('.').map_or(self.id.as_str(), |(category, _)| category)
     }
 
-    /// Everything there is to say about it, over many lines. One line if it did not fail.
+    /// Returns the full description of the case in several lines, or one line if the case did not fail.
     pub fn in_full(&self) -> String {
         let mut text = format!("{}: {}\n", self.id, self.status);
         if let Some(failure) = &self.failure {
@@ -241,7 +241,7 @@ impl fmt::Display for CaseFailure {
     }
 }
 
-/// How many cases went how.
+/// The numbers of cases by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     passed: usize,

@@ -1,4 +1,4 @@
-//! Runs one case, and all of them as tests.
+//! Runs one case, or all cases as tests.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::status::Status;
 use crate::world::Worlds;
 
-/// Runs one case once, in the tokio runtime of the caller: without a time limit, and panicking with the store.
+/// Runs one case once, in the caller's tokio runtime: without a time limit, and a panic of the store is not caught.
 pub async fn run<H: StoreHarness>(case: &Case, harness: H, settings: Settings) -> CaseReport {
     let worlds = Worlds::new(harness);
     let attempt = Attempt::here(case, &worlds, settings).await;
@@ -24,7 +24,7 @@ pub async fn run<H: StoreHarness>(case: &Case, harness: H, settings: Settings) -
     attempt.report(case, attempt.status(), settings, again)
 }
 
-/// The tests of a target: what [`conformance_tests!`](crate::conformance_tests) expands to.
+/// The tests of a test target. [`conformance_tests!`](crate::conformance_tests) expands to this.
 #[derive(Debug)]
 pub struct StoreTests {
     package: &'static str,
@@ -33,13 +33,13 @@ pub struct StoreTests {
 }
 
 impl StoreTests {
-    /// Those of a target of a package, which say how to run them again. None yet.
+    /// Creates an empty list of tests for a target of a package. Failures name both in the command that repeats a test.
     pub fn of(package: &'static str, target: &'static str) -> Self {
         Self { package, target, tests: Vec::new() }
     }
 
-    /// One more test for each case, on the stores that `make` makes a harness of. If there is a name, it comes before
-    /// those of the tests.
+    /// Adds one test for each case and one that checks `claims`. `make` makes the harness of each test. If `name` is
+    /// not empty, it is the prefix of the tests' names.
     #[must_use]
     pub fn store<H: StoreHarness>(
         mut self,
@@ -65,13 +65,13 @@ impl StoreTests {
         self
     }
 
-    /// Runs those that the arguments of this process choose.
+    /// Runs the tests that the arguments of this process select.
     pub fn run(self) -> ExitCode {
         libtest_mimic::run(&Arguments::from_args(), self.tests).exit_code()
     }
 }
 
-/// Fails unless the case passes, or has nothing to find out about this store. [`Settings`] are those of the variables
+/// Fails unless the case passes or does not apply to this store. The [`Settings`] come from the environment variables
 /// `HOLDOVER_SUITE_SEED`, `HOLDOVER_SUITE_SCRIPTS` and `HOLDOVER_SUITE_KILLS`.
 fn check<H: StoreHarness>(case: &'static Case, harness: H, again: &str) -> Result<(), Failed> {
     let settings = Settings::from_environment()?;
@@ -83,7 +83,7 @@ fn check<H: StoreHarness>(case: &'static Case, harness: H, again: &str) -> Resul
     match report.status {
         Status::Passed => Ok(()),
         Status::Skipped if !report.missed => {
-            // Tests have no other way to say that they were not run.
+            // A test has no other way to say that it was not run.
             #[allow(clippy::print_stdout, reason = "for whoever runs the test")]
             {
                 println!("{id}: {}: {reason}", report.status);
@@ -97,8 +97,8 @@ fn check<H: StoreHarness>(case: &'static Case, harness: H, again: &str) -> Resul
     }
 }
 
-/// Fails unless these are the claims of the harness: everything but its gaps. Claims are named before anything runs,
-/// and a case that no claim stands for is ignored.
+/// Fails unless the claims are everything but the gaps of the harness. The claims are named before anything runs, and a
+/// case without its claim is ignored.
 fn check_claims<H: StoreHarness>(harness: &H, claims: &[&str]) -> Result<(), Failed> {
     let gaps = harness.gaps();
     let left = Claim::all().filter(|claim| !gaps.iter().any(|gap| gap.claim == *claim));

@@ -1,5 +1,5 @@
-//! The scenario of an operation: the steps before it, its request, and the reads afterwards, of a store and of
-//! the model of its contract.
+//! The scenario of an operation: the steps before it, its request, and the reads after it. It is played on a store and
+//! on the model of the contract.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -29,39 +29,39 @@ use crate::snapshot::snapshot;
 
 /// The version of the first checkpoint.
 const CHECKPOINT: CheckpointId = CheckpointId(3);
-/// Instants are left out of what is compared, and no lease ends: any will do.
+/// The model's time. Comparisons leave instants out and no lease ends, so the value does not matter.
 const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
 
-/// Who asks for an operation.
+/// The caller of an operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask {
-    /// Tells the ids of two askers apart.
+    /// A suffix that tells the ids of two callers apart.
     pub(crate) tag: &'static str,
     pub(crate) lease: Duration,
 }
 
-/// Where operations play: one session, and its fork, of a tenant of its own. Many scenarios play in one
-/// store, and each is as if it were alone.
+/// The data that operations work on: one session and its fork, of a tenant of its own. Many scenarios share one store
+/// without affecting each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     tenant: TenantId,
     lease: Duration,
-    /// Which life of its session it plays in.
+    /// The current life of the session.
     life: u128,
 }
 
 impl Scenario {
-    /// A scenario in which nothing has happened. Leases are `lease` long.
+    /// Creates a scenario in which nothing has happened. Leases are `lease` long.
     pub(crate) fn new(lease: Duration) -> Self {
         Self { tenant: fresh_id("scenario"), lease, life: 7 }
     }
 
-    /// The same, of a tenant of this name: every request in it carries the name.
+    /// Creates a scenario for a tenant with this name. Every request carries the name.
     pub(crate) fn named(name: &str, lease: Duration) -> Self {
         Self { tenant: id(name), ..Self::new(lease) }
     }
 
-    /// The same scenario in the next life of its session.
+    /// Returns the same scenario for the next life of its session.
     pub(crate) fn next_life(&self) -> Self {
         Self { life: self.life + 1, ..self.clone() }
     }
@@ -70,7 +70,7 @@ impl Scenario {
         Incarnation(Uuid::from_u128(self.life))
     }
 
-    /// The session that all operations are on.
+    /// Returns the key of the session that all operations use.
     pub(crate) fn target(&self) -> SessionKey {
         SessionKey::new(self.tenant.clone(), id("target"))
     }
@@ -79,12 +79,13 @@ impl Scenario {
         SessionKey::new(self.tenant.clone(), id("forked"))
     }
 
-    /// The fence of the run that holds the session on [`Stage::Running`].
+    /// Returns the fence of the run that holds the session on [`Stage::Running`].
     fn fence(&self) -> Fence {
         Fence { key: self.target(), incarnation: self.incarnation(), epoch: Epoch(1) }
     }
 
-    /// Sets the stage in a store, and answers the model as it is then. Fails if the store answers otherwise.
+    /// Sets the stage in a store and returns the model in the same state. Fails if an answer of the store differs from
+    /// the model's.
     pub(crate) async fn prepare(&self, store: &Handle, stage: Stage) -> CaseResult<Model> {
         let mut model = Model::new(NOW);
         for request in self.before(stage) {
@@ -95,7 +96,7 @@ impl Scenario {
         Ok(model)
     }
 
-    /// What happens until the stage is set.
+    /// Returns the requests that set the stage.
     fn before(&self, stage: Stage) -> Vec<Request> {
         let (target, fence) = (self.target(), self.fence());
         let commit = |commit: Commit| Request::Commit(fence.clone(), commit);
@@ -124,7 +125,7 @@ impl Scenario {
         }
     }
 
-    /// What one operation asks, under ids that a repeat has too.
+    /// Makes the request of one operation. A repeat of the request has the same ids.
     pub(crate) fn request(&self, op: Op, ask: Ask) -> Request {
         let named = |what: &str| format!("{what}-{}", ask.tag);
         let (target, fence) = (self.target(), self.fence());
@@ -165,21 +166,22 @@ impl Scenario {
         }
     }
 
-    /// Asks a store; its answer as text without instants.
+    /// Sends a request to a store. Returns its answer as text without instants.
     pub(crate) async fn ask(&self, store: &Handle, request: &Request) -> CaseResult<String> {
         Ok(self.text(&request.ask(store).await?))
     }
 
-    /// How two operations may end that are asked at one instant: their answers, and all that can be read then, as
-    /// text without instants. First the two ways in which one is over before the other begins.
+    /// Returns the possible ends of two operations that are requested at one instant: their answers, and everything
+    /// that can be read afterwards, as text without instants. The first two ends are those in which one operation is
+    /// over before the other begins.
     pub(crate) fn ends(&self, model: &Model, requests: [&Request; 2]) -> Vec<([String; 2], String)> {
         let ends = interleaving::ends(model, requests, &[self.target(), self.forked()]).into_iter();
         ends.map(|(answers, model)| (answers.map(|answer| self.text(&answer)), self.snapshot_of(&model)))
             .collect()
     }
 
-    /// Asks a store once, or walks as far as it goes; its answer as text without instants, or what it was
-    /// refused with.
+    /// Sends a request to a store and walks its pages to the end. Returns the answer as text without instants, or the
+    /// error that the request was refused with.
     pub(crate) async fn try_ask(
         &self,
         store: &Handle,
@@ -192,18 +194,18 @@ impl Scenario {
         Ok(Ok(self.text(&answer)))
     }
 
-    /// Asks the model; its answer as text without instants.
+    /// Sends a request to the model. Returns its answer as text without instants.
     pub(crate) fn ask_model(&self, model: &mut Model, request: &Request) -> String {
         self.text(&request.ask_model(model))
     }
 
-    /// All that can be read of the session and of its fork, as text without instants.
+    /// Reads everything that can be read of the session and of its fork, as text without instants.
     pub(crate) async fn snapshot(&self, store: &Handle) -> CaseResult<String> {
         let (target, forked) = (self.target(), self.forked());
         Ok(self.text(&(snapshot(store, &target).await?, snapshot(store, &forked).await?)))
     }
 
-    /// The same of the model.
+    /// Returns everything that can be read of both sessions in the model, as text without instants.
     pub(crate) fn snapshot_of(&self, model: &Model) -> String {
         self.text(&(model.snapshot(&self.target()), model.snapshot(&self.forked())))
     }
@@ -242,13 +244,13 @@ impl Scenario {
         RetentionRule { tenant: Some(self.tenant.clone()), ..retention(remove) }
     }
 
-    /// A value as text, without its instants and the name of the scenario, which no two have in common.
+    /// Formats a value without its instants and without the scenario's name, which is unique.
     fn text(&self, value: &impl Debug) -> String {
         without_instants(&format!("{value:?}").replace(self.tenant.as_str(), "scenario"))
     }
 }
 
-/// A commit that writes of everything.
+/// Makes a commit with every part.
 fn full(ask: Ask) -> Commit {
     Commit {
         expected_version: Some(Version(3)),
@@ -264,7 +266,7 @@ fn full(ask: Ask) -> Commit {
     }
 }
 
-/// A commit of what was streamed.
+/// Makes a commit of the streamed message.
 fn spoken(ask: Ask) -> Commit {
     Commit {
         messages: inline([ask.tag]),
@@ -274,7 +276,7 @@ fn spoken(ask: Ask) -> Commit {
     }
 }
 
-/// A commit that parks the session.
+/// Makes a commit that suspends the session.
 fn parting(ask: Ask) -> Commit {
     Commit {
         messages: inline([ask.tag]),

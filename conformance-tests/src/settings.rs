@@ -1,4 +1,4 @@
-//! The settings of a run: how much it does.
+//! The settings of a run: its seed and its amount of work.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,32 +8,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::{Capability, Case};
 
-/// The variables that set a run whose cases are tests of their own.
+/// The environment variables that set a run in which each case is a test.
 pub(crate) const SEED: &str = "HOLDOVER_SUITE_SEED";
 const SCRIPTS: &str = "HOLDOVER_SUITE_SCRIPTS";
 const KILLS: &str = "HOLDOVER_SUITE_KILLS";
 
-/// What the cases that draw at random draw, and how much of it. Reports name all of it.
+/// The seed and the amount of random work in a run. Reports show all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Sets the order in which cases begin, and what they draw.
+    /// The seed of the order of cases and of all random choices.
     pub seed: u64,
-    /// How many scripts each comparison with the model plays, and how many histories are checked.
+    /// The number of scripts in each comparison with the model, and the number of histories that are checked.
     pub scripts: NonZeroU32,
-    /// How often each case that kills a process kills one.
+    /// The number of processes that each kill case kills.
     pub kills: NonZeroU32,
 }
 
 impl Default for Settings {
-    /// The seed 0, 16 scripts, 40 kills.
+    /// Returns the default settings: seed 0, 16 scripts, 40 kills.
     fn default() -> Self {
         Self { seed: 0, scripts: number(16), kills: number(40) }
     }
 }
 
 impl Settings {
-    /// What the variables of the environment say. `Err`: one says what cannot be.
+    /// Reads the settings from the environment. `Err` names a variable with an invalid value.
     pub(crate) fn from_environment() -> Result<Self, String> {
         Self::from_variables(|name| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned()))
     }
@@ -52,7 +52,7 @@ impl Settings {
         Ok(Self { seed, scripts, kills })
     }
 
-    /// How long the case may take, if it may take `usual` with the usual settings: in proportion to them.
+    /// Returns the time limit of the case: `usual` with default settings, in proportion more with higher ones.
     pub(crate) fn time_max(self, case: &Case, usual: Duration) -> Duration {
         let Self { scripts, kills, .. } = Self::default();
         if case.category() == "prop" || case.id == "race.linearizable_histories" {
@@ -64,7 +64,7 @@ impl Settings {
         usual
     }
 
-    /// Those that are not the usual ones, besides the seed: their names and values.
+    /// Returns the names and values of the settings that differ from the default, except the seed.
     fn unusual(self) -> Vec<(&'static str, u32)> {
         let usual = Self::default();
         let all = [("scripts", self.scripts, usual.scripts), ("kills", self.kills, usual.kills)];
@@ -72,20 +72,20 @@ impl Settings {
         unusual.map(|(name, set, _)| (name, set.get())).collect()
     }
 
-    /// As variables before a command: each with a space after it.
+    /// Formats the settings as variables before a command, each followed by a space.
     pub(crate) fn as_variables(self) -> String {
         let unusual = self.unusual().into_iter();
         let unusual = unusual.map(|(name, set)| format!("HOLDOVER_SUITE_{}={set} ", name.to_uppercase()));
         format!("{SEED}={} {}", self.seed, unusual.collect::<String>())
     }
 
-    /// As arguments after a command: each with a space before it.
+    /// Formats the settings as arguments of a command, each preceded by a space.
     pub(crate) fn as_arguments(self) -> String {
         let unusual = self.unusual().into_iter().map(|(name, set)| format!(" --{name} {set}"));
         format!(" --seed {}{}", self.seed, unusual.collect::<String>())
     }
 
-    /// As calls on a suite.
+    /// Formats the settings as calls on a suite.
     pub(crate) fn as_calls(self) -> String {
         let unusual = self.unusual().into_iter();
         let unusual = unusual.map(|(name, set)| format!(".{name}({set}.try_into()?)"));

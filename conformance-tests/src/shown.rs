@@ -2,17 +2,17 @@
 
 use std::fmt::Debug;
 
-/// How much of one value is shown, in characters.
+/// The maximum number of characters that are shown of one value.
 const CHARS_MAX: usize = 400;
 
-/// How an empty field ends.
+/// The endings of empty fields.
 const EMPTY: [&str; 4] = [": None", ": []", ": {}", ": Labels({})"];
 
-/// How many hexadecimal digits an incarnation has, and how many are enough to tell two apart.
+/// The number of hexadecimal digits of an incarnation, and the number that is enough to tell two apart.
 const INCARNATION_DIGITS: usize = 32;
 const INCARNATION_SHOWN: usize = 8;
 
-/// A value as `Debug` has it, without the fields that are empty, and cut when it is long.
+/// Formats a value with `Debug`, without empty fields, and cut if it is long.
 pub(crate) fn shown(value: &impl Debug) -> String {
     let text = short_incarnations(&without_empty_fields(&format!("{value:?}")));
     match text.char_indices().nth(CHARS_MAX) {
@@ -21,7 +21,7 @@ pub(crate) fn shown(value: &impl Debug) -> String {
     }
 }
 
-/// A text of `Debug` without its instants.
+/// Removes the instants from a `Debug` text.
 pub(crate) fn without_instants(text: &str) -> String {
     let mut parts = text.split('@');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -30,7 +30,7 @@ pub(crate) fn without_instants(text: &str) -> String {
     })
 }
 
-/// Drops fields that say nothing: `state: None`, `messages: []`.
+/// Removes empty fields: `state: None`, `messages: []`.
 fn without_empty_fields(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -41,7 +41,7 @@ fn without_empty_fields(text: &str) -> String {
         shown.push_str(&before[..name]);
         rest = match after.strip_prefix(", ") {
             Some(after) => after,
-            // The last field: the comma before it goes instead.
+            // After the last field there is no comma, so the comma before it is removed.
             None => {
                 let kept = shown.trim_end_matches(", ").len();
                 shown.truncate(kept);

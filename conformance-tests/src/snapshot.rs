@@ -1,4 +1,4 @@
-//! Everything that can be read of one session, walked to the end.
+//! Everything that can be read of one session, with all pages read to the end.
 
 use holdover_store::ids::{InboxSeq, MessageSeq, SessionKey};
 use holdover_store::{
@@ -10,7 +10,7 @@ use holdover_store::{
 use crate::bench::Handle;
 use crate::failure::{CaseResult, Failure, ensure, want};
 
-/// All that can be read of one session.
+/// Everything that can be read of one session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Snapshot {
     pub(crate) session: Option<Session>,
@@ -24,8 +24,8 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Whether every message, event, item and checkpoint that `earlier` showed is still shown, and no count of the
-    /// session goes back: so it is while nothing is consumed or removed.
+    /// Returns whether every message, event, item and checkpoint of `earlier` is still there and no count of the
+    /// session went back. This holds as long as nothing is consumed or removed.
     pub(crate) fn holds(&self, earlier: &Self) -> bool {
         let session = |it: &Self| {
             it.session
@@ -42,22 +42,22 @@ impl Snapshot {
     }
 }
 
-/// More pages than any case has.
+/// More pages than any case needs.
 pub(crate) const PAGES_MAX: usize = 1_000;
 
-/// A walk that does not come to its end.
+/// Creates the failure of a walk that does not end.
 #[track_caller]
 pub(crate) fn endless() -> Failure {
     Failure::new(format!("expected a walk to end\n    found no end after {PAGES_MAX} pages"))
 }
 
-/// Fails a walk that has gone over more pages than any case has.
+/// Fails a walk that has read more pages than any case needs.
 #[track_caller]
 pub(crate) fn ends(pages: usize) -> CaseResult {
     if pages > PAGES_MAX { Err(endless()) } else { Ok(()) }
 }
 
-/// Reads a session that exists.
+/// Reads a session, which must exist.
 pub(crate) async fn load(store: &Handle, key: &SessionKey) -> CaseResult<Session> {
     let session = store.load_session(key).await?;
     session.ok_or_else(|| Failure::new(format!("expected the session {key}\n    found none")))
@@ -86,7 +86,7 @@ pub(crate) async fn all_messages(store: &Handle, key: &SessionKey) -> CaseResult
     walk_messages(store, key, &[MessageRange::new(MessageSeq(1), MessageSeq(1_000_000))]).await
 }
 
-/// Every message of the ranges. Fails if a page without a message is not the last.
+/// Reads every message of the ranges. Fails if an empty page is not the last.
 pub(crate) async fn walk_messages(
     store: &Handle,
     key: &SessionKey,
@@ -114,7 +114,7 @@ pub(crate) async fn all_events(store: &Handle, key: &SessionKey) -> CaseResult<V
     Ok(all_shown(store, key).await?.0)
 }
 
-/// Every event, and the stream that runs with every delta of it.
+/// Reads every event, and the running stream with all its deltas.
 pub(crate) async fn all_shown(
     store: &Handle,
     key: &SessionKey,
@@ -142,12 +142,12 @@ pub(crate) async fn all_shown(
     Err(endless())
 }
 
-/// Every checkpoint, newest first.
+/// Reads every checkpoint, newest first.
 pub(crate) async fn all_checkpoints(store: &Handle, key: &SessionKey) -> CaseResult<Vec<Checkpoint>> {
     walk_checkpoints(store, CheckpointQuery::all(key.clone())).await
 }
 
-/// Every page of a list of checkpoints.
+/// Reads every page of a list of checkpoints.
 pub(crate) async fn walk_checkpoints(
     store: &Handle,
     mut query: CheckpointQuery,
@@ -168,8 +168,8 @@ pub(crate) async fn all_items(store: &Handle, key: &SessionKey) -> CaseResult<Ve
     walk_items(store, key, InboxSeq(0), INBOX_PAGE).await
 }
 
-/// What is not consumed after `after`, by pages of `limit`. Fails if a page is longer than its limit, or if
-/// one without an item is not the last.
+/// Reads all unconsumed items after `after`, in pages of `limit`. Fails if a page is longer than its limit, or if an
+/// empty page is not the last.
 pub(crate) async fn walk_items(
     store: &Handle,
     key: &SessionKey,
@@ -210,7 +210,7 @@ pub(crate) async fn all_pending(store: &Handle, key: &SessionKey) -> CaseResult<
     walk_pending(store, query).await
 }
 
-/// Every page of a list of sessions. Fails if one is longer than its limit.
+/// Reads every page of a list of sessions. Fails if a page is longer than its limit.
 pub(crate) async fn walk_sessions(
     store: &Handle,
     mut query: SessionQuery,
@@ -229,7 +229,7 @@ pub(crate) async fn walk_sessions(
     Err(endless())
 }
 
-/// Every page of a list of pending calls.
+/// Reads every page of a list of pending calls.
 pub(crate) async fn walk_pending(store: &Handle, mut query: PendingQuery) -> CaseResult<Vec<PendingCall>> {
     let mut all = Vec::new();
     for _ in 0..PAGES_MAX {

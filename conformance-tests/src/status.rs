@@ -4,25 +4,25 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How a case went.
+/// The status of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum Status {
     /// The store does what the case asks for.
     Passed,
-    /// It does not: the case failed twice.
+    /// The store does not do what the case asks for. If the case was repeated, it failed again.
     Failed,
-    /// The case failed, and passed when it was run again. Counts as failed.
+    /// The case failed, but passed when it was repeated. Counts as failed.
     Flaky,
     /// The case was not run, and the report says why.
     Skipped,
-    /// The store answered `Unsupported` to something that it claims. Counts as failed.
+    /// The store answered `Unsupported` to an operation that it claims. Counts as failed.
     NotImplemented,
 }
 
 impl Status {
-    /// As reports have it.
+    /// Returns the name of the status in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Passed => "PASSED",
@@ -33,7 +33,7 @@ impl Status {
         }
     }
 
-    /// Whether the case was run and the store did not do what it should.
+    /// Returns whether the status counts as a failure.
     pub fn is_failure(self) -> bool {
         match self {
             Self::Failed | Self::Flaky | Self::NotImplemented => true,

@@ -1,4 +1,4 @@
-//! The second entry point: runs all cases from a program, and reports on them.
+//! The second entry point: runs all cases from a program and reports the results.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::harness::StoreHarness;
 use crate::report::{CaseReport, Report};
 use crate::settings::Settings;
 
-/// Runs the cases of the suite against a store, and reports how they went.
+/// Runs the cases of the suite against a store and reports the results.
 ///
 /// ```no_run
 /// # async fn example<H: holdover_conformance_tests::StoreHarness + Default>() {
@@ -35,24 +35,24 @@ pub struct Suite<H> {
     pub(crate) tell: Tell,
 }
 
-/// Who is told of each case.
+/// A callback that is called after each case.
 type Tell = Box<dyn Fn(Progress<'_>) + Send + Sync>;
 
-/// A case that has just ended, and how far the run is with it.
+/// A case that has just ended, and the progress of the run.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Progress<'a> {
-    /// How the case went.
+    /// The report of the case.
     pub case: &'a CaseReport,
-    /// How many cases have ended, this one among them.
+    /// The number of cases that have ended, including this one.
     pub ended: usize,
-    /// How many are run.
+    /// The number of cases in this run.
     pub of: usize,
 }
 
 impl<H: StoreHarness> Suite<H> {
-    /// All cases that the store claims. `make` makes a harness for each, so that no two cases share a
-    /// clock.
+    /// Creates a suite of all cases that the store claims. `make` makes a new harness for each case, so no two
+    /// cases share a clock.
     pub fn new(make: impl Fn() -> H + Send + Sync + 'static) -> Self {
         let jobs = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self {
@@ -67,89 +67,88 @@ impl<H: StoreHarness> Suite<H> {
         }
     }
 
-    /// Asks for a verdict on `level`, and skips the cases above it. Left out: the highest level that the
-    /// store claims with all below it, and every case that it claims is run.
+    /// Sets the level that the verdict is about, and skips the cases above it. By default, the verdict is about the
+    /// highest level that the store claims together with all levels below it, and every claimed case runs.
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
         self.level = Some(level);
         self
     }
 
-    /// Runs only the case with this id, or those of the category of this name, or those whose id contains
-    /// it: the first of the three that finds any. The verdict of a filtered run is never
-    /// [`Passed`](crate::Verdict::Passed).
+    /// Runs only some cases: the case with this id, else the cases of this category, else the cases whose id contains
+    /// `filter`. The verdict of a filtered run is never [`Passed`](crate::Verdict::Passed).
     #[must_use]
     pub fn filter(mut self, filter: &str) -> Self {
         self.filter = Some(filter.to_owned());
         self
     }
 
-    /// Sets the order in which cases begin, and what those that draw at random draw.
+    /// Sets the seed of the order of cases and of all random choices in cases.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.settings.seed = seed;
         self
     }
 
-    /// Plays so many scripts in each comparison with the model, in as much more time. Left out: 16.
+    /// Sets the number of random scripts in each comparison with the model. The time for the case grows with it. The
+    /// default is 16.
     #[must_use]
     pub fn scripts(mut self, scripts: NonZeroU32) -> Self {
         self.settings.scripts = scripts;
         self
     }
 
-    /// Kills so many processes in each case that kills, in as much more time. Left out: 40.
+    /// Sets the number of processes that each kill case kills. The time for the case grows with it. The default is 40.
     #[must_use]
     pub fn kills(mut self, kills: NonZeroU32) -> Self {
         self.settings.kills = kills;
         self
     }
 
-    /// Runs so many cases at a time; at least one. Left out: one for each processor.
+    /// Sets the number of cases that run at a time, at least one. The default is the number of processors.
     #[must_use]
     pub fn jobs(mut self, jobs: usize) -> Self {
         self.jobs = jobs.max(1);
         self
     }
 
-    /// Sets how long a case may take, in real time, before it counts as hanging and has failed. Left out:
-    /// as the harness says.
+    /// Sets the real time after which a case counts as hanging and fails. The default comes from the harness.
     #[must_use]
     pub fn case_time_max(mut self, time: Duration) -> Self {
         self.case_time_max = Some(time);
         self
     }
 
-    /// Tells of each case as soon as it has ended, one at a time, in the order in which they end. Cases that are
-    /// skipped before anything runs are not told of.
+    /// Calls `tell` after each case, one call at a time, in the order in which the cases end. Cases that are skipped
+    /// before the run begins are not reported.
     #[must_use]
     pub fn on_case(mut self, tell: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Self {
         self.tell = Box::new(tell);
         self
     }
 
-    /// The command that runs this suite, for the text of failures: ` --filter ID --seed N` is put after it, and
-    /// ` --scripts N` or ` --kills N` where they were set.
+    /// Sets the command that failures print for running a case again. ` --filter ID --seed N` is appended to the
+    /// command, and ` --scripts N` or ` --kills N` if they were set.
     #[must_use]
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.again = Some(command.into());
         self
     }
 
-    /// Runs the cases. A case that panics or hangs has failed; the others go on. Each has a runtime of its
-    /// own, so it does not matter in which this is called. A case that failed is run once more, unless its time
-    /// was over: if it passes then, it is [`Flaky`](crate::Status::Flaky), which is a failure too.
+    /// Runs the cases. A case that panics or hangs fails; the other cases continue. Each case has its own runtime, so
+    /// this method may be called in any runtime. A case that failed runs once more, unless it ran out of time. If it
+    /// then passes, it is [`Flaky`](crate::Status::Flaky), which is a failure too.
     ///
-    /// The run is stopped, and has failed, when the harness cannot make an instance, a peer of it, and open it
-    /// again, each once and within the time of a case; and when three cases one after the other had no end in
-    /// their time. [`Report::stopped`] says so.
+    /// The run stops and fails in two cases: the harness cannot create an instance, open a peer of it and reopen it,
+    /// each within the time limit of a case; or three consecutive cases run out of time. [`Report::stopped`] holds the
+    /// reason.
     ///
     /// # Panics
-    /// When no harness can be made to ask what it tests.
+    /// If no harness can be created.
     pub async fn run(self) -> Report {
         let (tell, told) = oneshot::channel();
         thread::spawn(move || {
-            // Nobody listens any more if the caller's future was dropped.
+            // The send fails if the caller's future was dropped.
             let _ = tell.send(conduct(&self));
         });
         match told.await {

@@ -1,4 +1,4 @@
-//! Requests that are repeated until they are done: walks of a retention rule, claims of due sessions.
+//! Requests that are repeated until they are done: walks of a retention rule, and claims of due sessions.
 
 use holdover_store::{Claim, ClaimDue, PurgeReport, RetentionRule, StateStore, StoreError};
 
@@ -6,13 +6,13 @@ use crate::bench::Handle;
 use crate::failure::{CaseResult, ensure};
 use crate::snapshot::{PAGES_MAX, endless};
 
-/// The whole walk of a rule: what it removed, and in how many steps. Fails if a step deals with more than
-/// its limit.
+/// Walks a retention rule to its end. Returns what it removed and the number of steps. Fails if a step removes more
+/// sessions than its limit.
 pub(crate) async fn swept(store: &Handle, rule: RetentionRule) -> CaseResult<(PurgeReport, usize)> {
     Ok(try_swept(store, rule).await??)
 }
 
-/// The same, as far as the store answers.
+/// Walks a retention rule like `swept`, but returns an error of the store as a value.
 pub(crate) async fn try_swept(
     store: &Handle,
     mut rule: RetentionRule,
@@ -35,12 +35,12 @@ pub(crate) async fn try_swept(
     Err(endless())
 }
 
-/// What the whole walk of a rule removes.
+/// Returns what the whole walk of a rule removes.
 pub(crate) async fn removed(store: &Handle, rule: &RetentionRule) -> CaseResult<PurgeReport> {
     Ok(swept(store, rule.clone()).await?.0)
 }
 
-/// Claims as many due sessions as are asked for, if there are so many: one call may bring fewer.
+/// Claims as many due sessions as `due` asks for, if there are so many. One call may return fewer, so it is repeated.
 pub(crate) async fn as_many_due(store: &Handle, mut due: ClaimDue) -> Result<Vec<Claim>, StoreError> {
     let mut all = Vec::new();
     while !due.runs.is_empty() {

@@ -13,10 +13,10 @@ use crate::harness::{Instance, StoreHarness};
 use crate::proxy::Proxy;
 use crate::raw_data::Place;
 
-/// How long the harness may take to end with one instance, however long a case may take.
+/// The time that the harness has to dispose of one instance, however long a case may take.
 const DISPOSE_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// One instance of a store: what cases work with.
+/// One instance of a store, as cases use it.
 #[async_trait]
 pub(crate) trait World: Send + Sync {
     fn store(&self) -> Arc<dyn StateStore>;
@@ -31,8 +31,8 @@ pub(crate) trait World: Send + Sync {
     async fn reopen(self: Box<Self>) -> Box<dyn World>;
 }
 
-/// A harness, and every instance and place that it has made and not ended with. Each belongs to one world, and
-/// waits here once that world is dropped, because a drop cannot await.
+/// A harness, with every instance and place that it has made and not disposed of. Each belongs to one world and waits
+/// here after that world is dropped, because a drop cannot await.
 pub(crate) struct Worlds<H: StoreHarness> {
     harness: H,
     instances: Mutex<Vec<Arc<Instance<H::Store>>>>,
@@ -48,14 +48,14 @@ impl<H: StoreHarness> Worlds<H> {
         &self.harness
     }
 
-    /// An empty store, made after those that are over were disposed of.
+    /// Makes an empty store, after disposing of unused instances.
     pub(crate) async fn fresh(self: Arc<Self>) -> HarnessWorld<H> {
         self.dispose().await;
         let instance = self.harness.fresh().await;
         self.world(instance)
     }
 
-    /// Disposes of what is over, one after the other. What takes too long is dropped.
+    /// Disposes of unused instances and places, one after another. A disposal that takes too long is dropped.
     pub(crate) async fn dispose(&self) {
         while let Some(instance) = self.next_over() {
             let _ = tokio::time::timeout(self.dispose_time_max(), self.harness.dispose(instance)).await;

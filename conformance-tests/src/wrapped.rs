@@ -1,4 +1,4 @@
-//! A harness whose stores are those of another harness inside a layer.
+//! A harness that puts the stores of another harness inside a layer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::gap::{Claim, Gap};
 use crate::harness::{Instance, StoreHarness, StoreInfo};
 use crate::proxy::Proxy;
 
-/// A harness whose every store is one of another harness in a layer: for testing the layer. Around a store
-/// that passes the suite, a layer that keeps the contract passes it too.
+/// A harness that puts every store of another harness inside a layer, to test the layer. If the store passes the suite
+/// and the layer keeps the contract, the layer passes too.
 ///
-/// A child process, or a place that nobody has opened, would be opened without the layer, so there is none.
+/// A child process or an unopened place would be opened without the layer, so there is neither.
 pub struct Wrapped<H, F> {
     harness: H,
     wrap: F,
 }
 
 impl<H: StoreHarness, W: StateStore, F: Fn(Arc<H::Store>) -> W> Wrapped<H, F> {
-    /// The stores of `harness`, each as `wrap` returns it: fresh ones, peers, and those that are opened again.
+    /// Creates a harness that wraps every store of `harness`: fresh stores, peers and reopened stores.
     pub fn new(harness: H, wrap: F) -> Self {
         Self { harness, wrap }
     }
@@ -34,13 +34,13 @@ impl<H: StoreHarness, W: StateStore, F: Fn(Arc<H::Store>) -> W> Wrapped<H, F> {
     }
 }
 
-/// What is opened without the layer.
+/// The capabilities that would bypass the layer.
 const WITHOUT: [(Capability, &str); 2] = [
     (Capability::ChildProcess, "a child opens the store without the layer"),
     (Capability::RawData, "a place is opened without the layer"),
 ];
 
-/// What lies in the layer.
+/// Returns the instance inside the layer.
 fn inner<W, S: StateStore>(of: &Instance<W>) -> &Instance<S> {
     match of.guard() {
         Some(inner) => inner,
@@ -48,7 +48,7 @@ fn inner<W, S: StateStore>(of: &Instance<W>) -> &Instance<S> {
     }
 }
 
-/// What lies in the layer, without the layer.
+/// Takes the instance out of the layer.
 fn unwrapped<W, S: StateStore>(of: Instance<W>) -> Instance<S> {
     match of.into_parts() {
         (_, Some(inner)) => inner,

@@ -1,4 +1,4 @@
-//! Reads of a case.
+//! The reads of a case.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{PendingCall, Session};
@@ -9,18 +9,18 @@ use crate::fixture;
 use crate::snapshot::{Snapshot, all_messages, all_pending, load, snapshot};
 
 impl Bench {
-    /// Reads a session that exists.
+    /// Reads a session, which must exist.
     pub(crate) async fn load(&self, key: &SessionKey) -> CaseResult<Session> {
         load(&self.store, key).await
     }
 
-    /// Whether the session's alarm has rung.
+    /// Returns whether the session's alarm has rung.
     pub(crate) async fn is_due(&self, key: &SessionKey) -> CaseResult<bool> {
         let now = self.now().await?;
         Ok(self.load(key).await?.alarm.is_some_and(|alarm| alarm <= now))
     }
 
-    /// All by which a session is due or not, for whoever expected it to be.
+    /// Describes everything that decides whether a session is due, for the text of a failure.
     pub(crate) async fn waking(&self, key: &SessionKey) -> CaseResult<String> {
         let (now, session) = (self.now().await?, self.load(key).await?);
         let Session { status, alarm, last_item, inbox_seen, unread, interrupt, .. } = session;
@@ -33,17 +33,17 @@ impl Bench {
         ))
     }
 
-    /// The texts of all messages.
+    /// Returns the texts of all messages.
     pub(crate) async fn messages(&self, key: &SessionKey) -> CaseResult<Vec<String>> {
         Ok(fixture::texts(all_messages(&self.store, key).await?.iter().map(|message| &message.payload)))
     }
 
-    /// All that can be read of a session, there or not.
+    /// Reads everything that can be read of a session, whether it exists or not.
     pub(crate) async fn snapshot(&self, key: &SessionKey) -> CaseResult<Snapshot> {
         snapshot(&self.store, key).await
     }
 
-    /// The open pending calls of a session.
+    /// Returns the open pending calls of a session.
     pub(crate) async fn pending(&self, key: &SessionKey) -> CaseResult<Vec<PendingCall>> {
         all_pending(&self.store, key).await
     }

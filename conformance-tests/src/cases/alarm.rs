@@ -75,7 +75,7 @@ cases! {
         "design 4: a turn that ends with held messages left names the deadline now";
 }
 
-/// A session parked until `deadline`.
+/// Creates a session that is suspended until `deadline`.
 async fn parked(t: &Bench, name: &str, deadline: Option<Timestamp>) -> CaseResult {
     let claim = t.running(name).await?;
     t.commit(&claim.fence, Commit { release: suspended(deadline, 0), ..commit() }).await?;
@@ -235,7 +235,7 @@ async fn deliver_never_moves_an_active_sessions_alarm(t: Bench) -> CaseResult {
         ensure_eq!(t.load(key).await?.alarm, alarm, "alarm after a stop");
     }
     ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due");
-    // Nor does it once the lease has ended: the alarm has rung already.
+    // The same holds after the lease has ended, because the alarm has rung already.
     t.advance(t.lease() * 2).await;
     peer.deliver(key, message("late")).await?;
     ensure_eq!(t.load(key).await?.alarm, alarm, "alarm after an item to a dead run");
@@ -246,7 +246,7 @@ async fn deliver_never_moves_an_active_sessions_alarm(t: Bench) -> CaseResult {
 async fn urgent_item_during_a_run_wakes_at_release(t: Bench) -> CaseResult {
     let far = Some(t.now().await?.after(t.lease() * 90));
     use SessionStatus::{Failed, Idle, Interrupted, Suspended};
-    // At rest a counted item wakes at once, parked only with enough of them.
+    // A counted item wakes a session at rest at once, and a suspended one only with enough of them.
     let table = [
         (Wake::Now, [(Idle, true), (Interrupted, true), (Failed, true), (Suspended, true)]),
         (Wake::Count, [(Idle, true), (Interrupted, true), (Failed, true), (Suspended, false)]),
@@ -280,7 +280,7 @@ async fn items_up_to_inbox_seen_wake_nobody(t: Bench) -> CaseResult {
         };
         t.commit(&claim.fence, hold(commit())).await?;
         ensure_eq!(t.load(key).await?.alarm, None, "alarm of a session left {status} with a held message");
-        // A claim for another reason holds it again: no hot loop.
+        // A claim for another reason holds the message again, without a hot loop.
         let claim = t.claim(key).await?;
         ensure_eq!(claim.inbox.len(), 1, "items in the next claim");
         t.commit(&claim.fence, hold(commit())).await?;
@@ -347,7 +347,7 @@ async fn inbox_seen_reaches_no_further_than_the_newest_item(t: Bench) -> CaseRes
         found = "{}",
         t.waking(key).await?
     );
-    // Nor later, at the end of the run that it woke but that did not see it.
+    // It is also not lost at the end of a run that it woke but that did not see it.
     let next = t.claim(key).await?;
     t.commit(&next.fence, Commit { release: suspended(None, 0), ..commit() }).await?;
     ensure!(

@@ -1,5 +1,4 @@
-//! Pages at their bound in bytes: filled to the last byte, and with one row that is too large among smaller
-//! ones.
+//! Pages at their limit in bytes: filled to the last byte, or with one row that is too large among smaller ones.
 
 use holdover_store::PAGE_BYTES_MAX;
 
@@ -40,18 +39,19 @@ cases! {
         "Page: it may be short; a walk to the end is complete";
 }
 
-/// Rows whose walk shows how a page ends.
+/// Rows whose walk shows where a page ends.
 struct Rows {
     what: &'static str,
-    /// Each is written by itself.
+    /// Rows that are written one by one.
     before: Vec<Payload>,
-    /// They are written together, where that can be.
+    /// Rows that are written together, where that is possible.
     together: Vec<Payload>,
 }
 
 impl Rows {
-    /// A page that is full to its last byte, and a row of one byte after it; then a page that has room for three
-    /// bytes, and rows of one, four, one and one byte after it, of which all but the second would go in.
+    /// Returns two sets of rows. In the first, a page is full to its last byte and a row of one byte follows. In the
+    /// second, a page has room for three bytes, and rows of one, four, one and one byte follow, of which all but the
+    /// second would fit.
     fn all(t: &Bench) -> [Self; 2] {
         let limits = t.store.capabilities();
         let most = limits.payload_bytes_max.min(limits.commit_bytes_max).min(PAGE_BYTES_MAX / 2);
@@ -67,12 +67,12 @@ impl Rows {
         [rows("one-byte-more", 0, &[1]), rows("one-too-large-between", 3, &[1, 4, 1, 1])]
     }
 
-    /// All of them, in the order in which they are listed.
+    /// Returns all rows, in the order in which they are listed.
     fn listed(&self) -> Vec<Payload> {
         [self.before.as_slice(), &self.together].concat()
     }
 
-    /// What is written at once: each row by itself, then some together.
+    /// Returns the writes: each row of `before` by itself, then the rows of `together` at once.
     fn writes(&self) -> impl Iterator<Item = Vec<Payload>> {
         self.before.iter().map(|row| vec![row.clone()]).chain([self.together.clone()])
     }
@@ -91,7 +91,7 @@ impl Rows {
     }
 }
 
-/// Fails if a page holds more than it may.
+/// Fails if a page holds more bytes than the limit.
 fn bounded(what: &str, page: &[Payload]) -> CaseResult {
     let total: usize = page.iter().map(Payload::len).sum();
     ensure!(
@@ -140,7 +140,7 @@ async fn no_item_is_passed_at_its_bound(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// The pages of the inbox after a place.
+/// Reads the pages of the inbox after a place.
 async fn items_after(
     t: &Bench,
     key: &SessionKey,
@@ -156,7 +156,7 @@ async fn items_after(
     Ok(pages)
 }
 
-/// The pages of what a session shows: the events and deltas of each.
+/// Reads the pages of a session's log: the events and deltas of each page.
 async fn shown(t: &Bench, key: &SessionKey) -> CaseResult<Vec<Vec<Payload>>> {
     let (mut pages, mut cursor, mut goes_on) = (Vec::new(), EventCursor::START, true);
     while goes_on {
@@ -197,7 +197,7 @@ async fn no_delta_is_passed_at_its_bound(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// The first page of a list, as long as it may be.
+/// Requests the first page of a list, at the maximum length.
 fn first_page() -> PageRequest {
     PageRequest::first(count(PAGE_ROWS_MAX))
 }
@@ -253,7 +253,7 @@ async fn no_pending_call_is_passed_at_its_bound(t: Bench) -> CaseResult {
 async fn no_checkpoint_is_passed_at_its_bound(t: Bench) -> CaseResult {
     for rows in Rows::all(&t) {
         let claim = t.running(rows.what).await?;
-        // Listed newest first.
+        // Checkpoints are listed newest first.
         for payload in rows.listed().into_iter().rev() {
             let state = Some(NewState { format: StateFormat(1), payload });
             t.commit(&claim.fence, Commit { state, checkpoint: true, ..commit() }).await?;
@@ -277,7 +277,7 @@ async fn no_session_is_passed_for_its_labels(t: Bench) -> CaseResult {
     let name = |number: usize| format!("{number:02}{}", &long[2..]);
     let most = || (0..Labels::LABELS_MAX).map(|number| (name(number), long.as_str())).collect();
     for number in 0..SESSIONS {
-        // Every other one has as many and as long labels as it may, and its neighbours have one.
+        // Every other session has the maximum number and length of labels; its neighbours have one label.
         let labels = if number % 2 == 0 { Labels::from_iter([("a", "b")]) } else { most() };
         t.store.create_session(NewSession { labels, ..new_session(&format!("s{number:02}")) }).await?;
     }

@@ -1,4 +1,4 @@
-//! Checkpoints: states of a session that are kept.
+//! Checkpoints: saved states of a session.
 
 use super::prelude::*;
 use crate::snapshot::{all_checkpoints, walk_checkpoints};
@@ -72,7 +72,7 @@ async fn latest_and_by_id(t: Bench) -> CaseResult {
         state: bytes("kept"),
     };
     ensure_eq!(all_checkpoints(&t.store, key).await?, std::slice::from_ref(&first), "the checkpoints");
-    // What follows changes neither it nor what it keeps.
+    // Later commits change neither the checkpoint nor the data that it keeps.
     t.advance(t.lease() / 5).await;
     let more = Commit { state: state("later"), messages: inline(["4"]), events: events(["f"]), ..commit() };
     t.commit(&claim.fence, more).await?;

@@ -179,7 +179,7 @@ async fn repeated_claim(t: Bench, restart: Restart) -> CaseResult {
     t.advance(t.lease()).await;
     ensure_eq!(t.store.claim_session(&key, one.clone()).await?, ClaimOutcome::LeaseEnded, "after its lease");
     ensure_eq!(t.snapshot(&key).await?, before, "the session after the late repeat");
-    // Released is ended too.
+    // A released claim has ended too.
     let next = t.claim_one();
     let claim =
         want!(t.store.claim_session(&key, next.clone()).await?, ClaimOutcome::Claimed(claim) => claim);
@@ -329,7 +329,7 @@ async fn giving_back_loses_no_wake_up(t: Bench) -> CaseResult {
             t.waking(&key).await?
         );
     }
-    // A parked session's count is still the one that it was parked with.
+    // The count of a suspended session continues when a claim is given back.
     let claim = t.running("counts").await?;
     t.commit(&claim.fence, Commit { release: suspended(None, 2), ..commit() }).await?;
     let claim = t.claim(&claim.fence.key).await?;
@@ -390,7 +390,7 @@ async fn interrupt_waiting_is_due_in_every_queue(t: Bench) -> CaseResult {
         t.store.claim_due(stranger()).await?.iter().map(|claim| claim.fence.key.id.to_string()).collect();
     names.sort();
     ensure_eq!(names, ["idle", "parked"], "what a worker of another queue gets");
-    // A dead run's too.
+    // The same holds for the session of a dead run.
     let dead = t.running("dead").await?;
     t.interrupt(&dead.fence.key, soft("stop")).await?;
     ensure_eq!(t.store.claim_due(stranger()).await?.len(), 0, "claims while the run lives");
@@ -408,7 +408,7 @@ async fn closes_the_open_run_of_a_dead_worker_as_lost(t: Bench) -> CaseResult {
     let end = want!(runs[0].end.clone(), Some(end) => end);
     ensure_eq!((end.outcome, end.at, end.detail), (OutcomeKind::Lost, next.now, None::<Payload>), "its end");
     ensure_eq!(runs[1].end, None, "the end of the run that took over");
-    // A run that said how it ended keeps its word, also when another takes over.
+    // A run that recorded its own end keeps that record when another run takes over.
     t.commit(&next.fence, Commit { run: run_end(OutcomeKind::Failed), ..commit() }).await?;
     t.take_over(&dead.fence.key).await?;
     let runs = t.snapshot(&dead.fence.key).await?.runs;
@@ -442,7 +442,7 @@ async fn none_only_when_nothing_claimable(t: Bench) -> CaseResult {
         Box::pin(async move { Ok(peer.claim_due(due).await?) })
     })
     .await?;
-    // What others were writing at that moment may have been passed over. Now nobody writes.
+    // The claims may have skipped sessions that others were writing. Now nothing is being written.
     let late = t.all_due(&t.due(1)).await?;
     let claims: Vec<_> = claims.iter().flatten().chain(&late).collect();
     let names: BTreeSet<_> = claims.iter().map(|claim| claim.fence.key.id.clone()).collect();

@@ -18,9 +18,9 @@ cases! {
         "StateStore: applied wholly or not at all, also when the caller's future is dropped at any await (INV-04)";
 }
 
-/// More awaits than any operation should have.
+/// More awaits than any operation needs.
 const POLLS_MAX: usize = 500;
-/// How long an operation that was given up may go on in the background.
+/// The time for which a cancelled operation may continue in the background.
 pub(super) const SETTLE_MAX: Duration = Duration::from_secs(20);
 
 async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
@@ -33,7 +33,7 @@ async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
     if dropped.is_empty() {
         return Err(Failure::moot("this store never waits: no operation can be dropped in the middle"));
     }
-    // Nothing is locked for longer than the lease, which all of them wait for together.
+    // Nothing stays locked beyond the lease. All sessions wait for its end together.
     t.advance(t.lease() * 3).await;
     for Dropped { scenario, op, polls } in &dropped {
         t.forget_history();
@@ -43,14 +43,14 @@ async fn cancel_sweep_every_mutating_op(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// An operation that was dropped while it waited, and then repeated.
+/// An operation that was dropped while it waited, and was then repeated.
 struct Dropped {
     scenario: Scenario,
     op: Op,
     polls: usize,
 }
 
-/// Drops `op` after 1, 2, 3, … polls, each time in a scenario of its own, until it ends by itself.
+/// Drops `op` after 1, 2, 3, … polls, each time in its own scenario, until the operation ends by itself.
 async fn sweep(t: &Bench, peer: &Handle, op: Op, dropped: &mut Vec<Dropped>) -> CaseResult {
     for polls in 1..=POLLS_MAX {
         let scenario = Scenario::new(t.lease());
@@ -64,7 +64,7 @@ async fn sweep(t: &Bench, peer: &Handle, op: Op, dropped: &mut Vec<Dropped>) -> 
     Err(Failure::new(format!("expected an end after at most {POLLS_MAX} polls\n    found    none")))
 }
 
-/// Drops `op` after so many polls and repeats it. Answers whether it had ended by itself.
+/// Drops `op` after `polls` polls and repeats it. Returns whether the operation had ended by itself.
 async fn drop_at(t: &Bench, peer: &Handle, scenario: &Scenario, op: Op, polls: usize) -> CaseResult<bool> {
     let mut model = scenario.prepare(&t.store, op.stage()).await?;
     let request = scenario.request(op, Ask { tag: "swept", lease: t.lease() });
@@ -75,7 +75,7 @@ async fn drop_at(t: &Bench, peer: &Handle, scenario: &Scenario, op: Op, polls: u
 
     let ended = PollAtMost::new(polls, scenario.ask(&t.store, &request)).await;
     settles(peer, scenario, &before, &after, ended.is_some()).await?;
-    // What was dropped may still be on its way through this handle: another write comes after it.
+    // The dropped operation may still be on its way through this handle, so another write follows it.
     t.store.deliver(&nobody(), message("after")).await?;
     settles(peer, scenario, &before, &after, ended.is_some())
         .await
@@ -84,14 +84,14 @@ async fn drop_at(t: &Bench, peer: &Handle, scenario: &Scenario, op: Op, polls: u
     if let Some(answer) = ended {
         ensure_eq!(answer?, expected, "the answer of an operation that was not dropped");
     }
-    // Repeated, it completes.
+    // A repeat completes the operation.
     scenario.ask(peer, &request).await?;
     ensure_eq!(scenario.snapshot(peer).await?, after, "the session after the repeat");
     Ok(has_ended)
 }
 
-/// The peer sees all of it or nothing. What was dropped may go on for a while, so a read that spans
-/// its end is taken again.
+/// Waits until the peer sees the whole operation or nothing of it. A dropped operation may continue for a while, so a
+/// read that overlaps its end is repeated.
 pub(super) async fn settles(
     peer: &Handle,
     scenario: &Scenario,
@@ -102,7 +102,7 @@ pub(super) async fn settles(
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
     let mut pauses = Backoff::new();
     loop {
-        // A session that is deleted between two reads is no failure: it is read again.
+        // A session that is deleted between two reads is not a failure. It is read again.
         let found = scenario.snapshot(peer).await;
         match &found {
             Ok(found) if found == after || (found == before && !ended) => return Ok(()),
@@ -115,7 +115,7 @@ pub(super) async fn settles(
     }
 }
 
-/// What a peer saw is neither what was there before the operation nor what is there after it.
+/// Creates the failure of a peer that saw neither the state before the operation nor the state after it.
 fn neither(before: &str, after: &str, found: CaseResult<String>) -> Failure {
     match found {
         Ok(found) => Failure::new(format!(
@@ -128,7 +128,7 @@ fn neither(before: &str, after: &str, found: CaseResult<String>) -> Failure {
     }
 }
 
-/// A peer takes the session and goes on.
+/// Lets a peer claim the session and continue it.
 async fn goes_on(bench: &Bench, peer: &Handle, scenario: &Scenario, op: Op) -> CaseResult {
     if [Op::Delete, Op::Purge].contains(&op) {
         scenario.next_life().prepare(&bench.store, Stage::Failed).await?;

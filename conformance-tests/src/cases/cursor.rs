@@ -60,7 +60,7 @@ async fn of_deleted_incarnation_is_gone(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Reads one page of a list; answers its cursor.
+/// Reads one page of a list and returns its cursor.
 async fn list(store: &Handle, which: usize, page: PageRequest) -> Result<Option<PageCursor>, StoreError> {
     match which {
         0 => Ok(store.list_sessions(&SessionQuery { page, ..SessionQuery::all(id(TENANT)) }).await?.next),
@@ -78,7 +78,7 @@ async fn list(store: &Handle, which: usize, page: PageRequest) -> Result<Option<
     }
 }
 
-/// The digest to which the cursors of a list are bound.
+/// Returns the digest that the cursors of a list are bound to.
 fn digest(which: usize) -> Digest {
     match which {
         0 => SessionQuery::all(id(TENANT)).digest(),
@@ -129,7 +129,7 @@ async fn of_one_list_is_refused_by_every_other(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// One thing that happens to a session that is followed.
+/// A step in the life of a session that readers follow.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Events(usize),
@@ -137,10 +137,10 @@ enum Step {
         call: u32,
         number: usize,
     },
-    /// The commit of the message of this call.
+    /// A commit of the message of this model call.
     Message(u32),
     TakeOver,
-    /// Released and claimed again.
+    /// A release, followed by another claim.
     NextRun,
 }
 
@@ -162,7 +162,7 @@ const STORY: [Step; 15] = [
     Step::Deltas { call: 1, number: 2 },
 ];
 
-/// What a session should show.
+/// The events and deltas that a session should show.
 struct Expected {
     fence: holdover_store::ids::Fence,
     events: u64,
@@ -222,7 +222,7 @@ async fn cursor_joins_anywhere_without_gap_or_repeat(t: Bench) -> CaseResult {
     let fence = t.running("s").await?.fence;
     let key = fence.key.clone();
     let mut expected = Expected { fence, events: 0, shown: None };
-    // Readers that catch up after every step, and readers that read one page.
+    // Some readers catch up after every step; the others read one page.
     let mut readers: Vec<(String, u32, bool, Reader)> = Vec::new();
     for (number, step) in STORY.into_iter().enumerate() {
         for limit in LIMITS {
@@ -303,7 +303,7 @@ async fn a_reader_in_a_dead_attempt_is_told(t: Bench) -> CaseResult {
     for (what, cursor) in [("one that was told", told.next), ("one that was not", within.next)] {
         ensure_eq!(read(&peer, key, &cursor, 9).await?.stream, whole, "the next stream, for {what}");
     }
-    // The next attempt of the same run too.
+    // The same holds for the next attempt of the same run.
     let within = read(&peer, key, &end, 2).await?.next;
     t.append(&next.fence, deltas(2, 1, ["again"])).await?;
     let again = Some((StreamId { run: Epoch(2), number: 2 }, vec!["again".to_owned()]));
@@ -311,7 +311,7 @@ async fn a_reader_in_a_dead_attempt_is_told(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Says `messages` messages, each streamed and then committed with one event.
+/// Writes `messages` messages. Each is streamed and then committed with one event.
 async fn speak(peer: &Handle, fence: &holdover_store::ids::Fence, messages: u32) -> CaseResult {
     for call in 1..=messages {
         for place in 1..=2 {
@@ -325,7 +325,7 @@ async fn speak(peer: &Handle, fence: &holdover_store::ids::Fence, messages: u32)
     Ok(())
 }
 
-/// Follows what [`speak`] says: while call n streams, exactly the n - 1 messages before it are there.
+/// Follows the writes of [`speak`]. While call n streams, exactly the n - 1 messages before it must be there.
 async fn listen(peer: &Handle, key: &SessionKey, messages: u32) -> CaseResult {
     let mut reader = Reader::new();
     while reader.events < u64::from(messages) {

@@ -65,7 +65,7 @@ cases! {
         "StoreErrorKind::TooLarge: nothing was changed";
 }
 
-/// Writes `text` wherever a payload may stand, and reads it back from there.
+/// Writes `text` into every kind of payload and reads it back.
 async fn everywhere(t: Bench, text: impl Into<Vec<u8>>) -> CaseResult {
     let payload = Payload::new(text.into());
     let new = NewSession {
@@ -262,7 +262,7 @@ async fn ids_case_sensitive_and_trailing_space(t: Bench) -> CaseResult {
         let keys: Vec<_> = snapshot.inbox.iter().map(|item| item.key.as_str()).collect();
         ensure_eq!(keys, [name], "the inbox of {name:?}");
     }
-    // The same for the ids within a session.
+    // The same holds for the ids within a session.
     let claim = t.claim(&key("s")).await?;
     for name in alike {
         let part = Commit {

@@ -1,4 +1,4 @@
-//! Deletion of a session, and its creation anew.
+//! Deletion of a session, and creation of a new one under its key.
 //!
 //! Requirements: C09.
 
@@ -58,7 +58,7 @@ cases! {
         "Deletion::incarnation, Interrupt::incarnation, StatusCas::incarnation: another answers NotFound";
 }
 
-/// A running session with something in every table.
+/// Creates a running session with a row in every table.
 async fn full(t: &Bench) -> CaseResult<Claim> {
     let claim = t.running("s").await?;
     t.deliver(&claim.fence.key, message("waiting")).await?;
@@ -209,8 +209,8 @@ async fn recreate_same_id_ignores_stale_lease_and_submissions(t: Bench) -> CaseR
     Ok(())
 }
 
-/// Late duplicates of the creation of a deleted session: as it was, under its operation, in its
-/// incarnation.
+/// Returns late duplicates of the creation of a deleted session: the same request, one with only its operation, and one
+/// with only its incarnation.
 fn late(new: &NewSession) -> [(&'static str, NewSession); 3] {
     [
         ("as it was", new.clone()),
@@ -219,7 +219,7 @@ fn late(new: &NewSession) -> [(&'static str, NewSession); 3] {
     ]
 }
 
-/// Repeats the creation of a deleted session in every way, then uses its key for another.
+/// Repeats the creation of a deleted session in every way, then uses its key for another session.
 async fn stays_gone(t: &Bench, new: &NewSession, dead: &Claim) -> CaseResult {
     for (how, late) in late(new) {
         let begun = NewSession { start: Start::Claimed(t.claim_one()), ..late.clone() };
@@ -252,7 +252,7 @@ async fn a_late_duplicate_of_the_creation_brings_nothing_back(t: Bench) -> CaseR
         }
         t.store.delete_session(&new.key, deletion).await?;
         stays_gone(&t, &new, &dead).await?;
-        // Its successor is deleted too: both are remembered.
+        // The next session is deleted too. Both deletions are remembered.
         t.store.delete_session(&new.key, Deletion::FORCE).await?;
         stays_gone(&t, &new, &dead).await?;
     }
@@ -279,7 +279,7 @@ async fn a_tombstone_stands_for_a_day(t: Bench) -> CaseResult {
             let other = t.create(&format!("other-{half}-{number}")).await?;
             t.store.delete_session(&other, Deletion::FORCE).await?;
         }
-        // Where time cannot be moved nobody waits for a day.
+        // A case on a real clock cannot wait for a day.
         if t.moves_time() {
             t.advance(TOMBSTONE_STANDS / 2).await;
         }

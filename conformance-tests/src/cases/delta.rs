@@ -1,4 +1,4 @@
-//! Deltas: the text of a model while it is written.
+//! Deltas: the text of a model as it is streamed.
 
 use super::prelude::*;
 use crate::reader::Shown;
@@ -58,12 +58,12 @@ cases! {
         "DeltaOutcome::Ended: its message was committed";
 }
 
-/// What the session shows of a stream, read at once.
+/// Reads the deltas that the session shows, in one page.
 async fn shown(t: &Bench, key: &SessionKey) -> CaseResult<Shown> {
     Ok(read(&t.store, key, &EventCursor::START, 200).await?.stream)
 }
 
-/// Stream `number` of run `run` with these texts.
+/// Returns stream `number` of run `run` with these texts.
 fn stream<const N: usize>(run: u64, number: u32, texts: [&str; N]) -> Shown {
     let texts = texts.iter().map(|text| (*text).to_owned()).collect();
     Some((StreamId { run: Epoch(run), number }, texts))
@@ -85,7 +85,7 @@ async fn shown_after_the_log_in_order(t: Bench) -> CaseResult {
     ensure!(!page.more, "expected a page that is the last", found = "that it says there is more");
     let rest = read(&t.store, key, &page.next, 200).await?;
     ensure_eq!((rest.events, rest.stream, rest.next), (vec![], stream(1, 1, []), page.next), "the next page");
-    // Of another session nothing is shown.
+    // Another session shows no deltas.
     let other = t.running("other").await?;
     ensure_eq!(shown(&t, &other.fence.key).await?, None, "the other session");
     Ok(())
@@ -100,7 +100,7 @@ async fn replaced_by_next_attempt_removed_by_commit(t: Bench) -> CaseResult {
     let late = t.try_append(&claim.fence, deltas(1, 4, ["late"])).await?;
     ensure_eq!(late, DeltaOutcome::Ended, "a late batch of the attempt before");
     t.append(&claim.fence, deltas(2, 2, ["b"])).await?;
-    // A commit of something else leaves it.
+    // A commit of something else keeps the stream.
     t.commit(&claim.fence, Commit { events: events(["e"]), ..commit() }).await?;
     ensure_eq!(shown(&t, key).await?, stream(1, 2, ["a", "b"]), "after a commit of something else");
     t.commit(&claim.fence, Commit { streamed: Some(2), ..commit() }).await?;
@@ -123,7 +123,7 @@ async fn commit_of_an_earlier_message_leaves_a_later_stream(t: Bench) -> CaseRes
     t.commit(&claim.fence, Commit { streamed: Some(1), ..commit() }).await?;
     t.append(&claim.fence, deltas(2, 2, ["goes on"])).await?;
     ensure_eq!(shown(&t, key).await?, stream(1, 2, ["two", "goes on"]), "the later stream");
-    // A message of which no delta came ends what was before it.
+    // A message without deltas ends the stream before it.
     t.commit(&claim.fence, Commit { streamed: Some(4), ..commit() }).await?;
     ensure_eq!(shown(&t, key).await?, None, "after the commit of a later message");
     for number in [2, 3, 4] {
@@ -211,7 +211,7 @@ async fn stale_fence_cannot_append(t: Bench) -> CaseResult {
         let after = [t.snapshot(&new.fence.key).await?, t.snapshot(&released.fence.key).await?];
         ensure_eq!(after, before, "the sessions, under {what}");
     }
-    // The lease does not matter, only who came last.
+    // The lease does not matter. Only the latest run counts.
     t.advance(t.lease()).await;
     t.append(&new.fence, deltas(1, 2, ["still"])).await?;
     Ok(())
@@ -246,7 +246,7 @@ async fn a_gap_is_refused(t: Bench) -> CaseResult {
         let gap = t.try_append(&claim.fence, deltas(1, first, ["x"])).await?;
         ensure_eq!(gap, DeltaOutcome::Gap { expected: 3 }, "a batch from {first} after two");
     }
-    // The next stream begins at 1, and one that does not leaves the one before.
+    // The next stream begins at 1. A batch with another place is refused and leaves the stream before it.
     let gap = t.try_append(&claim.fence, deltas(2, 3, ["x"])).await?;
     ensure_eq!(gap, DeltaOutcome::Gap { expected: 1 }, "the next stream from 3");
     ensure_eq!(shown(&t, key).await?, stream(1, 1, ["a", "b"]), "the stream");

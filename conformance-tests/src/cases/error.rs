@@ -14,17 +14,17 @@ cases! {
         "StoreError: operation, key where there is one, detail: names the field; one line";
 }
 
-/// What is asked, and what its error must say.
+/// A request and the required contents of its error.
 struct Row<'a> {
     operation: &'static str,
     key: Option<SessionKey>,
     kind: StoreErrorKind,
-    /// A word that the detail holds.
+    /// A word that the detail must contain.
     field: &'static str,
     asked: BoxFuture<'a, Option<StoreError>>,
 }
 
-/// One row of the table.
+/// Makes one row of the table.
 macro_rules! row {
     ($kind:ident $operation:ident($key:expr) $field:literal, $asked:expr) => {
         Row {

@@ -1,4 +1,4 @@
-//! The event log, cursors, change hints.
+//! The event log, cursors and change hints.
 
 use std::time::Duration;
 
@@ -213,7 +213,7 @@ async fn offset_visible_order_equals_commit_order(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// The event of a writer: every byte there is, each time from another on.
+/// Returns the event of a writer: all 256 byte values, each time in another rotation.
 fn written(writer: usize, number: usize) -> Payload {
     let mut all: Vec<u8> = (0..=u8::MAX).collect();
     all.rotate_left(writer * 64 + number);
@@ -267,7 +267,7 @@ async fn tail_missed_notify_still_delivers(t: Bench) -> CaseResult {
     let key = &claim.fence.key;
     let mut cursor = EventCursor::START;
     for _ in 0..3 {
-        // The hint is given before anybody waits for it.
+        // The hint is sent before the wait begins.
         t.commit(&claim.fence, Commit { events: events(["e"]), ..commit() }).await?;
         for watch in [Watch::Session(key.clone()), Watch::News(key.clone()), Watch::Due] {
             t.store.wait_for_change(watch, Duration::from_millis(5)).await?;
@@ -289,7 +289,7 @@ async fn tail_wakes_on_append(t: Bench) -> CaseResult {
         let watched = watch.clone();
         let waiting = tokio::spawn(async move { waiter.wait_for_change(watched, AT_MOST).await });
         let mut pauses = Backoff::new();
-        // The first change may come before the waiter waits; one of those after it is heard.
+        // The first change may come before the wait begins. One of the later changes is noticed.
         while !waiting.is_finished() {
             let name: ItemKey = fresh_id("m");
             let item = message_that(name.as_str(), Wake::Now);

@@ -1,4 +1,4 @@
-//! A faulty or greedy party holds up nobody else.
+//! A faulty or greedy client does not hold up the others.
 
 use super::prelude::*;
 use crate::sweep::as_many_due;
@@ -18,7 +18,7 @@ cases! {
         "claim_due: if more are due than are asked for, tenants take turns";
 }
 
-/// Neither UTF-8 nor JSON, and a NUL that would end a text.
+/// Bytes that are neither UTF-8 nor JSON, with a NUL that would end a text.
 const UNREADABLE: &[u8] = b"\xff\xfe{\"\0\xc3\x28\x00\x80";
 
 async fn poison_payload_does_not_block_others(t: Bench) -> CaseResult {
@@ -31,7 +31,7 @@ async fn poison_payload_does_not_block_others(t: Bench) -> CaseResult {
     let poisoned = t.deliver(key, poison.clone()).await?;
     let good = t.deliver(key, message("good")).await?;
     ensure_eq!((poisoned.0, good.0), (1, 2), "the places of what was accepted");
-    // The run cannot read the first: it leaves it, and goes on with the second.
+    // The run cannot read the first item. It leaves that item and handles the second.
     let park =
         Commit { consumed: vec![good], inbox_seen: Some(good), release: suspended(None, 0), ..commit() };
     t.commit(&claim.fence, park).await?;
@@ -47,13 +47,13 @@ async fn poison_payload_does_not_block_others(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// How many sessions wait beside the one that is always due.
+/// The number of sessions that wait beside the one that is always due.
 const WAITING: usize = 5;
 
 async fn starvation_free_under_hot_session(t: Bench) -> CaseResult {
     let workers = t.peers(2).await;
     let moment = t.lease() / 100;
-    // By its name, too, it would come first.
+    // The session would also come first by its name.
     let hot = t.left_as("a-hot", SessionStatus::Idle).await?;
     t.deliver(&hot, message("first")).await?;
     t.advance(moment).await;
@@ -81,7 +81,7 @@ async fn starvation_free_under_hot_session(t: Bench) -> CaseResult {
 }
 
 async fn tenants_take_turns(t: Bench) -> CaseResult {
-    // The more a tenant has, the longer it waits already.
+    // The more sessions a tenant has, the longer they have waited already.
     let waiting = [("c-many", 5, 0), ("a-few", 3, 100), ("b-one", 1, 200)];
     for (tenant, count, from) in waiting {
         for nth in (0..count).rev() {
@@ -118,7 +118,7 @@ async fn tenants_take_turns(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Leaves the session with all that it was woken for seen.
+/// Releases the session with all its items seen.
 async fn leave(t: &Bench, claim: &Claim) -> CaseResult {
     let seen = Some(claim.session.last_item);
     let rest = Commit { inbox_seen: seen, release: Some(release_to(SessionStatus::Idle)), ..commit() };

@@ -1,4 +1,4 @@
-//! Fences, repeats, receipts.
+//! Fences, repeats and receipts.
 
 use super::prelude::*;
 
@@ -124,7 +124,7 @@ async fn every_fenced_op(t: &Bench, fence: &Fence) -> CaseResult {
     Ok(())
 }
 
-/// What others may do without a fence takes nothing from a live run.
+/// Checks that operations without a fence take nothing from a live run.
 async fn no_way_around_the_fence(t: &Bench, fence: &Fence, version: Version) -> CaseResult {
     want!(t.store.claim_session(&fence.key, t.claim_one()).await?, ClaimOutcome::Held { .. });
     ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due");
@@ -169,7 +169,7 @@ async fn yes_no_unknown(t: Bench, restart: Restart) -> CaseResult {
     let second = t.commit(&old.fence, first.clone()).await?.version;
     let applied = full();
     let third = t.commit(&old.fence, applied.clone()).await?.version;
-    // Decided on what the newest commit made, it can only come after it.
+    // This commit was decided on the version of the newest commit, so it can only come after it.
     let never = Commit { expected_version: Some(third), ..commit() };
     let lost = [
         ("an earlier one", first),
@@ -216,14 +216,14 @@ async fn repeat_answers_the_first_outcome(t: Bench) -> CaseResult {
     let named = Commit { expected_version: Some(claim.session.version), ..full() };
     let first = t.try_commit(&claim.fence, named.clone()).await?;
     want!(&first, CommitOutcome::Committed(_));
-    // What happens in between does not change the answer.
+    // Changes in between do not change the answer.
     t.deliver(&claim.fence.key, message("m")).await?;
     t.advance(t.lease() / 10).await;
     let before = t.snapshot(&claim.fence.key).await?;
     ensure_eq!(t.try_commit(&claim.fence, named.clone()).await?, first, "the repeat");
     ensure_eq!(t.try_commit(&claim.fence, named.clone()).await?, first, "the second repeat");
     ensure_eq!(t.snapshot(&claim.fence.key).await?, before, "the session after the repeats");
-    // The operation id decides, not the content.
+    // The operation id decides, not the contents.
     let other = Commit { operation: crate::fixture::fresh_id("commit"), ..named };
     want!(t.try_commit(&claim.fence, other).await?, CommitOutcome::VersionConflict { .. });
     Ok(())

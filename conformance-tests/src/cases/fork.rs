@@ -1,4 +1,4 @@
-//! Forks: their content.
+//! The contents of forks.
 
 use super::prelude::*;
 use crate::snapshot::all_checkpoints;
@@ -42,8 +42,8 @@ cases! {
         "Capabilities::commit_survives (INV-01)";
 }
 
-/// A running session with two checkpoints, and something of every kind before and after the second.
-/// Answers its claim, and the version of the second.
+/// Creates a running session with two checkpoints, and data of every kind before and after the second. Returns its
+/// claim and the version of the second checkpoint.
 async fn source(t: &Bench) -> CaseResult<(holdover_store::Claim, Version)> {
     let claim = t.running("source").await?;
     let key = &claim.fence.key;
@@ -69,7 +69,7 @@ async fn source(t: &Bench) -> CaseResult<(holdover_store::Claim, Version)> {
     Ok((claim, version))
 }
 
-/// The checkpoints of `of` up to `last`, as those of the life of `fork`.
+/// Returns the checkpoints of `of` up to `last`, as the fork should have them.
 fn copied(of: &Snapshot, last: Version, fork: &NewFork) -> Vec<Checkpoint> {
     let kept = of.checkpoints.iter().filter(|checkpoint| checkpoint.id.0 <= last.0);
     kept.map(|kept| Checkpoint { incarnation: fork.incarnation, ..kept.clone() }).collect()
@@ -101,7 +101,7 @@ async fn copies_prefix_and_is_isolated(t: Bench) -> CaseResult {
     };
     ensure_eq!(fork.checkpoints[0], own, "its own checkpoint");
 
-    // Each goes on by itself.
+    // The source and the fork change independently.
     let more = Commit { messages: inline(["m"]), events: events(["e"]), ..checkpoint("more") };
     t.commit(&claim.fence, more.clone()).await?;
     ensure_eq!(t.snapshot(&new.key).await?, fork, "the fork, after a commit of its source");
@@ -147,7 +147,7 @@ async fn is_at_rest_without_inbox_alarm_pending_staged(t: Bench) -> CaseResult {
     ensure_eq!((session.staged.results, session.staged.starts), (vec![], vec![]), "what is staged");
     ensure_eq!(session.attempts, 0, "attempts");
     ensure_eq!(t.due_names().await?, Vec::<String>::new(), "what is due");
-    // What answered in the source answers nothing here, and its names are free.
+    // Answers to the source's calls answer nothing in the fork, and the source's names are free in it.
     let to_source = t.store.deliver(&new.key, answer(&claim.fence, "p", "yes")).await?;
     ensure_eq!(to_source, holdover_store::Delivery::NotFound, "an answer to the source's call");
     ensure_eq!(t.deliver(&new.key, message("held")).await?, InboxSeq(1), "an item under a key of the source");
@@ -213,7 +213,7 @@ async fn of_a_fork_and_delete_the_middle(t: Bench) -> CaseResult {
     let (claim, at) = source(&t).await?;
     let middle = new_fork(claim.fence.incarnation, "middle");
     let of_middle = t.fork(&claim.fence.key, at, middle.clone()).await?;
-    // From its own newest checkpoint, and from one that it was given.
+    // One fork is made from the fork's own newest checkpoint, and one from a copied checkpoint.
     let (newest, older) = (new_fork(middle.incarnation, "newest"), new_fork(middle.incarnation, "older"));
     t.fork(&middle.key, of_middle, newest.clone()).await?;
     let kept = all_checkpoints(&t.store, &middle.key).await?;
@@ -263,7 +263,7 @@ async fn unknown_writes_nothing(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// A checkpoint that retention removed is none.
+/// Checks that a checkpoint removed by retention cannot be forked.
 async fn prune_then_fork(t: &Bench) -> CaseResult {
     let claim = t.running("rests").await?;
     let pruned = t.commit(&claim.fence, checkpoint("1")).await?.version;
@@ -335,7 +335,7 @@ async fn can_be_claimed_and_go_on(t: Bench) -> CaseResult {
         found = "{:?}",
         found.checkpoints.iter().map(|it| it.id).collect::<Vec<_>>()
     );
-    // The fence of the source opens nothing here, though run and version may be the same.
+    // The source's fence is stale in the fork, though run and version may be the same.
     let foreign = holdover_store::ids::Fence { key: new.key.clone(), ..claim.fence };
     want!(t.try_commit(&foreign, commit()).await?, holdover_store::CommitOutcome::StaleFence { .. });
     Ok(())

@@ -1,4 +1,4 @@
-//! Forks: repeated, refused, interrupted in the middle, and beside other operations.
+//! Forks that are repeated, refused, interrupted in the middle, or concurrent with other operations.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ cases! {
         "ForkOutcome::AlreadyExists: another session has the fork's key";
 }
 
-/// A running session with `messages` messages and events, and a checkpoint after them.
+/// Creates a running session with `messages` messages and events, and a checkpoint after them.
 async fn source(t: &Bench, messages: usize) -> CaseResult<(Claim, Version)> {
     let claim = t.running("source").await?;
     let said = (0..messages).map(|number| bytes(&number.to_string()));
@@ -69,7 +69,7 @@ async fn repeat_answers_the_same_and_changes_nothing(t: Bench) -> CaseResult {
     again("after the source was deleted").await?;
     t.running("source").await?;
     again("after the source was created again").await?;
-    // Once the fork is gone, no repeat brings it back.
+    // After the fork is deleted, no repeat brings it back.
     t.store.delete_session(&new.key, Deletion::FORCE).await?;
     ensure_eq!(fork(&t.store, origin, at, &new).await?, ForkOutcome::Deleted, "after the fork was deleted");
     Ok(())
@@ -96,13 +96,13 @@ async fn of_another_operation_is_already_exists(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// More awaits than a fork should have.
+/// More awaits than a fork needs.
 const POLLS_MAX: usize = 500;
-/// How long a fork that was given up may go on in the background.
+/// The time for which a cancelled fork may continue in the background.
 const SETTLE_MAX: Duration = Duration::from_secs(20);
 
-/// The fork as a peer sees it: none, or whole. What was dropped may go on for a while, so a read that
-/// spans its end is taken again.
+/// Returns whether a peer sees the fork; it must see the whole fork or nothing. A dropped fork may continue for a
+/// while, so a read that overlaps its end is repeated.
 async fn none_or_whole(peer: &Handle, whole: &Snapshot) -> CaseResult<bool> {
     let deadline = tokio::time::Instant::now() + SETTLE_MAX;
     let key = key("fork");
@@ -141,10 +141,10 @@ async fn visible_only_when_whole_and_repeatable(t: Bench) -> CaseResult {
         let seen =
             none_or_whole(&peer, &whole).await.map_err(|at| at.within(format!("after {polls} polls")))?;
         ensure!(seen || ended.is_none(), "expected the fork that was acknowledged", found = "none");
-        // Repeated, by another handle, it is there and whole.
+        // A repeat through another handle completes the fork.
         want!(fork(&peer, origin, at, &new).await?, ForkOutcome::Forked { .. });
         ensure!(none_or_whole(&peer, &whole).await?, "expected the fork that was repeated", found = "none");
-        // What was dropped may still be on its way through this handle: another write comes after it.
+        // The dropped fork may still be on its way through this handle, so another write follows it.
         t.commit(&claim.fence, commit()).await?;
         if ended.is_some() {
             return Ok(());

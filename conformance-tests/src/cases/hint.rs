@@ -1,4 +1,4 @@
-//! Change hints: of which changes waiters are told.
+//! Change hints: which changes end a wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,14 +26,14 @@ cases! {
         "Watch::Due: any session may have become due";
 }
 
-/// How long a waiter waits if nobody tells it: far longer than a hint is on its way.
+/// The time for which a waiter waits without a hint. It is far longer than a hint takes to arrive.
 const AT_MOST: Duration = Duration::from_secs(10);
-/// How many reads another handle makes before the change, once the waiter waits. A store may look at something before it
-/// listens, and whoever listens too late hears nothing: in time that is told by the store itself, it listens by then. If
-/// it does not, the change is made to another session after more of them.
+/// The number of reads by another handle between the begin of the wait and the change. A store may read something
+/// before it listens, and would miss an earlier hint; the reads give it time, measured by the store's own speed. If a
+/// hint is missed, the test is repeated with another session and more reads.
 const HEAD_STARTS: [usize; 3] = [64, 256, 1024];
 
-/// What is done to a session while somebody waits.
+/// A change to a session while another handle waits.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Creation,
@@ -54,7 +54,7 @@ enum Change {
     Retention,
 }
 
-/// What changes a session that somebody watches.
+/// The changes that a watch of the session must notice.
 const OF_A_SESSION: [Change; 12] = [
     Change::Creation,
     Change::Delivery,
@@ -70,7 +70,7 @@ const OF_A_SESSION: [Change; 12] = [
     Change::Retention,
 ];
 
-/// What makes a session due.
+/// The changes that make a session due.
 const OF_WORK: [Change; 7] = [
     Change::CreationThatIsDue,
     Change::Delivery,
@@ -82,7 +82,7 @@ const OF_WORK: [Change; 7] = [
 ];
 
 impl Change {
-    /// Makes the session of this key ready; what comes back makes the change.
+    /// Prepares the session of this key. The returned future makes the change.
     async fn ready<'a>(self, t: &'a Bench, key: &'a SessionKey) -> CaseResult<BoxFuture<'a, CaseResult>> {
         let new = NewSession { key: key.clone(), ..new_session("s") };
         Ok(match self {
@@ -180,7 +180,7 @@ impl Change {
         })
     }
 
-    /// Whether the run that holds the session should hear of it.
+    /// Returns whether the run that holds the session must notice the change.
     fn is_news(self) -> bool {
         matches!(
             self,
@@ -193,7 +193,7 @@ impl Change {
         )
     }
 
-    /// Whether a store with these powers can do it.
+    /// Returns whether a store with these capabilities supports the change.
     fn is_known_to(self, t: &Bench) -> bool {
         let capabilities = t.store.capabilities();
         let missing = match self {
@@ -223,23 +223,23 @@ async fn create(t: &Bench, new: NewSession) -> CaseResult {
     Ok(())
 }
 
-/// Creates a session, and leaves it by this commit.
+/// Creates a session and releases it with this commit.
 async fn left(t: &Bench, new: NewSession, parting: Commit) -> CaseResult<Fence> {
     let fence = t.create_claimed(new).await?.fence;
     t.commit(&fence, parting).await?;
     Ok(fence)
 }
 
-/// Makes a change while another handle waits, and fails unless that hears of it.
+/// Makes a change while another handle waits. Fails unless the wait ends because of the change.
 async fn told_of(t: &Bench, change: Change, who: &str, watched: fn(&SessionKey) -> Watch) -> CaseResult {
     for (attempt, reads) in HEAD_STARTS.into_iter().enumerate() {
-        // A tenant of its own: what is due, or rests, is this session alone.
+        // Each attempt uses its own tenant, so that only this session is due or at rest.
         let key = key_of(&format!("{change:?}-{who}-{attempt}"), "s");
         let made = change.ready(t, &key).await?;
         let waiter = Waiter::begin(t.peer().await, watched(&key)).await;
         for _ in 0..reads {
             t.store.load_session(&key).await?;
-            // The waiter hears in between what is said of the steps before.
+            // Meanwhile, the waiter receives the hints of earlier steps.
             tokio::task::yield_now().await;
         }
         waiter.changes.store(true, Ordering::SeqCst);
@@ -253,16 +253,17 @@ async fn told_of(t: &Bench, change: Change, who: &str, watched: fn(&SessionKey) 
     Ok(())
 }
 
-/// Somebody who waits for a change as one who follows a session does: whatever is heard before the change says nothing
-/// of it, and the wait begins anew.
+/// A handle that waits for a change, as a client that follows a session does. A hint before the change does not count,
+/// and the wait begins again.
 struct Waiter {
-    /// Whether the change is being made.
+    /// Set when the change is being made.
     changes: Arc<AtomicBool>,
     waiting: JoinHandle<CaseResult<bool>>,
 }
 
 impl Waiter {
-    /// Begins to wait. Once this returns, the store was asked and has not answered, or has answered before the change.
+    /// Begins to wait. When this returns, the store has been asked; it has not answered, or has answered before the
+    /// change.
     async fn begin(handle: Handle, watch: Watch) -> Self {
         let changes = Arc::new(AtomicBool::new(false));
         let waits = Arc::new(Notify::new());
@@ -287,7 +288,7 @@ impl Waiter {
         Self { changes, waiting }
     }
 
-    /// Whether the wait ended before its time, once the change was being made.
+    /// Returns whether the wait ended early after the change began.
     async fn hears(mut self) -> CaseResult<bool> {
         (&mut self.waiting).await.map_err(|panicked| Failure::panicked(panicked.to_string()))?
     }

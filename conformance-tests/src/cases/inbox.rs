@@ -1,4 +1,4 @@
-//! Deliveries: idempotent, in order, consumed once.
+//! Deliveries: idempotent, ordered, and consumed once.
 //!
 //! Requirements: C09, C28.
 
@@ -104,7 +104,7 @@ async fn idempotent_by_key_returns_first_receipt(t: Bench) -> CaseResult {
     t.deliver(&key, message("b")).await?;
     let before = t.snapshot(&key).await?;
     for wake in [Wake::Now, Wake::Count, Wake::Quiet] {
-        // How it wakes is no part of what it says.
+        // The wake-up mode is not part of an item's contents.
         let again = t.store.deliver(&key, message_that("a", wake)).await?;
         ensure_eq!(again, Delivery::Duplicate { seq: first }, "the repeat");
     }
@@ -379,7 +379,7 @@ async fn by_status_table_every_pair(t: Bench) -> CaseResult {
         for wake in [Wake::Now, Wake::Count, Wake::Quiet] {
             for (kind, item) in [("message", message_that("m", wake)), ("signal", signal_that("s", wake))] {
                 let cell = format!("{kind} {wake:?} to {status}");
-                // What the design says, cell by cell. Suspended sessions here wait for two counted items.
+                // The expectations of the design, cell by cell. Suspended sessions here wait for two counted items.
                 let expected = match (status, wake) {
                     (SessionStatus::Aborted, _) => None,
                     (SessionStatus::Active, _) => Some(false),
@@ -397,7 +397,7 @@ async fn by_status_table_every_pair(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// `wakes`: none if the item is refused.
+/// Delivers one item. `wakes` is `None` if the item must be refused.
 async fn one_delivery(
     t: &Bench,
     name: &str,
@@ -429,7 +429,7 @@ async fn one_delivery(
     Ok(())
 }
 
-/// An answer is taken by an open call only; at rest and aborted sessions have none.
+/// Delivers an answer. Only an open call accepts one; resting and aborted sessions have no open call.
 async fn one_answer(t: &Bench, name: &str, status: SessionStatus) -> CaseResult {
     let claim = t.running(name).await?;
     let key = &claim.fence.key;

@@ -1,4 +1,4 @@
-//! Instants: those of rows, and the instant of a session's last change.
+//! Instants of rows, and the instant of a session's last change.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ cases! {
         "Remove::Checkpoints: all checkpoints but the newest ones; RetentionRule::unchanged_since";
 }
 
-/// From when to when something was done, by the store's clock.
+/// The time span in which something was done, by the store's clock.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     from: Timestamp,
@@ -45,12 +45,12 @@ impl Span {
     }
 }
 
-/// How much time passes before each step.
+/// The duration that passes before each step.
 fn step(t: &Bench) -> Duration {
     t.lease() / 20
 }
 
-/// Lets time pass, then does something; what came of it, and when that was.
+/// Lets time pass, then does the work. Returns its result and the time span in which it was done.
 async fn timed<T, E>(t: &Bench, work: impl Future<Output = Result<T, E>>) -> CaseResult<(T, Span)>
 where
     Failure: From<E>,
@@ -113,7 +113,7 @@ async fn every_row_has_that_of_its_write(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// A move to suspended of a session at `version`, with these messages.
+/// Makes a move to suspended of a session at `version`, with these messages.
 fn retry<const N: usize>(version: Version, names: [&str; N]) -> StatusCas {
     StatusCas {
         incarnation: None,
@@ -123,7 +123,7 @@ fn retry<const N: usize>(version: Version, names: [&str; N]) -> StatusCas {
     }
 }
 
-/// Does something that changes the session. Fails unless its last change is of that time.
+/// Does work that must change the session. Fails unless the last change lies in the time span of the work.
 async fn changes<T, E>(
     t: &Bench,
     key: &SessionKey,
@@ -167,7 +167,7 @@ async fn updated_at_follows_every_change(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Does something that changes nothing, while time passes.
+/// Does work that must change nothing, while time passes.
 async fn changes_nothing<T, E>(
     t: &Bench,
     key: &SessionKey,
@@ -215,7 +215,7 @@ async fn what_changes_nothing_leaves_updated_at(t: Bench) -> CaseResult {
     while_a_run_holds_it(&t, key).await
 }
 
-/// Repeats and refusals of what a run does, and of what is asked meanwhile.
+/// Repeats and refusals of a run's operations, and of other requests during the run.
 async fn while_a_run_holds_it(t: &Bench, key: &SessionKey) -> CaseResult {
     let wrong = ClaimOne { expected_version: Some(Version(9)), ..t.claim_one() };
     let refused =
@@ -258,7 +258,7 @@ async fn while_a_run_holds_it(t: &Bench, key: &SessionKey) -> CaseResult {
     let second =
         changes_nothing(t, key, "a second stop", t.store.request_interrupt(key, soft("second"))).await?;
     want!(second, InterruptOutcome::AlreadyWaiting { .. });
-    // The first look hands the stop over.
+    // The first check hands the interrupt to the run.
     t.store.take_interrupt(fence).await?;
     changes_nothing(t, key, "another look at the stop", t.store.take_interrupt(fence)).await?;
     let kept = t.store.delete_session(key, Deletion::UNLESS_ACTIVE);

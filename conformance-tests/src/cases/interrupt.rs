@@ -1,4 +1,4 @@
-//! Requests to stop.
+//! Interrupts of sessions.
 //!
 //! Requirements: H05.
 
@@ -159,12 +159,12 @@ async fn one_that_comes_again_when_it_is_over_stops_nothing(t: Bench) -> CaseRes
         ensure_eq!(again, InterruptOutcome::Over, "the answer to a stop that was {name} before");
         ensure_eq!(t.load(key).await?, before, "the session after a stop that was {name} before");
         ensure_eq!(t.store.take_interrupt(&claim.fence).await?, InterruptCheck::Clear, "the check, {name}");
-        // Another one stops the turn, and the end of that does not bring the first back.
+        // Another interrupt stops the turn, and the end of that turn does not bring the first one back.
         t.interrupt(key, soft("other")).await?;
         let waiting = InterruptOutcome::AlreadyWaiting { id: id("other") };
         ensure_eq!(t.store.request_interrupt(key, soft("other")).await?, waiting, "the other, again");
     }
-    // Another life has never heard of it.
+    // Another life knows nothing of the interrupt.
     t.store.delete_session(&key("heeded"), Deletion::FORCE).await?;
     let claim = t.running("heeded").await?;
     t.interrupt(&claim.fence.key, soft("stop")).await
@@ -253,7 +253,7 @@ async fn set_during_commit_is_seen_by_this_or_next_step(t: Bench) -> CaseResult 
                 return Ok(Vec::new());
             }
             let mut seen = Vec::new();
-            // Bounded by the case's time: a receipt that never tells is a hang, and a failure.
+            // Bounded by the case's time: a receipt that never reports the interrupt is a hang, and a failure.
             while seen.iter().filter(|waits| **waits).count() < 3 {
                 let outcome = peer.commit(&fence, commit()).await?;
                 seen.push(

@@ -1,4 +1,4 @@
-//! A process that is killed with the store open.
+//! Kills a process that has the store open.
 //!
 //! Requirements: H12.
 
@@ -21,14 +21,14 @@ cases! {
         "StateStore: a write is applied wholly or not at all, and nothing stays locked (INV-04, INV-05)";
 }
 
-/// The acknowledgements after which the child is killed at once: 1, 2, … and again.
+/// The maximum number of acknowledgements before an immediate kill. Rounds cycle from 1 to this number.
 const ACKNOWLEDGED_MAX: u64 = 5;
-/// Of so many kills at random one comes while a commit is asked for, and how long after that at most.
+/// One in this many random kills comes while a commit is in progress, at most `COMMIT_TIME_MAX` after it began.
 const COMMITS_EVERY: u64 = 4;
 const COMMIT_TIME_MAX: Duration = Duration::from_millis(1);
-/// How many more are killed while they ask for a commit, until it was out in one.
+/// The maximum number of extra kills during a commit, until one hits an open commit.
 const COMMIT_KILLS_MAX: u64 = 200;
-/// The longest time from an acknowledgement to the kill at an instant drawn at random.
+/// The maximum random time from an acknowledgement to the kill.
 const INSTANT_MAX: Duration = Duration::from_millis(12);
 
 async fn sigkill_acked_is_durable(t: Bench) -> CaseResult {
@@ -49,18 +49,18 @@ async fn sigkill_never_partial_commit(t: Bench) -> CaseResult {
     .await
 }
 
-/// When a child is killed.
+/// The moment at which a child is killed.
 struct When {
-    /// After so many acknowledgements,
+    /// The number of acknowledgements before the kill.
     acknowledged: u64,
-    /// and once it has said that it asks for the next commit if that matters,
+    /// Set if the kill also waits until the child reports that it begins the next commit.
     in_commit: bool,
-    /// so long later.
+    /// The additional delay before the kill.
     then: Duration,
 }
 
-/// Kills a child in each round, and in some more if a commit was out in none: whether one still is when the signal
-/// arrives, nobody can say before.
+/// Kills a child in each round. If no round hit an open commit, kills some more, since nothing can predict whether a
+/// commit is still open when the signal arrives.
 async fn sweep(t: &Bench, when: impl Fn(u64) -> When) -> CaseResult {
     let kills = u64::from(t.settings().kills.get());
     let mut in_commit = 0;
@@ -80,7 +80,7 @@ async fn sweep(t: &Bench, when: impl Fn(u64) -> When) -> CaseResult {
     Ok(())
 }
 
-/// Kills a child and looks at what it leaves behind. Whether a commit was out.
+/// Kills a child and checks what it leaves behind. Returns whether a commit was open.
 async fn kill_and_check(t: &Bench, round: u64, when: When) -> CaseResult<bool> {
     let Some(command) = t.child() else {
         return Err(Failure::not_run("the harness starts no child process"));
@@ -94,16 +94,16 @@ async fn kill_and_check(t: &Bench, round: u64, when: When) -> CaseResult<bool> {
     Ok(killed.in_commit())
 }
 
-/// How far a child came.
+/// The progress of a child before the kill.
 struct Killed {
-    /// Its last commit that was acknowledged; 0 is the creation.
+    /// The child's last acknowledged commit. 0 is the creation.
     acknowledged: Option<u64>,
-    /// What it had asked last.
+    /// The child's last request.
     asked: String,
 }
 
 impl Killed {
-    /// Whether it has asked for a commit that is not acknowledged.
+    /// Returns whether a requested commit was not acknowledged.
     fn in_commit(&self) -> bool {
         let next = self.acknowledged.map(|nth| format!("commit {}", nth + 1));
         next.is_some_and(|next| self.asked == next)
@@ -129,7 +129,7 @@ fn kill(mut command: Command, round: u64, when: &When) -> CaseResult<Killed> {
         }
         std::thread::sleep(when.then);
         child.kill().map_err(|error| failed("cannot be killed", error))?;
-        // What it had said before counts.
+        // Lines that the child wrote before the kill count.
         while said.read_one() {}
         Ok(said.far)
     })();
@@ -140,7 +140,7 @@ fn kill(mut command: Command, round: u64, when: &When) -> CaseResult<Killed> {
 }
 
 fn end(child: &mut Child) -> std::io::Result<ExitStatus> {
-    // It may be dead already.
+    // The child may be dead already.
     let _ = child.kill();
     child.wait()
 }
@@ -167,10 +167,10 @@ impl Said {
         acknowledged && (!when.in_commit || self.far.in_commit())
     }
 
-    /// Reads one line. False: there is none.
+    /// Reads one line. Returns false at the end of the output.
     fn read_one(&mut self) -> bool {
         let Some(Ok(line)) = self.lines.next() else { return false };
-        // A test program says things of its own, and not always with an end of the line.
+        // A test program also prints its own lines, and not always with a line break.
         let Some((_, said)) = line.split_once(SAYS) else { return true };
         match said.trim().split_once(' ') {
             Some(("acknowledged", nth)) => self.far.acknowledged = nth.parse().ok(),
@@ -181,7 +181,7 @@ impl Said {
     }
 }
 
-/// What the next process finds.
+/// Checks what the next process finds.
 async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
     let (key, fence) = (child::session_key(round), child::fence(round));
     let store = t.peer().await;
@@ -194,7 +194,7 @@ async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
         found = "{there}"
     );
     whole(&found, there)?;
-    // The commit that was not answered, repeated: what led to it may not have come either.
+    // Repeats the commit that was not answered. The writes that it builds on may be missing too.
     let next = acknowledged + 1;
     if repeat(&store, round, next).await?.is_none() {
         store.deliver(&key, child::item(next)).await?;
@@ -210,7 +210,7 @@ async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
     ensure_eq!(repeated.inbox, [], "items that are left over");
     let staged = repeated.session.map(|session| session.staged.results);
     ensure_eq!(staged, Some(Vec::new()), "results that are left over");
-    // Nothing is locked, for longer than the lease.
+    // Nothing stays locked beyond the lease.
     t.advance(t.lease()).await;
     let claimed = t.store.claim_session(&key, t.claim_one()).await?;
     let claim = want!(claimed, holdover_store::ClaimOutcome::Claimed(claim) => claim);
@@ -218,7 +218,7 @@ async fn check(t: &Bench, round: u64, killed: &Killed) -> CaseResult {
     t.release(&claim.fence, SessionStatus::Idle).await.map(drop)
 }
 
-/// None: what the commit promotes or consumes is not there.
+/// Repeats a commit. Returns `None` if what it promotes or consumes is missing.
 async fn repeat(store: &Handle, round: u64, nth: u64) -> CaseResult<Option<()>> {
     let outcome = store.commit(&child::fence(round), child::commit(nth)).await?;
     if let CommitOutcome::NotStaged { .. } | CommitOutcome::NotInInbox { .. } = outcome {
@@ -228,7 +228,7 @@ async fn repeat(store: &Handle, round: u64, nth: u64) -> CaseResult<Option<()>> 
     Ok(Some(()))
 }
 
-/// Everything of the first `commits` commits is there, together, and nothing of another.
+/// Checks that everything of the first `commits` commits is there, and nothing of any other commit.
 fn whole(found: &Snapshot, commits: u64) -> CaseResult {
     let nths = || 1..=commits;
     let messages: Vec<String> =
@@ -258,11 +258,11 @@ fn whole(found: &Snapshot, commits: u64) -> CaseResult {
         return Err(Failure::new("expected the session\n    found    none"));
     };
     ensure_eq!(texts(&session.state), Vec::from_iter(states.last().cloned()), "the state");
-    // Created and claimed is version 2.
+    // A created and claimed session has version 2.
     ensure_eq!(session.version.0, 2 + commits, "the version");
     let (last_message, last_event) = (session.last_message.0, session.last_event.0);
     ensure_eq!((last_message, last_event), (2 * commits, commits), "the newest message and event");
-    // What comes before a commit is there or not; the commit takes it all.
+    // The writes before the next commit may be there or not; the commit takes them all.
     let next = commits + 1;
     let unread: Vec<String> = found.inbox.iter().map(|item| item.key.to_string()).collect();
     ensure!(

@@ -1,4 +1,4 @@
-//! Leases: who may try, and until when.
+//! Leases: when other workers may take over.
 
 mod late;
 
@@ -159,7 +159,7 @@ async fn expires_and_is_reclaimable(t: Bench) -> CaseResult {
         next.now,
         claim.lease_ends
     );
-    // The same by way of the alarm.
+    // The same holds for the alarm.
     t.advance(t.lease()).await;
     ensure_eq!(t.due_names().await?, ["s"], "what is due at the end of the next lease");
     Ok(())
@@ -310,7 +310,7 @@ async fn takeover_during_commit_both_orders_safe(t: Bench) -> CaseResult {
         let (committed, claimed) = (&answers[0].0, &answers[1].1);
         let messages = t.messages(&fence.key).await?.len();
         match (committed, claimed) {
-            // The takeover first: the commit is refused.
+            // The takeover came first, so the commit is refused.
             (Some(CommitOutcome::StaleFence { .. }), Some(ClaimOutcome::Claimed(claim))) => {
                 ensure_eq!(
                     (messages, claim.session.last_message.0),
@@ -318,7 +318,7 @@ async fn takeover_during_commit_both_orders_safe(t: Bench) -> CaseResult {
                     "messages after a refused commit"
                 );
             }
-            // The commit first: it has extended the lease, so the takeover is refused.
+            // The commit came first and extended the lease, so the takeover is refused.
             (Some(CommitOutcome::Committed(_)), Some(ClaimOutcome::Held { .. })) => {
                 ensure_eq!(messages, 1, "messages after an applied commit");
             }

@@ -1,4 +1,4 @@
-//! The limits of one write: the same rule holds for every kind of write.
+//! The size limits of one write. The same rule applies to every kind of write.
 
 use std::fmt::Debug;
 
@@ -35,7 +35,7 @@ cases! {
         "rules::Limits: each payload has at most payload_bytes_max bytes, and so has the reason of an interrupt";
 }
 
-/// Payloads that together have as many bytes as one write may bring.
+/// Makes payloads that together have as many bytes as one write may contain.
 fn most(t: &Bench) -> CaseResult<Vec<Payload>> {
     let most = t.commit_bytes_max()?;
     let part = t.store.capabilities().payload_bytes_max.min(most).max(1);
@@ -44,7 +44,7 @@ fn most(t: &Bench) -> CaseResult<Vec<Payload>> {
     Ok(std::iter::repeat_n(whole, most / part).chain(rest).collect())
 }
 
-/// One byte more.
+/// Makes a payload of one more byte.
 fn one_byte() -> Payload {
     Payload::new("y")
 }
@@ -53,7 +53,7 @@ fn nothing() -> Payload {
     Payload::new("")
 }
 
-/// Quiet items with these payloads, under keys that begin with `name`.
+/// Makes quiet items with these payloads, under keys that begin with `name`.
 fn items(name: &str, payloads: &[Payload]) -> Vec<InboxItem> {
     let item = |(place, payload): (usize, &Payload)| InboxItem {
         payload: payload.clone(),
@@ -62,7 +62,7 @@ fn items(name: &str, payloads: &[Payload]) -> Vec<InboxItem> {
     payloads.iter().enumerate().map(item).collect()
 }
 
-/// Fails unless the write was refused by its size, in words that name the operation and the session.
+/// Fails unless the write was refused for its size, with an error that names the operation and the session.
 fn refused<T: Debug>(
     answer: Result<T, StoreError>,
     operation: &str,
@@ -106,7 +106,7 @@ async fn of_a_fork(t: Bench) -> CaseResult {
     let most = most(&t)?;
     let claim = t.running("source").await?;
     let from = &claim.fence.key;
-    // The prefix alone is as large as a write may be.
+    // The copied prefix alone is as large as a write may be.
     let prefix = most.iter().cloned().map(NewMessage::Inline).collect();
     t.commit(&claim.fence, Commit { messages: prefix, ..commit() }).await?;
     let at = t.commit(&claim.fence, checkpoint("s")).await?.version;
@@ -178,7 +178,7 @@ async fn of_a_staging(t: Bench) -> CaseResult {
     refused(t.store.stage_result(&claim.fence, beyond).await, "stage_result", key, "its results")?;
     ensure_eq!(t.snapshot(key).await?, before, "the session after the refusal");
     t.stage(&claim.fence, staging(&most)).await?;
-    // What a commit promotes is there already: it is not counted again.
+    // Promoted results are stored already and are not counted again.
     let promoted = (0..most.len()).map(|place| NewMessage::Promote(call(place)));
     let messages = promoted.chain([NewMessage::Inline(one_byte())]).collect();
     let receipt = t.commit(&claim.fence, Commit { messages, ..commit() }).await?;
@@ -232,7 +232,8 @@ async fn of_the_reason_of_an_interrupt(t: Bench) -> CaseResult {
     ensure_eq!(t.snapshot(key).await?, before, "the session after the refusal");
     let whole = asks(most);
     let kept = match t.store.request_interrupt(key, whole.clone()).await {
-        // A layer that keeps the reason as encoded text may leave it less: then it says so, and is asked for half.
+        // A layer that encodes the reason as text may have less room. Then it refuses the reason, and half of it is
+        // sent.
         less @ Err(_) if t.in_layer() => {
             refused(less, "request_interrupt", key, "a reason that its layer has no room for")?;
             ensure_eq!(t.snapshot(key).await?, before, "the session after the refusal by a layer");

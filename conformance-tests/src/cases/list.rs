@@ -1,4 +1,4 @@
-//! Lists, page by page (H24).
+//! Lists, read page by page (H24).
 
 use std::num::NonZeroU32;
 
@@ -54,7 +54,7 @@ cases! {
         "Page: it may be short and still have a cursor; a walk to the end is complete";
 }
 
-/// No session is created or changed before the one or from the other on, whatever the clock.
+/// The earliest instant. On any clock, no session was created or changed before it, or at `LATEST` or later.
 const EARLIEST: Timestamp = Timestamp::from_ms(i64::MIN);
 const LATEST: Timestamp = Timestamp::from_ms(i64::MAX);
 
@@ -107,7 +107,7 @@ async fn order_is_total_and_stable(t: Bench) -> CaseResult {
         t.create(&format!("{name}-twin")).await?;
         t.advance(t.lease() / 5).await;
     }
-    // What happens to a session later does not move it.
+    // Later changes to a session do not move its place.
     let claim = t.claim(&created[0]).await?;
     t.commit(&claim.fence, commit()).await?;
     let listed = walk(&t, all()).await?;
@@ -142,7 +142,7 @@ async fn cursor_stable_under_inserts_and_deletes(t: Bench) -> CaseResult {
     for page in 0..PAGES_MAX {
         let read = t.store.list_sessions(&query).await?;
         seen.extend(read.items.iter().map(|row| row.key.id.to_string()));
-        // Two come in front; one that was shown goes, the last shown: nobody keeps its number.
+        // Two sessions are created in front, and the last one shown is deleted, so all row numbers shift.
         if let Some(last) = read.items.last() {
             t.create(&format!("new{page}")).await?;
             t.create(&format!("newer{page}")).await?;
@@ -195,13 +195,13 @@ async fn filters_compose(t: Bench) -> CaseResult {
     let every =
         SessionQuery { queue: Some(id("q")), labels: labels(&[("user", "u")]), ..status(&either[1..]) };
     ensure_eq!(listed(every).await?, ["1"], "suspended, queue q, user u");
-    // By pages too.
+    // The same query, page by page.
     let paged = SessionQuery { page: PageRequest { after: None, limit: rows(1) }, ..of(&[("user", "u")]) };
     ensure_eq!(listed(paged).await?, ["1", "2", "3"], "user u, by one");
     Ok(())
 }
 
-/// Each range of which a bound is one of these instants, and which of them lie in it.
+/// Returns each range whose bounds are among these instants, with the indexes of the instants in it.
 fn ranges(instants: &[Timestamp]) -> Vec<(TimeRange, Vec<usize>)> {
     let bounds = || [None].into_iter().chain(instants.iter().copied().map(Some));
     let ranges = bounds().flat_map(|since| bounds().map(move |before| TimeRange { since, before }));
@@ -224,7 +224,7 @@ async fn the_session_of_a_life_is_found_by_it(t: Bench) -> CaseResult {
     ensure_eq!(names(&t, foreign).await?, Vec::<String>::new(), "whose life it is, of another tenant");
     let status = SessionQuery { status: vec![SessionStatus::Failed], ..by(first) };
     ensure_eq!(names(&t, status).await?, Vec::<String>::new(), "whose life it is, with another status");
-    // The session comes again, in another life.
+    // The session is created again, as another life.
     t.store.delete_session(&key, Deletion::FORCE).await?;
     t.create("one").await?;
     let second = t.load(&key).await?.incarnation;
@@ -245,7 +245,7 @@ async fn created_range_is_half_open(t: Bench) -> CaseResult {
         t.advance(t.lease() / 10).await;
     }
     ensure!(created.is_sorted_by(|a, b| a < b), "expected instants that rise", found = "{created:?}");
-    // What happens to a session later does not move it.
+    // Later changes to a session do not move its place.
     t.deliver(&key("s0"), message("m")).await?;
     t.claim(&key("s2")).await?;
     for (range, within) in ranges(&created) {
@@ -271,7 +271,7 @@ async fn created_range_is_half_open(t: Bench) -> CaseResult {
     let never = TimeRange { since: Some(LATEST), before: Some(EARLIEST) };
     let none = names(&t, SessionQuery { created: never, ..all() }).await?;
     ensure_eq!(none, Vec::<String>::new(), "from the last to the first");
-    // With other filters.
+    // The range combined with other filters.
     let idle = SessionQuery { status: vec![SessionStatus::Idle], queue: Some(id("q")), ..between(0, 1) };
     ensure_eq!(names(&t, idle).await?, ["s1"], "idle, and up to a millisecond beyond one");
     Ok(())
@@ -283,7 +283,7 @@ async fn changed_range_follows_the_last_change(t: Bench) -> CaseResult {
         t.create(name).await?;
         t.advance(t.lease() / 10).await;
     }
-    // They change in another order than that in which they were created, each in another way.
+    // The sessions change in another order than they were created, each in another way.
     t.store
         .create_session(NewSession { labels: Labels::from_iter([("a", "b")]), ..new_session("s4") })
         .await?;
@@ -303,7 +303,7 @@ async fn changed_range_follows_the_last_change(t: Bench) -> CaseResult {
     ensure!(changed.is_sorted_by(|a, b| a < b), "expected instants that rise", found = "{changed:?}");
     for (range, within) in ranges(&changed) {
         let mut expected: Vec<_> = within.iter().map(|place| order[*place]).collect();
-        // Listed newest first all the same.
+        // The list is still sorted by creation, newest first.
         expected.sort_by(|a, b| b.cmp(a));
         for limit in [1, 2, 50] {
             let page = PageRequest { after: None, limit: rows(limit) };
@@ -311,9 +311,9 @@ async fn changed_range_follows_the_last_change(t: Bench) -> CaseResult {
             ensure_eq!(names(&t, query).await?, expected, "changed in {range:?}, by {limit}");
         }
     }
-    // What reads changes nothing.
+    // A read is not a change.
     ensure_eq!(t.load(&key("s1")).await?.updated_at, changed[0], "the last change of what was only read");
-    // With the other filters, and with a time of creation.
+    // The range combined with other filters, and with a range of creation times.
     let late = SessionQuery { changed: TimeRange::since(changed[1]), ..all() };
     let labelled = SessionQuery { labels: Labels::from_iter([("a", "b")]), ..late.clone() };
     ensure_eq!(names(&t, labelled).await?, ["s4"], "changed late, with a label");
@@ -322,7 +322,7 @@ async fn changed_range_follows_the_last_change(t: Bench) -> CaseResult {
     ensure_eq!(names(&t, both).await?, ["s0"], "created early and changed late");
     let both = SessionQuery { status: vec![SessionStatus::Idle], created: TimeRange::since(early), ..late };
     ensure_eq!(names(&t, both).await?, ["s4", "s3", "s2"], "idle, created late and changed late");
-    // Another change, and it is found no more where it was.
+    // After another change, the session is no longer found in the old range.
     t.advance(t.lease() / 10).await;
     t.deliver(&key("s1"), message("m")).await?;
     let at_first = TimeRange { since: Some(changed[0]), before: Some(changed[1]) };
@@ -371,7 +371,7 @@ async fn cursor_of_other_filter_or_tenant_rejected(t: Bench) -> CaseResult {
     ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "a list of pending calls");
     let error = want!(t.store.list_runs(&key("s0"), page.clone()).await, Err(error) => error);
     ensure_eq!(error.kind, StoreErrorKind::InvalidArgument, "a list of runs");
-    // Its own query takes it, with another limit too.
+    // The same query accepts the cursor, even with another limit.
     let wider = SessionQuery { page: PageRequest { limit: rows(9), ..page }, ..all() };
     let shown = first.items.len() + walk(&t, wider).await?.len();
     ensure_eq!(shown, 4, "rows of its own query's first page and of those after it");

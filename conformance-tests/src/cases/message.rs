@@ -242,7 +242,7 @@ async fn reader_never_sees_partial_batch(t: Bench) -> CaseResult {
                 if commits == COMMITS {
                     return Ok(());
                 }
-                // A store that never waits would keep the writer from its turn.
+                // A store that never waits would block the writer.
                 tokio::task::yield_now().await;
             }
         })

@@ -1,4 +1,4 @@
-//! Names that look alike: session ids, labels, and the place at which a page of pending calls ends.
+//! Similar names: session ids, labels, and the place at which a page of pending calls ends.
 
 use super::prelude::*;
 
@@ -21,7 +21,7 @@ cases! {
         "PendingQuery: soonest deadline first (none last), ties by session id and pending id";
 }
 
-/// Names that patterns, prefixes and comparisons without case take for one another.
+/// Names that patterns, prefixes or comparisons without case would confuse.
 const ALIKE: [&str; 14] =
     ["a_b", "aXb", "A_B", "a%b", "a", "a_", "ab", "a_bc", "%", "_", "a*b", "a?b", "[a]_b", "a\\_b"];
 
@@ -109,7 +109,7 @@ async fn labels_match_whole(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Opens `many` calls of each kind in a session of its own, with `deadline` leases from now or none.
+/// Creates a session and opens `many` calls of each kind per entry of `deadlines`, which counts leases from now.
 async fn asking(t: &Bench, key: &SessionKey, many: u32, deadlines: &[Option<u32>]) -> CaseResult {
     let now = t.now().await?;
     t.store.create_session(NewSession { key: key.clone(), ..new_session("s") }).await?;

@@ -1,4 +1,4 @@
-//! Ownership and wake-up of a session, at the borders of the rules.
+//! Ownership and wake-up of a session, in edge cases of the rules.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ cases! {
         "commit: the lease is extended only when less than half of it is left";
 }
 
-/// How the session of a repeated creation came into the hands of another run.
+/// The way in which another run got the session before its creation is repeated.
 #[derive(Debug, Clone, Copy)]
 enum Hands {
-    /// It was created at rest, and claimed.
+    /// The session was created at rest and then claimed.
     Claimed,
-    /// It was created claimed, and the lease of that claim ended.
+    /// The session was created with a claim, and the lease of that claim ended.
     TakenOver,
-    /// It was created claimed, and claimed again after a release.
+    /// The session was created with a claim, released, and claimed again.
     ClaimedAfter(Left),
 }
 
@@ -85,7 +85,7 @@ async fn repeated_creation_brings_no_claim_of_another_run(t: Bench) -> CaseResul
     Ok(())
 }
 
-/// Fails if any write under `fence` is let in.
+/// Fails if any write under `fence` is accepted.
 async fn is_stale(t: &Bench, fence: &Fence, whose: &str) -> CaseResult {
     let full = Commit {
         messages: inline(["late"]),
@@ -161,7 +161,7 @@ async fn more_unseen_items_than_asked_wake(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Creates a session that is claimed for `lease`.
+/// Creates a session and claims it for `lease`.
 async fn claimed_for(t: &Bench, name: &str, lease: Duration) -> CaseResult<Claim> {
     let key = t.create(name).await?;
     let outcome = t.store.claim_session(&key, ClaimOne { lease, ..t.claim_one() }).await?;
@@ -170,7 +170,7 @@ async fn claimed_for(t: &Bench, name: &str, lease: Duration) -> CaseResult<Claim
 
 async fn commit_leaves_a_lease_of_exactly_half(t: Bench) -> CaseResult {
     if !t.moves_time() {
-        // Real time does not stand still at half of a lease: only what lies clearly behind it can be asked.
+        // Real time does not stop at half of a lease, so only a point clearly after it can be tested.
         let claim = claimed_for(&t, "behind", t.lease() * 2).await?;
         t.advance(t.lease() * 3 / 2).await;
         let receipt = t.commit(&claim.fence, commit()).await?;

@@ -1,4 +1,4 @@
-//! Pages are bounded in bytes, and a walk over them is complete.
+//! Pages have a limit in bytes, and a walk over them is complete.
 
 use holdover_store::PAGE_BYTES_MAX;
 
@@ -27,7 +27,7 @@ cases! {
         "Page: no page holds more payload than PAGE_BYTES_MAX";
 }
 
-/// How large rows are here, and how many of them are more than a page.
+/// The size of the rows, and a number of rows that exceeds one page.
 struct Heavy {
     bytes: usize,
     rows: u64,
@@ -48,7 +48,7 @@ impl Heavy {
     }
 }
 
-/// Fails if a page holds more than it may.
+/// Fails if a page holds more bytes than the limit.
 fn bounded<'a>(what: &str, payloads: impl Iterator<Item = &'a Payload>) -> CaseResult {
     let sizes: Vec<usize> = payloads.map(Payload::len).collect();
     let total: usize = sizes.iter().sum();
@@ -136,7 +136,7 @@ async fn inbox_ends_at_its_bytes(t: Bench) -> CaseResult {
         }
         ensure_eq!(places, (after.0 + 1..=heavy.rows).collect::<Vec<_>>(), "places after {after}");
     }
-    // What a claim itself brings has its place on the page, or after it.
+    // An item that the claim itself carries is on the page in its place, or on a later page.
     let carried = holdover_store::ClaimOne { items: vec![message("carried")], ..t.claim_one() };
     t.release(&claim.fence, SessionStatus::Idle).await?;
     let next = want!(t.store.claim_session(&key, carried).await?,
@@ -179,7 +179,7 @@ async fn events_and_deltas_end_at_their_bytes(t: Bench) -> CaseResult {
         cursor = next;
     }
     ensure_eq!((places, words), (heavy.rows(), heavy.rows()), "places of events and of deltas");
-    // A commit of many events is no page by itself.
+    // A commit of many events does not form a page of its own.
     let half = heavy.bytes / 2;
     let events = vec![Payload::new(vec![1; half]); 2];
     t.commit(&claim.fence, Commit { events, streamed: Some(1), ..commit() }).await?;
@@ -190,7 +190,7 @@ async fn events_and_deltas_end_at_their_bytes(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// One page of a list: the sizes of its payloads, and where it goes on.
+/// Reads one page of a list. Returns its payloads and the request for the next page.
 async fn list(
     t: &Bench,
     which: usize,

@@ -1,4 +1,4 @@
-//! Pending calls: calls that somebody outside owes an answer.
+//! Pending calls: calls that wait for an answer from outside.
 
 use super::prelude::*;
 
@@ -191,7 +191,7 @@ async fn id_is_never_opened_twice(t: Bench) -> CaseResult {
     ensure_eq!(t.snapshot(&claim.fence.key).await?, before, "the session after the conflict");
     t.commit(&claim.fence, Commit { close: vec![id("p")], ..commit() }).await?;
     ensure_eq!(t.try_commit(&claim.fence, open(&["p"])).await?, conflict("p"), "after it was closed");
-    // Whatever a store looks at first.
+    // The conflict is reported although the commit has another fault too.
     let nowhere = Commit { consumed: vec![InboxSeq(9)], inbox_seen: Some(InboxSeq(9)), ..open(&["p"]) };
     ensure_eq!(t.try_commit(&claim.fence, nowhere).await?, conflict("p"), "with an item that is not there");
     Ok(())

@@ -1,4 +1,4 @@
-//! The names that most cases use.
+//! The imports that most cases use.
 
 pub(super) use holdover_store::ids::{
     CheckpointId, Epoch, EventSeq, Fence, InboxSeq, MessageSeq, SessionKey, StateFormat, Version,

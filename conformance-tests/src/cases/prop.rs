@@ -37,7 +37,7 @@ async fn reopen_at_any_point_equivalence(t: Bench) -> CaseResult {
     search(&t, Story::Reopened).await
 }
 
-/// The kept scripts, then those that the model says reach what they do not.
+/// Plays the kept scripts, then scripts chosen for the answers that the kept ones do not reach.
 async fn op_outcome_coverage_gate(t: Bench) -> CaseResult {
     let mut reached = Coverage::default();
     play_kept(&t, Compare::Answers, &mut reached).await?;

@@ -1,4 +1,4 @@
-//! Two operations at once: the outcome is that of one order or of the other.
+//! Two concurrent operations: the result is that of one order or of the other.
 
 mod histories;
 mod pairs;
@@ -54,7 +54,7 @@ async fn linearizable_histories(t: Bench) -> CaseResult {
     histories::check_histories(&t).await
 }
 
-/// A session that a run holds, for each round.
+/// Creates one running session for each round.
 async fn rounds(t: &Bench) -> CaseResult<Vec<holdover_store::Claim>> {
     let mut claims = Vec::new();
     for round in 0..ROUNDS {
@@ -84,7 +84,7 @@ async fn reads_beside_a_write_hold_what_was_acknowledged(t: Bench) -> CaseResult
         );
         let (writer, held) = (peers[0].clone(), fence.clone());
         let writing = tokio::spawn(async move { write(&writer, &held, "third").await });
-        // Looks without a pause as long as the write lasts: whatever lies between its begin and its end is looked at.
+        // Reads without a pause until the write is over, so that every intermediate state can be seen.
         let mut over = false;
         while !over {
             over = writing.is_finished();
@@ -100,7 +100,7 @@ async fn reads_beside_a_write_hold_what_was_acknowledged(t: Bench) -> CaseResult
     Ok(())
 }
 
-/// An item, and then a commit with a message, an event and a checkpoint.
+/// Delivers an item, then commits a message, an event and a checkpoint.
 async fn write(peer: &Handle, fence: &Fence, what: &str) -> CaseResult {
     want!(peer.deliver(&fence.key, message(what)).await?, Delivery::Accepted { .. });
     let step = Commit { messages: inline([what]), events: events([what]), ..checkpoint(what) };

@@ -1,4 +1,4 @@
-//! Retention: the data that is removed of resting sessions, and the data that never is.
+//! Retention: which data of resting sessions is removed, and which data never is.
 
 use holdover_store::PurgeReport;
 
@@ -7,7 +7,7 @@ use crate::sweep::swept;
 
 /// More partitions than any store has.
 const PARTITIONS_MAX: usize = 64;
-/// Another instant by which everything lies in the past.
+/// Another instant far in the future.
 const FAR_AND_MORE: Timestamp = Timestamp::from_ms(FAR.as_ms() + 1);
 
 cases! {
@@ -65,7 +65,7 @@ async fn exists(t: &Bench, key: &SessionKey) -> CaseResult<bool> {
     Ok(t.store.load_session(key).await?.is_some())
 }
 
-/// A session that rests, with something in every table that a resting one can have.
+/// Creates a resting session with a row in every table that a resting session can use.
 async fn resting(t: &Bench, name: &str) -> CaseResult<SessionKey> {
     let claim = t.running(name).await?;
     let seq = t.deliver(&claim.fence.key, message("item")).await?;
@@ -108,7 +108,7 @@ async fn removes_the_whole_session(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Sessions that no rule may touch, each for one reason.
+/// Creates sessions that no rule may touch, each for one reason.
 async fn guarded(t: &Bench) -> CaseResult<Vec<(&'static str, SessionKey)>> {
     let mut all = vec![("active", t.left_as("active", SessionStatus::Active).await?)];
     let expired = t.left_as("expired", SessionStatus::Active).await?;
@@ -253,12 +253,12 @@ async fn longest_unchanged_first(t: Bench) -> CaseResult {
     .await
 }
 
-/// Walks over seven sessions by steps of many sizes. After each step `check` is told the names that are
-/// left, the names in the order of their last changes, and how many were removed.
+/// Walks over seven sessions in steps of several sizes. After each step, calls `check` with the names that are left,
+/// the names in the order of their last changes, and the number of removed sessions.
 async fn step_by_step(t: &Bench, check: fn(&[&str], &[&str], usize) -> CaseResult) -> CaseResult {
     const SESSIONS: usize = 7;
     for limit in [1, 2, 3, SESSIONS as u32, 100] {
-        // Named so that neither the order of names nor that of creation is the order of changes.
+        // With these names, the order of changes differs from the order of names and from the order of creation.
         let names = ["d", "a", "f", "c", "g", "b", "e"];
         let mut claims = Vec::new();
         for name in ["a", "b", "c", "d", "e", "f", "g"] {
@@ -317,7 +317,7 @@ async fn prune_keeps_latest_checkpoint_and_active(t: Bench) -> CaseResult {
         }
         let untouched = t.snapshot(&runs.fence.key).await?;
         let rule = retention(Remove::Checkpoints { keep: count(keep) });
-        // One at a time: sessions that have nothing to lose stand in nobody's way.
+        // One session at a time: sessions with nothing to remove must not block the walk.
         let (report, _) = swept(&t.store, RetentionRule { limit: count(1), ..rule }).await?;
         ensure_eq!(report.sessions, 0, "sessions removed");
         let keep = keep as usize;
@@ -411,7 +411,7 @@ async fn a_walk_passes_what_has_nothing_to_lose_once(t: Bench) -> CaseResult {
     for surplus in [full.len() as u64 * 2, 0] {
         let (report, steps) = swept(&t.store, rule.clone()).await?;
         ensure_eq!((report.sessions, report.checkpoints), (0, surplus), "what was removed");
-        // A store with partitions ends a step wherever one is walked to its end.
+        // A store with partitions may end a step at the end of each partition.
         let most = SESSIONS / LIMIT as usize + PARTITIONS_MAX;
         ensure!(steps <= most, "expected at most {most} calls", found = "{steps}");
     }

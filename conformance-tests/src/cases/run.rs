@@ -112,7 +112,7 @@ async fn finish_records_outcome_exactly_once(t: Bench) -> CaseResult {
         Commit { release: Some(release_to(SessionStatus::Failed)), ..ends(OutcomeKind::Failed, "second") };
     t.commit(&claim.fence, second).await?;
     ensure_eq!(t.snapshot(&claim.fence.key).await?.runs, first, "the runs after a second end");
-    // Nor does the next claim rewrite it.
+    // The next claim does not rewrite the record either.
     t.claim(&claim.fence.key).await?;
     ensure_eq!(t.snapshot(&claim.fence.key).await?.runs[0], first[0], "the first run after the next claim");
     Ok(())

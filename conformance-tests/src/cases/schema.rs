@@ -1,5 +1,4 @@
-//! The schema of a store: it is made, opened again, interrupted while it is made, newer than the program, or
-//! damaged.
+//! The schema of a store: created, reopened, interrupted during its creation, newer than the program, or damaged.
 
 use std::sync::Arc;
 
@@ -41,12 +40,12 @@ cases! {
         "StoreErrorKind::Corrupt: what is stored is not what was written";
 }
 
-/// So many open at once.
+/// The number of concurrent opens.
 const OPENERS: usize = 16;
-/// More awaits than an open should have.
+/// More awaits than an open needs.
 const POLLS_MAX: usize = 2000;
 
-/// A session with something in most tables, claimed.
+/// Creates a claimed session with rows in most tables.
 async fn write(store: &Handle, name: &str) -> CaseResult<SessionKey> {
     let claim = ClaimOne {
         run: fresh_id("run"),
@@ -65,7 +64,7 @@ async fn write(store: &Handle, name: &str) -> CaseResult<SessionKey> {
     Ok(claim.fence.key)
 }
 
-/// Writes by one handle and reads by another.
+/// Writes with one handle and reads with another.
 async fn works(one: &Handle, other: &Handle, name: &str) -> CaseResult<Snapshot> {
     let key = write(one, name).await?;
     let found = snapshot(other, &key).await?;
@@ -73,7 +72,7 @@ async fn works(one: &Handle, other: &Handle, name: &str) -> CaseResult<Snapshot>
     Ok(found)
 }
 
-/// The error of what must not have succeeded.
+/// Returns the error of an operation that must fail.
 fn refused<T>(result: Result<T, StoreError>, kind: StoreErrorKind, what: &str) -> CaseResult<StoreError> {
     let Err(error) = result else {
         return Err(Failure::new(format!("{what}\n    expected {kind:?}\n    found    that it succeeds")));
@@ -166,13 +165,13 @@ async fn unknown_enum_value_is_typed_not_panic(t: Bench) -> CaseResult {
         want!(created, CreateOutcome::Created { .. });
     }
     place.tamper(Tampering::UnknownStatus(&bad)).await;
-    // Some stores can list the runs of what they cannot read.
+    // Some stores can list the runs of a session that they cannot read.
     let runs = async |handle: &Handle| {
         let listed = handle.list_runs(&bad, PageRequest::default()).await;
         listed.map(|page| page.items).map_err(|error| error.kind)
     };
     let before = runs(&store).await;
-    // Whoever asks for what is due is not held up by it, and does not get it.
+    // The damaged session does not hold up a claim of due sessions and is not returned.
     let due = peer.claim_due(t.due(2)).await?;
     let due: Vec<_> = due.iter().map(|claim| claim.fence.key.clone()).collect();
     ensure_eq!(due, [good], "what is due");
@@ -181,11 +180,11 @@ async fn unknown_enum_value_is_typed_not_panic(t: Bench) -> CaseResult {
         ensure_eq!(error.key.as_deref(), Some(&bad), "the session that the error names");
         let claimed = handle.claim_session(&bad, t.claim_one()).await;
         refused(claimed, StoreErrorKind::Corrupt, "claiming it")?;
-        // A claim would have begun a run, and its status would be a word that is known.
+        // A claim would have begun a run and written a known status.
         ensure_eq!(runs(handle).await, before, "its runs, and so its epoch, after claims that were refused");
         refused(handle.load_session(&bad).await, StoreErrorKind::Corrupt, "reading it after the claim")?;
     }
-    // It can always be removed.
+    // The session can always be removed.
     let removed = store.delete_session(&bad, Deletion::FORCE).await?;
     ensure_eq!(removed, DeleteOutcome::Deleted, "removing it");
     Ok(())
@@ -227,7 +226,7 @@ async fn corrupt_row_is_corrupt_error_and_isolated(t: Bench) -> CaseResult {
         ensure_eq!(texts(others.messages.iter().map(|it| &it.payload)), ["second"], "the message beside it");
         ensure_eq!(snapshot(handle, &good).await?, before, "the session beside it");
     }
-    // It can be taken up by a run all the same.
+    // A run can still claim the session.
     let held = peer.claim_session(&bad, t.claim_one()).await?;
     want!(held, ClaimOutcome::Held { .. });
     works(&store, &peer, "after").await.map(drop)

@@ -1,4 +1,4 @@
-//! Scopes: data that belongs to one session, one life of it and one tenant, and to no other.
+//! Scopes: data that belongs to exactly one session, one life of it, and one tenant.
 
 use holdover_store::TOMBSTONE_STANDS;
 
@@ -55,7 +55,7 @@ cases! {
         "Remove::Sessions: a Tombstone is left; Tombstone::at: when it was deleted";
 }
 
-/// A claim under this run.
+/// Makes a claim with this run id.
 fn one(t: &Bench, run: &str) -> ClaimOne {
     ClaimOne { run: id(run), ..t.claim_one() }
 }
@@ -93,7 +93,7 @@ async fn a_commit_is_a_repeat_under_its_own_fence_alone(t: Bench) -> CaseResult 
     t.commit(&second.fence, step("2")).await?;
     ensure_eq!(t.messages(&first.fence.key).await?, ["1", "2"], "messages of two runs");
     t.store.delete_session(&first.fence.key, Deletion::FORCE).await?;
-    // Its runs are numbered as those of the life before.
+    // The runs of the new life have the same numbers as those of the old life.
     t.running("s").await?;
     let again = t.take_over(&first.fence.key).await?;
     ensure_eq!(again.fence.epoch, second.fence.epoch, "the number of the run");
@@ -150,7 +150,7 @@ async fn tombstones_of_forks_are_of_one_tenant(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// A session of `tenant` that remembers a key and a pending id that no read shows.
+/// Creates a session of `tenant` that remembers a key and a pending id that no read shows.
 async fn remembering(t: &Bench, tenant: &str, name: &str) -> CaseResult<Claim> {
     let claim = t.create_claimed(NewSession { key: key_of(tenant, name), ..new_session(name) }).await?;
     let seq = t.deliver(&claim.fence.key, message("consumed")).await?;
@@ -161,7 +161,7 @@ async fn remembering(t: &Bench, tenant: &str, name: &str) -> CaseResult<Claim> {
     Ok(claim)
 }
 
-/// Fails unless the session knows what [`remembering`] has left.
+/// Fails unless the session still knows the key and the pending id of [`remembering`].
 async fn remembers(t: &Bench, claim: &Claim) -> CaseResult {
     let known = t.store.deliver(&claim.fence.key, message("consumed")).await?;
     want!(known, Delivery::Duplicate { .. });
@@ -256,7 +256,7 @@ async fn pruning_forgets_no_name(t: Bench) -> CaseResult {
     remembers(&t, &t.claim(key).await?).await
 }
 
-/// Fails unless the late duplicate of a creation is known for one, though two more sessions are deleted.
+/// Fails unless a late duplicate of a deleted creation is recognised, though two more sessions are deleted.
 async fn stands(t: &Bench, new: &NewSession) -> CaseResult {
     for name in ["one", "two"] {
         let other = t.create(name).await?;
@@ -270,7 +270,7 @@ async fn stands(t: &Bench, new: &NewSession) -> CaseResult {
     Ok(())
 }
 
-/// Lets more than the time of a tombstone pass, where time can be moved: nobody waits for a day.
+/// Lets more time pass than a tombstone is kept. On a real clock this does nothing, since it takes a day.
 async fn grow_old(t: &Bench) {
     if t.moves_time() {
         t.advance(TOMBSTONE_STANDS * 2).await;

@@ -129,7 +129,7 @@ async fn create_same_op_id_is_idempotent(t: Bench) -> CaseResult {
     let before = t.snapshot(&new.key).await?;
     ensure_eq!(t.store.create_session(new.clone()).await?, first, "the answer to the repeat");
     ensure_eq!(t.snapshot(&new.key).await?, before, "the session after the repeat");
-    // Also when the session has moved on since.
+    // The same holds after the session has moved on.
     let claim = t.claim(&new.key).await?;
     t.commit(&claim.fence, commit()).await?;
     ensure_eq!(t.store.create_session(new).await?, first, "the answer to a late repeat");
@@ -139,7 +139,7 @@ async fn create_same_op_id_is_idempotent(t: Bench) -> CaseResult {
     let first = want!(first, CreateOutcome::Created { version, claim: Some(claim) } => (version, claim));
     let again = t.store.create_session(claimed.clone()).await?;
     let again = want!(again, CreateOutcome::Created { version, claim: Some(claim) } => (version, claim));
-    // Each answer names the clock of its own instant; all else is the claim as it stands.
+    // Each answer has its own instant `now`. Everything else is the current claim.
     let repeated_at = again.1.now;
     let again = (again.0, Box::new(Claim { now: first.1.now, ..*again.1 }));
     ensure_eq!(again, first, "the repeat of a claimed creation");

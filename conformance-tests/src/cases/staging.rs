@@ -1,4 +1,4 @@
-//! Staged results, and their promotion.
+//! Staged results and their promotion.
 //!
 //! Requirements: H12.
 

@@ -1,4 +1,4 @@
-//! The moves of a session's status, and what raises its version.
+//! The transitions of a session's status, and the operations that raise its version.
 //!
 //! Requirements: H02, H03.
 
@@ -161,7 +161,7 @@ async fn table_of_allowed_moves_every_pair(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// A claim moves every status but aborted to active; an active one only once its lease has ended.
+/// Checks that a claim moves every status except aborted to active, and takes an active session only after its lease.
 async fn claim_from(t: &Bench, from: SessionStatus, allowed: bool) -> CaseResult {
     let key = t.left_as(&format!("claim-{from}"), from).await?;
     if from == SessionStatus::Active {
@@ -197,7 +197,7 @@ async fn cas_pair(t: &Bench, from: SessionStatus, to: SessionStatus, allowed: bo
     Ok(())
 }
 
-/// Only a run that holds the session releases it, to any status but active.
+/// Checks that only a run that holds the session can release it, to any status except active.
 async fn release_pair(t: &Bench, from: SessionStatus, to: SessionStatus) -> CaseResult {
     let key = t.left_as(&format!("release-{from}-{to}"), from).await?;
     let session = t.load(&key).await?;

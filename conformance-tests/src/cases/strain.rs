@@ -1,4 +1,4 @@
-//! Many operations at once: all of them come to an end.
+//! Many concurrent operations, all of which must end.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ cases! {
         "StoreError: its retry says whether the same call may succeed later";
 }
 
-/// How long what is let go at one time may take.
+/// The maximum time for all operations that start together.
 const TIME_MAX: Duration = Duration::from_secs(40);
 
-/// What all answer; a failure if one does not in time. Then another handle is asked: if that one is answered, those
-/// wait for each other, and if not, the whole store hangs, for whatever reason.
+/// Awaits the results of all operations. If one takes too long, fails, and asks another handle to find the cause: if
+/// that handle gets an answer, the operations wait for each other; if not, the whole store hangs.
 async fn in_time<T>(t: &Bench, what: &str, all: impl Future<Output = T>) -> CaseResult<T> {
     if let Ok(ended) = tokio::time::timeout(TIME_MAX, all).await {
         return Ok(ended);
@@ -37,7 +37,7 @@ async fn in_time<T>(t: &Bench, what: &str, all: impl Future<Output = T>) -> Case
 
 const ROUNDS: usize = 6;
 
-/// Two sessions that rest, with a checkpoint, and two that are due.
+/// Two resting sessions with a checkpoint each, and two due sessions.
 struct Crossing {
     rest: [SessionKey; 2],
     sources: [NewFork; 2],
@@ -75,7 +75,7 @@ trait Onto {
 }
 
 impl Onto for NewFork {
-    /// The same fork, into this session.
+    /// Returns the same fork request for another key.
     fn onto(self, key: &SessionKey) -> Self {
         Self { key: key.clone(), ..self }
     }
@@ -83,7 +83,7 @@ impl Onto for NewFork {
 
 type Task = BoxFuture<'static, CaseResult<Vec<SessionKey>>>;
 
-/// What each of the peers does; the sessions that it claimed.
+/// Returns the work of one peer. Its result is the sessions that it claimed.
 fn crossed(t: &Bench, on: &Crossing, index: usize, peer: Handle) -> Task {
     let backwards = index % 2 == 1;
     let order = if backwards { [1, 0] } else { [0, 1] };
@@ -149,11 +149,11 @@ async fn no_deadlock_lock_order_probe(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// More than any store has connections.
+/// More calls than any store has connections.
 const CALLS: usize = 256;
-/// On how many sessions.
+/// The number of sessions that the calls use.
 const SESSIONS: usize = 8;
-/// How often: whoever keeps a connection has fewer the second time.
+/// The number of bursts. A store that leaks connections has fewer of them in the second burst.
 const BURSTS: usize = 2;
 
 async fn pool_exhaustion_is_unavailable_not_hang(t: Bench) -> CaseResult {
@@ -201,7 +201,7 @@ async fn pool_exhaustion_is_unavailable_not_hang(t: Bench) -> CaseResult {
     Ok(())
 }
 
-/// Whether the error says that the same call may succeed later.
+/// Fails unless the error says that the same call may succeed later.
 fn refused_for_now(error: &StoreError) -> CaseResult {
     let later = error.retry != Retry::Never;
     ensure!(later, "expected an answer, or an error that may not come again", found = "{error}");

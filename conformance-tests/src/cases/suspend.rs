@@ -1,4 +1,4 @@
-//! Parking a session, and waking it.
+//! Suspending a session, and waking it.
 
 use super::prelude::*;
 
@@ -103,7 +103,7 @@ async fn mixed_reasons_coexist(t: Bench) -> CaseResult {
 async fn partial_step_resumes_at_same_cursor(t: Bench) -> CaseResult {
     let claim = t.running("s").await?;
     let key = &claim.fence.key;
-    // Of three calls one is done, one has begun, and one is somebody else's.
+    // Of three calls, one is done, one has started, and one waits for an answer from outside.
     let begun = Staging { starts: vec![id("begun")], ..staging([("done", "result")]) };
     let half = Commit { state: state("half"), open: vec![approval("asked")], ..commit() };
     t.commit(&claim.fence, half).await?;
@@ -182,7 +182,7 @@ async fn submission_between_decision_and_suspend_commit_not_lost(t: Bench) -> Ca
     let claim = t.running("s").await?;
     let key = &claim.fence.key;
     t.commit(&claim.fence, Commit { open: vec![approval("p")], ..commit() }).await?;
-    // The run has decided to park; before it can, the answer comes in elsewhere.
+    // The run has decided to suspend. Before it does, the answer arrives through another handle.
     want!(peer.deliver(key, answer(&claim.fence, "p", "yes")).await?, Delivery::Accepted { .. });
     t.commit(&claim.fence, Commit { release: suspended(None, 0), ..commit() }).await?;
     ensure!(
@@ -192,7 +192,7 @@ async fn submission_between_decision_and_suspend_commit_not_lost(t: Bench) -> Ca
         t.waking(key).await?
     );
 
-    // The same for as many counted messages as it waits for.
+    // The same holds for as many counted messages as the session waits for.
     let claim = t.running("counted").await?;
     for name in ["a", "b"] {
         t.deliver(&claim.fence.key, message_that(name, Wake::Count)).await?;
@@ -272,12 +272,12 @@ async fn an_earlier_wake_beats_the_deadline(t: Bench) -> CaseResult {
         found = "{}",
         t.waking(key).await?
     );
-    // Due already: what comes later does not push it back.
+    // The session is due already, so a later item does not move its alarm.
     let rang = t.load(key).await?.alarm;
     t.advance(t.lease() / 10).await;
     t.deliver(key, message("later")).await?;
     ensure_eq!(t.load(key).await?.alarm, rang, "alarm after a second urgent item");
-    // Parked again with the first seen: the second still wakes it.
+    // The session is suspended again with only the first item seen, so the second still wakes it.
     let next = t.claim(key).await?;
     let again = Commit { inbox_seen: Some(seq), release: Some(park(deadline)), ..commit() };
     t.commit(&next.fence, again).await?;

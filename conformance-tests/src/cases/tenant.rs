@@ -31,7 +31,7 @@ cases! {
         "delete_session; INV-35";
 }
 
-/// A session of `tenant` with something in every table.
+/// Creates a session of `tenant` with rows in every table.
 async fn full(t: &Bench, tenant: &str, name: &str) -> CaseResult<Claim> {
     let key = key_of(tenant, name);
     let claim = t.create_claimed(NewSession { key: key.clone(), ..new_session(name) }).await?;
@@ -176,7 +176,7 @@ async fn prefix_tricks(t: Bench) -> CaseResult {
         expected.sort_unstable();
         ensure_eq!(names, expected, "sessions of tenant {tenant:?}");
     }
-    // What is done to one is done to no other.
+    // An operation on one session affects no other.
     let chosen = key_of("a", "b");
     t.deliver(&chosen, message("m")).await?;
     t.store.delete_session(&key_of("%", "_"), Deletion::FORCE).await?;

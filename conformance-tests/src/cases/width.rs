@@ -1,4 +1,4 @@
-//! Numbers that need more than eight, sixteen or thirty-two bits.
+//! Numbers that need more than 8, 16 or 32 bits.
 
 use std::time::Duration;
 
@@ -33,15 +33,15 @@ cases! {
         "StreamId: later streams of a session are greater; its number has 32 bits";
 }
 
-/// Numbers of which a narrow integer keeps less: 0 or 1 of those with eight and sixteen bits, a negative number of
-/// those with thirty-two.
+/// Numbers that change in a narrower integer: those with 8 and 16 bits become 0 or 1, and those with 32 bits become
+/// negative.
 const WIDE: [u32; 6] = [1 << 8, (1 << 8) + 1, 1 << 16, (1 << 16) + 1, 1 << 31, u32::MAX];
 
 async fn longer_than_24_days_is_kept(t: Bench) -> CaseResult {
     let lengths = [(1 << 31) - 1, 1 << 31, (1 << 31) + 1, 1 << 32, (1 << 32) + 1, 315_360_000_000];
     let first = t;
     for ms in lengths {
-        // In a store of its own: the leases of the others end when time passes.
+        // Each lease has its own store, because the leases of the others would end when time passes.
         let t = first.another().await;
         let lease = Duration::from_millis(ms);
         let check = async |name: &str, ends: Timestamp, now: Timestamp, way: &str| -> CaseResult {

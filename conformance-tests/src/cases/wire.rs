@@ -1,4 +1,4 @@
-//! A connection that ends in the middle: before a request, inside it, or inside its answer.
+//! A connection that breaks in the middle: before a request, inside it, or inside its answer.
 
 mod cut;
 
@@ -8,7 +8,7 @@ use crate::fixture;
 use crate::proxy::{Cut, Seen};
 use crate::script::Request;
 
-/// How many commits are made until two in a row are as long: a connection of several is made ready for them once.
+/// The maximum number of commits until two in a row have the same length. A new connection of a pool is prepared once.
 const READY_MAX: usize = 12;
 
 cases! {
@@ -59,7 +59,7 @@ async fn killed_connection_surfaces_unavailable_or_retries(t: Bench) -> CaseResu
             let answered = story.scenario.try_ask(&wire.through, &story.request).await?;
             wire.judge(&story, answered, Known::Nothing).await?;
             wire.kill().await?;
-            // A read fares no worse.
+            // A read must recover too.
             wire.repeat(&story.scenario, &read).await.map(drop)
         };
         killed.await.map_err(|failure: Failure| failure.within(format!("{op:?}")))?;
@@ -68,7 +68,7 @@ async fn killed_connection_surfaces_unavailable_or_retries(t: Bench) -> CaseResu
 }
 
 impl Wire {
-    /// A run and a commit of it that promotes what was staged, and appends.
+    /// Creates a run and a commit that promotes its staged results and appends an event.
     async fn promoting(&self, name: &str) -> CaseResult<(Fence, Version, Commit)> {
         let claim = self.t.running(name).await?;
         self.t.stage(&claim.fence, staging([("a", "result a"), ("b", "result b")])).await?;
@@ -81,7 +81,7 @@ impl Wire {
         Ok((claim.fence, claim.session.version, commit))
     }
 
-    /// What goes through the proxy for such a commit.
+    /// Measures the bytes of a promoting commit that is not cut.
     async fn measure_commit(&self, name: &str) -> CaseResult<Seen> {
         let marker = marker();
         let (fence, _, commit) = self.promoting(&format!("{name}-{marker}")).await?;
@@ -100,7 +100,7 @@ impl Wire {
         }
     }
 
-    /// The same of one that meets a connection which is ready for it: two in a row were as long.
+    /// Measures a commit on a prepared connection: two commits in a row must have the same length.
     async fn measure_ready(&self, name: &str) -> CaseResult<Seen> {
         let mut before = self.measure_commit(&format!("{name}-0")).await?;
         for nth in 1..=READY_MAX {
@@ -115,8 +115,8 @@ impl Wire {
         )))
     }
 
-    /// Makes a commit that is cut off where `cut` says of one that went through `whole`, in a session whose name
-    /// begins so.
+    /// Makes a commit that is cut off at the place that `cut` computes from the uncut lengths `whole`. The session's
+    /// name begins with `name`.
     async fn lose(&self, name: &str, mut whole: Seen, cut: fn(Seen) -> Cut) -> CaseResult<Lost> {
         let (mut elsewhere, mut missed) = (None, 0);
         for nth in 0..TRIES_MAX {
@@ -135,7 +135,7 @@ impl Wire {
                     elsewhere = Some(behind);
                     whole.shorten(&seen, missed);
                     missed += 1;
-                    // The next one meets a connection that is ready.
+                    // The next commit uses a prepared connection.
                     self.measure_commit(&format!("{name}-{nth}-ready-{marker}")).await?;
                 }
             }
@@ -147,7 +147,7 @@ impl Wire {
 /// A commit that was cut off.
 struct Lost {
     fence: Fence,
-    /// Before it.
+    /// The version before the commit.
     version: Version,
     commit: Commit,
     answered: Result<CommitOutcome, StoreError>,
@@ -162,7 +162,7 @@ async fn answer_cut_then_retry_is_exactly_once(t: Bench) -> CaseResult {
     let next = Version(version.0 + 1);
     ensure_eq!(wire.peer.load_session(&fence.key).await?.map(|it| it.version), Some(next), "the version");
     match answered {
-        // The store has asked again by itself.
+        // The store has retried by itself.
         Ok(outcome) => want!(outcome, CommitOutcome::Committed(_)),
         Err(error) => ensure_eq!(error.retry, Retry::OutcomeUnknown, "what is known of an applied commit"),
     }
@@ -177,7 +177,7 @@ async fn answer_cut_then_retry_is_exactly_once(t: Bench) -> CaseResult {
     ensure_eq!(found.events.len(), 1, "how many events");
     let staged = found.session.map(|session| session.staged.results);
     ensure_eq!(staged, Some(Vec::new()), "what is staged");
-    // Whoever comes late is told so.
+    // A late repeat learns that the commit was applied.
     wire.t.take_over(&fence.key).await?;
     let late = wire.through.commit(&fence, commit).await?;
     ensure_eq!(late, CommitOutcome::StaleFence { applied: Applied::Yes }, "a repeat after a takeover");
@@ -196,7 +196,7 @@ async fn ambiguous_commit_reported_as_ambiguous(t: Bench) -> CaseResult {
     let mut hits = Hits::default();
     for (nth, cut) in cuts.into_iter().enumerate() {
         wire.t.forget_history();
-        // The connection is made anew after each.
+        // The connection is opened again after each cut.
         let whole = wire.measure_ready(&format!("full-{nth}")).await?;
         let done = say_what_is_known(&wire, &format!("lost-{nth}"), whole, cut).await;
         hits.count(done.map_err(|failure| failure.within(format!("{:?}", cut(whole))))?);
@@ -204,11 +204,11 @@ async fn ambiguous_commit_reported_as_ambiguous(t: Bench) -> CaseResult {
     hits.judge()
 }
 
-/// Cuts a commit off. One that is said to have changed nothing does not come later either.
+/// Cuts off a commit. If the error says that it changed nothing, the commit must not be applied later either.
 async fn say_what_is_known(wire: &Wire, name: &str, whole: Seen, cut: fn(Seen) -> Cut) -> CaseResult<Hit> {
     let Lost { fence, version, answered, hit, .. } = wire.lose(name, whole, cut).await?;
     let lost = match answered {
-        // The store has asked again by itself.
+        // The store has retried by itself.
         Ok(outcome) => {
             want!(outcome, CommitOutcome::Committed(_));
             return Ok(hit);
@@ -218,7 +218,7 @@ async fn say_what_is_known(wire: &Wire, name: &str, whole: Seen, cut: fn(Seen) -
     ensure_eq!(lost.kind, StoreErrorKind::Unavailable, "what went wrong");
     ensure_eq!(lost.operation, "commit", "the operation that the error names");
     ensure_eq!(lost.key.as_deref(), Some(&fence.key), "the session that the error names");
-    // Another commit is applied: what is not there before it never will be, or at its own place.
+    // After this commit is applied, the lost one either took the version before it or can never be applied.
     let sentinel = wire.peer.commit(&fence, fixture::commit()).await?;
     let receipt = want!(sentinel, CommitOutcome::Committed(receipt) => receipt);
     let applied = receipt.version.0 - version.0 == 2;

@@ -1,4 +1,4 @@
-//! One operation on one session, as seen from outside.
+//! One operation on one session, as seen by the peers.
 
 use std::fmt;
 
@@ -8,34 +8,34 @@ use crate::model::Model;
 use crate::script::{Answer, Asking, Request};
 use crate::shown::shown;
 
-/// One operation on one session: an interval, and what is known of what happened in it.
+/// One operation on one session: its interval, and what the peer learned of its effect.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
-    /// Which of the peers asked.
+    /// The number of the peer that made the request.
     pub(crate) by: usize,
-    /// When it was asked, on a counter that all peers share.
+    /// The start of the operation, on a counter that all peers share.
     pub(crate) asked: u64,
-    /// When it was answered; never, if what became of it is not known.
+    /// The end of the operation. `None` if its effect is not known.
     pub(crate) answered: Option<u64>,
     pub(crate) heard: Heard,
 }
 
-/// What was asked and heard.
+/// A request and what the peer learned of its effect.
 #[derive(Debug, Clone)]
 pub(crate) enum Heard {
-    /// The clock was moved to here.
+    /// The clock was moved to this instant.
     Time(Timestamp),
-    /// This answer.
+    /// The operation returned this answer.
     Answer(Box<Request>, Box<Answer>),
-    /// That it was done somewhere: here it was done, or there was nothing to do.
+    /// The operation took effect on some session, possibly on this one.
     Somewhere(Box<Request>),
-    /// Nothing: it was done at any time from the call on, or never.
+    /// The outcome is unknown: the operation may take effect at any time after the call, or never.
     Nothing(Box<Request>),
 }
 
 impl Event {
-    /// The states in which the session may be afterwards; none if the model answers otherwise. `exact`: instants
-    /// count.
+    /// Returns the states that the session may have afterwards; none if the model answers otherwise. `exact` says
+    /// whether instants are compared.
     pub(super) fn apply(&self, before: &Model, exact: bool) -> Vec<Model> {
         let mut after = before.clone();
         match &self.heard {
@@ -58,7 +58,7 @@ impl Event {
         }
     }
 
-    /// What the model answers in this state; none if nothing was asked.
+    /// Returns the model's answer in this state. `None` if no request was made.
     pub(super) fn expected(&self, state: &Model) -> Option<Answer> {
         match &self.heard {
             Heard::Time(_) => None,
@@ -68,8 +68,8 @@ impl Event {
         }
     }
 
-    /// Whether no session is another one afterwards, whatever it was before. Without such an operation a history
-    /// has fewer operations to fit and the same states, so that what does not fit without it does not fit with it.
+    /// Returns whether the operation changes no session in any state. Such an operation can be left out: the remaining
+    /// history has fewer answers to explain and the same states, so if it has no order, the whole history has none.
     pub(super) fn changes_nothing(&self) -> bool {
         match &self.heard {
             Heard::Answer(request, answer) => !request.writes() || answer.refuses(),
@@ -77,13 +77,13 @@ impl Event {
         }
     }
 
-    /// As it was known before `instant`. None: it was not asked yet.
+    /// Returns what was known of the operation before `instant`. `None` if it had not begun.
     pub(super) fn until(&self, instant: u64) -> Option<Self> {
         if self.asked > instant {
             return None;
         }
         let mut event = self.clone();
-        // What was not answered yet may have been done. Reads have nothing to do.
+        // A write without an answer may have taken effect. A read has no effect.
         if let (true, Heard::Answer(request, _) | Heard::Somewhere(request)) =
             (self.answered.is_none_or(|answered| answered > instant), &self.heard)
         {
@@ -96,7 +96,7 @@ impl Event {
     }
 }
 
-/// A fork is a session of its own, and only reads its source.
+/// Applies the request to the model. A fork only reads its source, since the fork is another session.
 fn asked_of(request: &Request, model: &mut Model) -> Answer {
     if request.forks() { request.ask_model(&mut model.clone()) } else { request.ask_model(model) }
 }
@@ -105,7 +105,7 @@ fn same(expected: &Answer, found: &Answer, exact: bool) -> bool {
     expected == found || !exact && text(expected) == text(found)
 }
 
-/// An answer without its instants.
+/// Formats an answer without its instants.
 fn text(answer: &Answer) -> String {
     crate::shown::without_instants(&format!("{answer:?}"))
 }

@@ -1,4 +1,4 @@
-//! A history that does not fit, as short as possible for its reader.
+//! Shortens a history that fits no order, so that a reader can follow it.
 
 use std::fmt;
 
@@ -11,22 +11,22 @@ use crate::shown::shown;
 
 /// The shortest beginning of a history that fits no order.
 pub(crate) struct Counterexample {
-    /// Its operations, but for those without which it fits no order either.
+    /// The operations of that beginning, without those that are not needed to contradict every order.
     events: Vec<Event>,
     left_out: usize,
-    /// The answer that fits no more.
+    /// The operation whose answer contradicts every order.
     last: Event,
-    /// A state after everything before it, and what the model answers there.
+    /// A state that is possible before the last answer, and the model's answer in it.
     before: Option<(Box<Model>, Option<Answer>)>,
 }
 
 impl Counterexample {
-    /// Of a history that fits no order.
+    /// Creates the counterexample of a history that fits no order.
     pub(crate) fn of(events: &[Event], start: &Model, exact: bool) -> Option<Self> {
         let fits_not = |events: &[Event]| matches!(search(events, start, exact), Verdict::FitsNot);
         let mut answers: Vec<u64> = events.iter().filter_map(|event| event.answered).collect();
         answers.sort_unstable();
-        // What fits no order fits none whatever comes after it.
+        // If a beginning fits no order, every longer beginning fits none either.
         let first = answers.partition_point(|answer| !fits_not(&until(events, *answer)));
         let at = *answers.get(first)?;
         let last = events.iter().find(|event| event.answered == Some(at))?.clone();

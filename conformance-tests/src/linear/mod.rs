@@ -1,11 +1,10 @@
-//! Checks whether the concurrent answers to several peers could also have been given one after the other.
+//! Checks whether the answers to concurrent peers could also have been given one after another.
 //!
-//! A history is linearizable (Herlihy and Wing, "Linearizability: a correctness condition for concurrent
-//! objects", ACM TOPLAS 12(3), 1990) if every operation can be given one instant between its call and its
-//! answer, so that the model, asked in the order of these instants, answers the same. Sessions are checked one
-//! by one, which is enough: an object made of others is linearizable if each of them is (the locality theorem
-//! there; "P-compositionality" of Horn and Kroening, "Faster linearizability checking via P-compositionality",
-//! FORTE 2015).
+//! A history is linearizable (Herlihy and Wing, "Linearizability: a correctness condition for concurrent objects", ACM
+//! TOPLAS 12(3), 1990) if every operation can be given one instant between its call and its answer, so that the model,
+//! asked in the order of these instants, gives the same answers. Each session is checked alone. That is enough, because
+//! an object made of others is linearizable if each of them is (the locality theorem in that paper;
+//! "P-compositionality" in Horn and Kroening, "Faster linearizability checking via P-compositionality", FORTE 2015).
 
 mod event;
 mod minimal;

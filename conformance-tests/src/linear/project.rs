@@ -1,18 +1,18 @@
 //! Projects the operations of all peers to one session.
 //!
-//! Most operations are on one session, and their answer is checked as it is. Operations over several sessions
-//! are not atomic over them, as the contract says. So each says only the following of one session:
-//! | operation | says of a session |
+//! Most operations are on one session, and their answer is checked as it is. Operations over several sessions are not
+//! atomic over them, as the contract says. So each proves only the following about one session:
+//! | operation | what it proves about a session |
 //! |---|---|
-//! | `claim_due` | each claim in the answer is that of this session, alone |
-//! | `claim_due` that answers nothing, with no write beside it | that it is not due |
-//! | `purge` that removed something | that it was removed, or was not: the report does not say of whom |
-//! | `purge` that removed nothing and is at its end, with no write beside it | that there is nothing to remove |
-//! | `fork_session` into a key of its own | as a read of the source: whether it has the checkpoint |
-//! | `list_sessions` | its row; that there is none, with no write beside it |
-//! | `list_pending` | its rows, with no write beside it |
+//! | `claim_due` | each claim in the answer is a claim of that session alone |
+//! | `claim_due` with an empty answer and no concurrent write | the session is not due |
+//! | `purge` that removed something | the session was removed or not: the report does not name sessions |
+//! | `purge` that removed nothing, at the end of its walk, with no concurrent write | there is nothing to remove |
+//! | `fork_session` into a new key | like a read of the source: whether it has the checkpoint |
+//! | `list_sessions` | the session's row, or, with no concurrent write, that there is none |
+//! | `list_pending` | the session's rows, with no concurrent write |
 //!
-//! A page that ends before it has to says nothing.
+//! A page that ends early proves nothing.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{Answer as Answered, ClaimDue, Page, Request, Retry, StoreErrorKind};
@@ -22,24 +22,24 @@ use crate::bench::Handle;
 use crate::failure::CaseResult;
 use crate::script::{Answer, Asking};
 
-/// An operation of a peer, and what came of it.
+/// An operation of a peer, and its answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) by: usize,
     pub(crate) asked: u64,
     pub(crate) answered: u64,
     pub(crate) request: Request,
-    /// None: the answer says nothing.
+    /// The answer. `None` if it proves nothing.
     pub(crate) answer: Option<Answer>,
 }
 
 impl Asked {
-    /// Asks once: one call of one method, and not a walk. None: a page that ended before it had to.
+    /// Makes one call of one method, without walking pages. The answer is `None` if the page ended early.
     pub(crate) async fn ask(request: &Request, store: &Handle) -> CaseResult<Option<Answer>> {
         Ok(request.once(store).await?.whole(request))
     }
 
-    /// Whether a write of one and the other were under way at one time.
+    /// Returns whether the other operation is a write that overlaps this one.
     fn is_beside(&self, other: &Self) -> bool {
         let ends = |asked: &Self| if asked.is_unknown() { u64::MAX } else { asked.answered };
         other.request.writes() && self.asked < ends(other) && other.asked < ends(self)
@@ -49,13 +49,13 @@ impl Asked {
         matches!(self.answer, Some(Answer::Refused(_, Retry::OutcomeUnknown)))
     }
 
-    /// Whether the store said that it did nothing, and that it may later: that says nothing of the session.
+    /// Returns whether the store refused the operation for now and did nothing. Such an answer proves nothing.
     fn is_put_off(&self) -> bool {
         matches!(self.answer, Some(Answer::Refused(StoreErrorKind::Unavailable, Retry::Later)))
     }
 }
 
-/// What they say about the session, in the order in which they were asked.
+/// Returns the events of one session, in the order in which the operations began.
 pub(crate) fn project(all: &[Asked], key: &SessionKey) -> Vec<Event> {
     all.iter().filter_map(|asked| heard(asked, all, key)).collect()
 }
@@ -99,7 +99,7 @@ fn heard(asked: &Asked, all: &[Asked], key: &SessionKey) -> Option<Event> {
     }
 }
 
-/// The rows of a page that are of one session.
+/// Returns the rows of a page that belong to one session.
 fn rows_of<T: Clone>(page: &Page<T>, is_of: impl Fn(&T) -> bool) -> Page<T> {
     Page { items: page.items.iter().filter(|row| is_of(row)).cloned().collect(), next: None }
 }

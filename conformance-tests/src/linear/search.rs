@@ -1,10 +1,9 @@
 //! The search for an order that explains a history.
 //!
-//! Wing and Gong, "Testing and verifying concurrent objects" (J. Parallel and Distributed Computing 17,
-//! 1993): the next operation is one that was asked before any of the remaining ones was answered; each such
-//! operation is tried. Lowe, "Testing for linearizability" (Concurrency and Computation: Practice and
-//! Experience 29(4), 2017): a branch that reaches a known state with the same operations left is not
-//! followed.
+//! The algorithm is that of Wing and Gong, "Testing and verifying concurrent objects" (J. Parallel and Distributed
+//! Computing 17, 1993): the next operation is one that began before any remaining operation was answered; the search
+//! tries each. From Lowe, "Testing for linearizability" (Concurrency and Computation: Practice and Experience 29(4),
+//! 2017), it takes the pruning: a branch that reaches a known state with the same operations left is not followed.
 
 use std::collections::HashSet;
 
@@ -13,32 +12,32 @@ use holdover_store::payload::Digest;
 use super::Event;
 use crate::model::Model;
 
-/// How many operations a history has at most.
+/// The maximum number of operations in a history.
 pub(crate) const OPERATIONS_MAX: usize = u128::BITS as usize;
 
-/// How many states are looked at before a history counts as undecided.
+/// The maximum number of states that are visited before a history counts as undecided.
 const STATES_MAX: usize = 40_000;
 
-/// What a search finds.
+/// The result of a search.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// One after the other would have been answered the same. This is one state in which that may end.
+    /// An order explains the answers. The value is one possible final state.
     Fits(Box<Model>),
-    /// No order is answered the same.
+    /// No order explains the answers.
     FitsNot,
-    /// Nothing was found in as many states as are looked at.
+    /// The search reached its limit without a result.
     Undecided,
 }
 
-/// Looks for an order of the operations of one session in which the model, from `start` on, answers each what was
-/// heard. `exact`: instants count.
+/// Searches for an order of one session's operations in which the model, starting from `start`, gives every answer that
+/// was received. `exact` says whether instants are compared.
 pub(crate) fn search(events: &[Event], start: &Model, exact: bool) -> Verdict {
     if events.len() > OPERATIONS_MAX {
         return Verdict::Undecided;
     }
     let known = |index: &usize| events.get(*index).is_some_and(|event| event.answered.is_some());
     let all = (0..events.len()).filter(known).fold(0, |all, index| all | bit(index));
-    // Those that were answered first are tried first: they lie last, where the next is taken from.
+    // Operations that were answered first are tried first. They stand last, where the next one is taken.
     let mut by_answer: Vec<usize> = (0..events.len()).collect();
     by_answer.sort_by_key(|index| std::cmp::Reverse(answered(events, *index)));
     let mut left = vec![(0_u128, start.clone())];

@@ -13,7 +13,7 @@ fn session() -> SessionKey {
     key("s")
 }
 
-/// A state with one session that rests.
+/// Returns a model with one session at rest.
 fn created() -> Model {
     let mut model = Model::new(NOW);
     model.create(&new_session("s"));
@@ -39,7 +39,7 @@ fn deliver_without_answer(asked: u64) -> Event {
     Event { by: 0, asked, answered: None, heard: Heard::Nothing(request) }
 }
 
-/// A read of the inbox that shows the item, or nothing.
+/// Makes a read of the inbox that shows the item, or nothing.
 fn read(asked: u64, answered: u64, shows: bool) -> Event {
     let mut model = created();
     if shows {

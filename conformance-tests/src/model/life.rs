@@ -1,4 +1,4 @@
-//! One life of a session: the row that decides, and lists of everything else.
+//! One life of a session: the row with the facts for decisions, and lists of everything else.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +21,13 @@ pub(crate) struct Life {
     pub(crate) state: Option<Payload>,
     pub(crate) messages: Vec<StoredMessage>,
     pub(crate) events: Vec<StoredEvent>,
-    /// Of the stream that ran last; shown while it runs.
+    /// The deltas of the latest stream. They are shown while the stream runs.
     pub(crate) deltas: Vec<StoredDelta>,
     pub(crate) checkpoints: Vec<Checkpoint>,
     pub(crate) runs: Vec<RunRecord>,
     pub(crate) staged: Vec<StagedResult>,
     pub(crate) starts: BTreeSet<CallId>,
-    /// Every pending call there ever was.
+    /// Every pending call that was ever opened.
     pub(crate) asked: Vec<Asked>,
     /// Every item that was ever accepted.
     pub(crate) items: Vec<Item>,
@@ -68,7 +68,7 @@ impl Life {
         }
     }
 
-    /// Accepts items until one is refused: then its place and why.
+    /// Accepts items until one is refused. The error holds the refused item's place and the reason.
     pub(super) fn accept_all(
         &mut self,
         items: &[&InboxItem],
@@ -99,7 +99,7 @@ impl Life {
         Ok(())
     }
 
-    /// Keeps the first result of a call. `Err`: it has another one.
+    /// Keeps the first result of a call. Fails if the call already has a different result.
     pub(super) fn stage(&mut self, result: &StagedResult) -> Result<(), ()> {
         match self.staged.iter().find(|staged| staged.call == result.call) {
             Some(first) if first.payload != result.payload => Err(()),
@@ -123,7 +123,7 @@ impl Life {
             }
         }
         for result in &commit.stage {
-            // That the first result stays has been decided.
+            // A conflict is impossible here: the first result stays.
             let _ = self.stage(result);
         }
         let messages = commit.messages.iter().filter_map(|message| self.promoted(message)).collect();

@@ -1,7 +1,7 @@
-//! The contract as a model: plain lists, one session after the other, and nothing removed that can be marked.
+//! The contract as a model: plain lists, one session after another; rows are marked instead of removed where possible.
 //!
-//! It decides with the rules of `holdover_store` and keeps everything in the most obvious way, so that it can
-//! be read as the contract itself. A store is compared with it, operation by operation.
+//! The model decides with the rules of `holdover_store` and stores everything in the simplest way, so that it can be
+//! read as the contract itself. A store is compared with it, operation by operation.
 
 mod life;
 mod own;
@@ -20,11 +20,11 @@ use holdover_store::{
 
 pub(crate) use life::Life;
 
-/// Every session there is, and the time.
+/// All sessions, and the time.
 #[derive(Debug, Clone)]
 pub(crate) struct Model {
     pub(crate) lives: BTreeMap<SessionKey, Life>,
-    /// Of every life that was deleted: a script is over before one is old.
+    /// The tombstone of every deleted life. None expires, because a script is short.
     tombstones: Vec<Tombstone>,
     pub(crate) now: Timestamp,
 }
@@ -38,7 +38,7 @@ impl Model {
         self.lives.get(key)
     }
 
-    /// Changes a copy of the session, and keeps the copy if the change says so: wholly or not at all.
+    /// Applies a change to a copy of the session, and keeps the copy only if the change succeeds.
     fn change<T, R>(
         &mut self,
         key: &SessionKey,
@@ -105,7 +105,7 @@ impl Model {
         }
     }
 
-    /// Whether this life of the session was deleted.
+    /// Returns whether this life of the session was deleted.
     pub(crate) fn is_dead(&self, key: &SessionKey, life: Incarnation) -> bool {
         self.tombstones.iter().any(|tombstone| tombstone.key == *key && tombstone.incarnation == life)
     }
@@ -175,7 +175,8 @@ impl Model {
         }
     }
 
-    /// The fork as it is now. `Err`: there is nothing to make it of, or it was made already.
+    /// Returns the fork as the source would give it now. Fails if the source or the checkpoint is missing, or if the
+    /// fork was made already.
     pub(crate) fn read_for_fork(
         &self,
         from: &SessionKey,
@@ -198,7 +199,7 @@ impl Model {
         Ok(fork)
     }
 
-    /// Makes visible what was read, unless the session is there by now, or was and is deleted.
+    /// Inserts the fork, unless a session with its key exists by now or was deleted.
     pub(crate) fn make_fork(&mut self, fork: Life, at: CheckpointId, new: &NewFork) -> ForkOutcome {
         if let Err(refused) = self.forked_before(at, new) {
             return refused;
@@ -215,7 +216,7 @@ impl Model {
         self.lives.get(&new.key).map_or(Ok(()), |there| Err(there.row.forked_before(new, at)))
     }
 
-    /// The whole walk.
+    /// Walks the rule over all sessions.
     pub(crate) fn purge(&mut self, rule: &RetentionRule) -> PurgeReport {
         let keys: Vec<SessionKey> = self.lives.keys().cloned().collect();
         keys.iter().fold(PurgeReport::default(), |mut report, key| {
@@ -226,7 +227,7 @@ impl Model {
         })
     }
 
-    /// What the walk does to one session.
+    /// Applies the rule to one session.
     pub(crate) fn purge_one(&mut self, rule: &RetentionRule, key: &SessionKey) -> PurgeReport {
         let nothing = PurgeReport::default();
         let Some(life) = self.lives.get_mut(key).filter(|life| life.row.purgeable(rule)) else {

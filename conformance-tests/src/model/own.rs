@@ -42,13 +42,13 @@ impl Model {
         claims.collect()
     }
 
-    /// How many sessions could be claimed.
+    /// Returns how many sessions could be claimed.
     pub(crate) fn count_due(&self, due: &ClaimDue) -> usize {
         self.due(due).count()
     }
 
-    /// Whether tenants take turns: more could be claimed than are asked for, and not of one tenant alone. Then it is the
-    /// store that knows whose turn it is.
+    /// Returns whether the store must choose between tenants: more sessions are due than are asked for, and they belong
+    /// to several tenants. Only the store knows which tenant comes next.
     pub(crate) fn takes_turns(&self, due: &ClaimDue) -> bool {
         let tenants: BTreeSet<_> = self.due(due).map(|life| &life.row.key.tenant).collect();
         self.count_due(due) > due.runs.len() && tenants.len() > 1
@@ -60,7 +60,7 @@ impl Model {
 
     pub(crate) fn compare_and_set(&mut self, key: &SessionKey, cas: &StatusCas) -> CasOutcome {
         let moved = self.change(key, CasOutcome::NotFound, |life, now| {
-            // Whether it may move comes first; its items count while it still rests.
+            // The check that the row may move comes first. The items are accepted while the session is still at rest.
             let mut row = life.row.clone();
             let refused = row.compare_and_set(cas, now);
             let CasOutcome::Moved { version } = refused else { return Err(refused) };
@@ -86,7 +86,7 @@ impl Life {
         self.row.is_due(&due.queues, due.newest_format, due.tenant.as_ref(), now)
     }
 
-    /// Moves the row to active, closes a run that was left open as lost, opens the new one.
+    /// Moves the row to active, closes an open older run as lost, and opens the new run.
     pub(super) fn begin_run(&mut self, run: &RunId, worker: &WorkerId, lease: Duration, now: Timestamp) {
         let claimed = self.row.claim(run.clone(), worker.clone(), lease, now);
         for lost in self.runs.iter_mut().filter(|run| Some(run.epoch) == claimed.close_lost) {

@@ -13,7 +13,7 @@ use super::{Life, Model};
 use crate::snapshot::Snapshot;
 
 impl Model {
-    /// All that can be read of one session.
+    /// Returns everything that can be read of one session.
     pub(crate) fn snapshot(&self, key: &SessionKey) -> Snapshot {
         let Some(life) = self.lives.get(key) else { return Snapshot::default() };
         let stream = &life.row.stream;
@@ -29,7 +29,7 @@ impl Model {
         }
     }
 
-    /// The sessions that the query is about, newest first.
+    /// Returns the sessions that match the query, newest first.
     pub(crate) fn list_sessions(&self, query: &SessionQuery) -> Vec<SessionSummary> {
         let wanted = self.lives.values().filter(|life| life.row.listed(&life.labels, query));
         let mut all: Vec<SessionSummary> = wanted.map(Life::summary).collect();
@@ -37,7 +37,7 @@ impl Model {
         all
     }
 
-    /// The open pending calls of a tenant, soonest deadline first.
+    /// Returns the open pending calls of a tenant, soonest deadline first.
     pub(crate) fn list_pending(&self, tenant: &TenantId) -> Vec<PendingCall> {
         let of_tenant = self.lives.values().filter(|life| life.row.key.tenant == *tenant);
         by_deadline(of_tenant.flat_map(Life::open).collect())
@@ -58,12 +58,12 @@ impl Life {
         self.asked.iter().filter(|asked| asked.open).map(|asked| asked.call.clone()).collect()
     }
 
-    /// After the newest event of this life.
+    /// Returns the cursor after the newest event of this life.
     pub(crate) fn cursor(&self) -> EventCursor {
         EventCursor::after(self.row.incarnation, self.row.last_event)
     }
 
-    /// The claim that the row stands for, with all its news.
+    /// Returns the claim of the current run, with everything that a claim carries.
     pub(super) fn claim(&self, now: Timestamp) -> Claim {
         let run = self.row.last_claim.clone();
         let mut inbox = self.unread();

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Counts, Report, Verdict};
 
 impl Report {
-    /// The report as a badge, in the schema of shields.io endpoints.
+    /// Returns the report as a badge, in the schema of shields.io endpoints.
     pub fn badge(&self) -> String {
         let counts = Counts::of(&self.cases);
         let (message, color) = match self.verdict {

@@ -1,4 +1,4 @@
-//! The report for people at a terminal: categories with their counts, failures in full, and the verdict last.
+//! The report for a terminal: categories with their counts, failures in full, and the verdict last.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,8 +7,8 @@ use super::{Counts, Report, SUITE_VERSION, Verdict};
 use crate::status::Status;
 
 impl Report {
-    /// The report as text for a terminal. What passed is only counted; what failed is shown in full after
-    /// the counts; the last line is the verdict.
+    /// Returns the report as text for a terminal. Passed cases are only counted, and failed cases are shown in full
+    /// after the counts. The last line is the verdict.
     pub fn console(&self) -> String {
         let mut text = format!("{}, suite {SUITE_VERSION}, {}\n\n", self.tested(), self.settings);
         for (category, cases) in self.categories() {
@@ -40,7 +40,7 @@ impl Report {
         text
     }
 
-    /// The reasons for which cases were skipped, each with how many.
+    /// Appends the reasons for skipped cases, each with the number of cases.
     fn skipped(&self, text: &mut String) {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
         for case in self.cases.iter().filter(|case| case.status == Status::Skipped) {
@@ -61,7 +61,7 @@ impl Report {
     }
 }
 
-/// What there is of each, and nothing of what there is none.
+/// Lists the counts that are not zero.
 fn in_words(counts: Counts) -> String {
     let named = [(counts.passed, "passed"), (counts.failed, "FAILED"), (counts.skipped, "skipped")];
     let words = named.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));

@@ -3,10 +3,10 @@
 use super::Report;
 
 impl Report {
-    /// The report as JSON, in lines. Its schema is the fields of [`Report`], in snake case; levels, kinds
-    /// and verdicts are in snake case too, statuses in capitals.
+    /// Returns the report as indented JSON. Its fields are those of [`Report`]. Fields, levels, kinds and verdicts are
+    /// in snake case; statuses are in capitals.
     pub fn json(&self) -> String {
-        // Strings, numbers and lists of them: nothing that JSON cannot hold.
+        // The report holds only strings, numbers and lists of them, so it always fits JSON.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
         text

@@ -1,4 +1,4 @@
-//! The report as Markdown, for a repository: it changes only if the store, the suite or the outcome changes.
+//! The report as Markdown, for a repository. It changes only if the store, the suite or the result changes.
 
 use std::fmt::Write as _;
 
@@ -9,8 +9,8 @@ use crate::case::Capability;
 use crate::status::Status;
 
 impl Report {
-    /// The report as a page of Markdown. Without seed and times, so that two runs with the same outcome
-    /// give the same page.
+    /// Returns the report as a page of Markdown. It leaves out the seed and the times, so that two runs with the same
+    /// result give the same page.
     pub fn markdown(&self) -> String {
         let mut text = format!(
             "# Conformance of {}\n\n**{}: {}** · version {} · suite {SUITE_VERSION}\n",
@@ -33,7 +33,7 @@ impl Report {
         text
     }
 
-    /// Whether every case that kills a process was run and passed.
+    /// Returns whether every case that kills a process was run and passed.
     fn killed(&self) -> bool {
         let mut kills =
             self.cases.iter().filter(|case| case.needs == Some(Capability::ChildProcess)).peekable();
@@ -69,9 +69,9 @@ impl Report {
     }
 }
 
-/// What a store promises, in a sentence, and which of it no case has checked.
+/// Returns the store's promise in one sentence. Promises that no case has checked are marked.
 fn promise(capabilities: &Capabilities, killed: bool) -> String {
-    // Whether a process was killed and another one found everything.
+    // `checked`: a case killed a process, and another process found everything.
     let (survives, checked) = match capabilities.commit_survives {
         CommitSurvives::Nothing => ("does not survive its process", true),
         CommitSurvives::ProcessKill => ("survives the death of its process", killed),

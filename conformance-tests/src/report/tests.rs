@@ -1,4 +1,4 @@
-//! The required contents of each rendering, on reports that are made by hand.
+//! Tests for the required contents of each rendering, with handmade reports.
 
 use std::time::Duration;
 

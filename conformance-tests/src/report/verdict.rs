@@ -8,16 +8,16 @@ use super::{CaseReport, Counts};
 use crate::case::Level;
 use crate::status::Status;
 
-/// What a run says about a level.
+/// The verdict on a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Verdict {
     /// Every case of the level and of those below it was run and passed.
     Passed,
-    /// A case that was run failed.
+    /// A case failed.
     Failed,
-    /// None failed, but not every case was run: nothing is proved.
+    /// No case failed, but not every case was run, so nothing is proved.
     Incomplete,
 }
 
@@ -31,26 +31,26 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The verdict on a level.
+/// The verdict on one level, with its counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LevelReport {
     /// The level.
     pub level: Level,
-    /// The verdict on it and on those below it.
+    /// The verdict on this level and the levels below it.
     pub verdict: Verdict,
-    /// Its own cases that passed.
+    /// The number of this level's cases that passed.
     pub passed: usize,
-    /// Its own cases that failed.
+    /// The number of this level's cases that failed.
     pub failed: usize,
-    /// Its own cases that were not run.
+    /// The number of this level's cases that were not run.
     pub skipped: usize,
-    /// Why nothing is proved, if nothing is.
+    /// The reason why the run proves nothing about the level, if it does not.
     pub incomplete: Option<String>,
 }
 
-/// What these cases say about `level`. Cases of optional capabilities count when they are run, and are not
-/// missed when they are not.
+/// Judges `level` by its cases and those of the levels below. Cases of optional capabilities count if they were run,
+/// and are not missed if the store does not claim them.
 pub(super) fn judge(level: Level, cases: &[CaseReport], left_out: usize, filtered: bool) -> LevelReport {
     let needed = || cases.iter().filter(|case| case.level <= level);
     let failed = needed().any(|case| case.status.is_failure());
@@ -64,8 +64,8 @@ pub(super) fn judge(level: Level, cases: &[CaseReport], left_out: usize, filtere
     LevelReport { level, verdict, passed, failed, skipped, incomplete }
 }
 
-/// The verdict on the level that was asked for: its own, unless a case above it was run and failed, or the run
-/// was stopped.
+/// Returns the verdict on the level of the report. It is the level's own verdict, unless any case failed or the run was
+/// stopped; then it is [`Verdict::Failed`].
 pub(super) fn overall(level: Level, levels: &[LevelReport], cases: &[CaseReport], stopped: bool) -> Verdict {
     if stopped || cases.iter().any(|case| case.status.is_failure()) {
         return Verdict::Failed;

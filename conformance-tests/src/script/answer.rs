@@ -1,4 +1,4 @@
-//! Answers, and the names by which they are counted.
+//! Answers of a store, and the names under which coverage counts them.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use holdover_store::{
 
 use crate::failure::CaseResult;
 
-/// What one request is answered.
+/// The answer to one request.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Answer {
     Refused(StoreErrorKind, Retry),
-    /// Events without the cursor, which is the store's own.
+    /// An outcome. In a page of events, the cursor is removed, because each store has its own.
     Answered(Box<Store>),
 }
 
@@ -38,7 +38,7 @@ impl fmt::Debug for Answer {
 }
 
 impl Answer {
-    /// `Err`: the store does not have the operation.
+    /// Converts the result of an operation. Fails the case if the store does not support the operation.
     #[track_caller]
     pub(crate) fn of(answer: Result<impl Into<Store>, StoreError>) -> CaseResult<Self> {
         match answer {
@@ -52,7 +52,7 @@ impl Answer {
         Self::Refused(error.kind, error.retry)
     }
 
-    /// The outcome of the method, if the store did not refuse it.
+    /// Returns the outcome of the method, unless the store refused it.
     pub(crate) fn answered(&self) -> Option<&Store> {
         match self {
             Self::Refused(..) => None,
@@ -60,7 +60,7 @@ impl Answer {
         }
     }
 
-    /// What all pages together would answer to the request. None: it is a page that ends before it has to.
+    /// Returns the answer of all pages together, if this page shows it. `None` if the page ended early.
     pub(crate) fn whole(self, request: &Request) -> Option<Self> {
         let (Request::ReadInbox(_, _, limit) | Request::ReadEvents(_, _, limit)) = request else {
             return self.is_last().then_some(self);
@@ -78,7 +78,7 @@ impl Answer {
         }
     }
 
-    /// Whether no page comes after it.
+    /// Returns whether this is the last page.
     fn is_last(&self) -> bool {
         match self.answered() {
             Some(Store::Sessions(page)) => page.next.is_none(),
@@ -91,7 +91,7 @@ impl Answer {
         }
     }
 
-    /// Whether whoever is answered this has changed nothing.
+    /// Returns whether an operation with this answer changed nothing.
     pub(crate) fn refuses(&self) -> bool {
         let answer = match self {
             Self::Refused(_, retry) => return *retry != Retry::OutcomeUnknown,
@@ -120,7 +120,7 @@ impl Answer {
         )
     }
 
-    /// With lists in an order in which time plays no part.
+    /// Sorts lists of sessions by key, so that their order does not depend on time.
     pub(crate) fn by_key(mut self) -> Self {
         if let Self::Answered(answer) = &mut self
             && let Store::Sessions(page) = &mut **answer
@@ -130,7 +130,7 @@ impl Answer {
         self
     }
 
-    /// By what name it is counted. Variants that lead to different rows have names of their own.
+    /// Returns the name under which the answer is counted. Variants that lead to different rows have different names.
     pub(crate) fn name(&self) -> &'static str {
         let rows = |count: usize| match count {
             0 => "nothing",

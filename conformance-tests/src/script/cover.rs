@@ -1,4 +1,4 @@
-//! Scripts that reach every answer, chosen by the model's answers to them.
+//! Chooses scripts that together reach every answer, judged by the model's answers.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -11,16 +11,16 @@ use proptest_state_machine::ReferenceStateMachine;
 
 use super::{Coverage, List, Play, Powers, Reached, Script, Scripts};
 
-/// How many operations a script has at most, and half as many at least.
+/// The maximum number of operations in a script. The minimum is half of it.
 const OPERATIONS_MAX: usize = 80;
-/// How many scripts are drawn at most. Most seeds need fewer than a hundred.
+/// The maximum number of scripts that are drawn. Most seeds need fewer than a hundred.
 const DRAWN_MAX: usize = 3_000;
 
-/// Draws from a seed: so many cases, each made shorter so often at most.
+/// Creates a runner with a seed, a number of cases, and a maximum number of steps that shorten a failing case.
 pub(crate) fn runner(seed: u64, cases: u32, shrinks_max: u32) -> TestRunner {
     let config = Config {
         cases,
-        // The first is the end.
+        // The first rejected case ends the run.
         max_global_rejects: 0,
         max_shrink_iters: shrinks_max,
         failure_persistence: None,
@@ -31,21 +31,21 @@ pub(crate) fn runner(seed: u64, cases: u32, shrinks_max: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
 }
 
-/// Scripts, each with a count that wants to know how far it came.
+/// Returns a strategy for scripts, each with a counter in which the caller stores how many operations it played.
 pub(crate) fn strategy() -> impl Strategy<Value = (Script, Option<Arc<AtomicUsize>>)> {
     Scripts::sequential_strategy(OPERATIONS_MAX / 2..=OPERATIONS_MAX)
         .prop_map(|(_, steps, seen)| (List(steps), seen))
 }
 
-/// What was chosen, and what nothing reached.
+/// The chosen scripts, and the answers that no script reached.
 #[derive(Debug)]
 pub(crate) struct Cover {
     pub(crate) scripts: Vec<Script>,
     pub(crate) missing: Vec<Reached>,
 }
 
-/// Chooses scripts until, together with those that are kept, they reach every answer of a store with these
-/// powers. Each is played on the model, and chosen if it reaches something that none before it did.
+/// Chooses scripts until they reach, together with the `kept` scripts, every answer of a store with these powers. Each
+/// script is played on the model and chosen if it reaches an answer that no earlier one did.
 pub(crate) fn cover(seed: u64, powers: Powers, kept: &[Script]) -> Cover {
     let mut reached = Coverage::default();
     kept.iter().for_each(|script| note(&mut reached, script, powers));
@@ -55,7 +55,7 @@ pub(crate) fn cover(seed: u64, powers: Powers, kept: &[Script]) -> Cover {
         if missing.is_empty() {
             break;
         }
-        // A strategy that rejects nothing always has another.
+        // A strategy that rejects nothing never runs out of values.
         let Ok(tree) = strategy.new_tree(&mut runner) else { break };
         let (script, _) = tree.current();
         let mut then = reached.clone();
@@ -69,7 +69,7 @@ pub(crate) fn cover(seed: u64, powers: Powers, kept: &[Script]) -> Cover {
     Cover { scripts, missing }
 }
 
-/// Notes what the model answers.
+/// Plays a script on the model and notes its answers.
 fn note(reached: &mut Coverage, script: &Script, powers: Powers) {
     let mut play = Play::new(powers, Timestamp::from_ms(1_800_000_000_000));
     for (_, op) in script.iter() {
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// The arm of the generator that an operation comes from.
+    /// Returns the arm of the generator that an operation comes from.
     fn arm((_, op): &(By, Op)) -> String {
         let op = if let Op::Look { at, .. } = op { format!("{at:?}") } else { format!("{op:?}") };
         op.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{Answer, Powers, Request};
 
-/// What an answer needs to be reachable.
+/// A condition under which an answer is reachable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Nothing,
     Time,
-    /// Several due sessions, claimed in an order that is known.
+    /// Several due sessions that are claimed in a known order.
     Order,
     Forks,
     Purge,
@@ -19,12 +19,12 @@ use Needs::{Forks, Nothing, Order, Purge, Time};
 
 /// Every operation with each answer that a script can reach. No script reaches these:
 ///
-/// | answer | because |
+/// | answer | reason |
 /// |---|---|
-/// | `TooLarge` | sizes have cases of their own (`data.limit_boundary_exact`) and would fill the scripts |
-/// | `Unsupported` | a store that lacks a capability is not asked for it |
-/// | `Corrupt`, `Newer`, `Unavailable`, `Full`, `Backend` | nothing is broken here: faults have cases of their own |
-/// | that of `wait_for_change` | a hint has one answer, whatever happened |
+/// | `TooLarge` | sizes have their own cases (`data.limit_boundary_exact`) and would fill the scripts |
+/// | `Unsupported` | a store is not asked for capabilities that it lacks |
+/// | `Corrupt`, `Newer`, `Unavailable`, `Full`, `Backend` | nothing is broken here; faults have their own cases |
+/// | the answer of `wait_for_change` | a hint has one answer, whatever happened |
 const REACHABLE: &[(&str, Needs, &[&str])] = &[
     (
         "create_session",
@@ -87,7 +87,7 @@ const REACHABLE: &[(&str, Needs, &[&str])] = &[
     ("purge", Purge, &["nothing", "sessions", "checkpoints", "invalid argument"]),
 ];
 
-/// What occurred.
+/// The operations and answers that occurred.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Coverage(BTreeSet<(&'static str, &'static str)>);
 
@@ -99,7 +99,7 @@ impl Coverage {
         self.0.insert((request.operation(), answer.name()));
     }
 
-    /// What should have occurred, and did not.
+    /// Returns the answers that should have occurred and did not.
     pub(crate) fn missing(&self, powers: Powers) -> Vec<Reached> {
         let wanted = |needs: Needs| match needs {
             Nothing => true,
@@ -113,7 +113,7 @@ impl Coverage {
         all.filter(|reached| !self.0.contains(reached)).collect()
     }
 
-    /// What occurred and is in no table.
+    /// Returns the answers that occurred and are not in the table.
     pub(crate) fn undeclared(&self) -> Vec<Reached> {
         let declared = |(operation, name): &&Reached| {
             REACHABLE.iter().any(|(row, _, names)| row == operation && names.contains(name))

@@ -1,4 +1,4 @@
-//! Draws scripts: mostly operations that make sense in the session's state, and a few that do not.
+//! Draws scripts: mostly operations that fit the session's state, and a few that do not.
 
 mod arms;
 
@@ -13,7 +13,7 @@ use super::{Asking, By, Op, Play, Powers, Request, Span, Who};
 
 use arms::*;
 
-/// The machine by whose state the next operation of a script is drawn.
+/// The state machine from whose state the next operation of a script is drawn.
 pub(crate) struct Scripts;
 
 impl ReferenceStateMachine for Scripts {
@@ -38,13 +38,13 @@ impl ReferenceStateMachine for Scripts {
     }
 }
 
-/// Which session an operation is mostly about: one for a while, then another.
+/// The sessions that operations are mostly about, in turn: one for a while, then the next.
 const FOCUS: [Who; 4] = [Who::A, Who::A, Who::B, Who::Z];
 const OPERATIONS_AT_ONE: usize = 12;
 
 type Choices = Vec<(u32, BoxedStrategy<Op>)>;
 
-/// The session that the next operation is mostly about.
+/// Returns the session that the next operation is mostly about.
 pub(super) fn focus(play: &Play) -> Who {
     FOCUS[play.asked.len() / OPERATIONS_AT_ONE % FOCUS.len()]
 }
@@ -87,7 +87,7 @@ fn has_open(play: &Play, focus: Who) -> bool {
     play.model.life(&focus.key()).is_some_and(|life| !life.open().is_empty())
 }
 
-/// What anybody may ask at any time.
+/// Returns operations that may be requested at any time.
 fn anytime(who: &BoxedStrategy<Who>) -> Choices {
     vec![
         (3, select(&[Span::Moment, Span::MostOfALease, Span::Lease][..]).prop_map(Op::Pass).boxed()),
@@ -118,7 +118,7 @@ fn nothing_there(play: &Play, focus: Who, who: &BoxedStrategy<Who>) -> Choices {
     };
     let sources: Vec<Who> = Who::ALL.into_iter().filter(has_checkpoint).collect();
     let mut all = vec![(24, create(who))];
-    // Late duplicates of what made a life that was deleted.
+    // Late duplicates of a request that created a life which was deleted since.
     let made_a_dead_one = |request: &Request| {
         request.creates().is_some_and(|(key, life)| *key == focus.key() && play.model.is_dead(key, life))
     };

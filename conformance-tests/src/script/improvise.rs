@@ -1,5 +1,4 @@
-//! Requests that make sense while others are under way: drawn from the states that a session may be in by
-//! now.
+//! Draws requests that make sense while others are in progress, from the states that a session may have by now.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +15,13 @@ use crate::fixture::id;
 use crate::model::Model;
 use crate::random::drawn;
 
-/// Of so many requests one is a read that is drawn apart: else a history would see too little.
+/// One in this many requests is a read, drawn separately. Otherwise a history would contain too few reads.
 const READS: u64 = 3;
-/// How often one is drawn until it asks something.
+/// The maximum number of tries to draw an operation that makes a request.
 const TRIES_MAX: usize = 20;
 
-/// Draws one request after the other, each as if those before it had been answered at once, one after the other.
-/// What they were answered in truth it may be told.
+/// Draws requests one after another, each as if all earlier ones had been answered in order. `learn` corrects its state
+/// from the real answers.
 pub(crate) struct Improviser {
     play: Play,
     runner: TestRunner,
@@ -42,17 +41,17 @@ impl Improviser {
         }
     }
 
-    /// The clock was moved.
+    /// Sets the time of the model.
     pub(crate) fn passed(&mut self, now: Timestamp) {
         self.play.model.now = now;
     }
 
-    /// A session may be as it is in this state.
+    /// Sets the state of a session to one that it may have.
     pub(crate) fn learn(&mut self, who: Who, state: &Model) {
         self.play.learn(who, state.life(&who.key()).cloned());
     }
 
-    /// The next request. None: nothing was drawn that asks something.
+    /// Draws the next request. `None` if no operation that was drawn makes a request.
     pub(crate) fn next(&mut self) -> Option<Request> {
         (0..TRIES_MAX).find_map(|_| {
             let op = self.draw()?;
@@ -71,7 +70,7 @@ impl Improviser {
         Some(tree.current().1)
     }
 
-    /// A fork goes into a session of its own, once.
+    /// Gives a fork a session of its own. `None` if this fork was requested before.
     fn apart(&mut self, mut request: Request) -> Option<Request> {
         if let Request::Fork(_, _, new) = &mut request {
             new.key.id = id(&format!("of-{}", new.operation));

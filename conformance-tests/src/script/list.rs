@@ -7,13 +7,13 @@ use std::ops::Deref;
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
-/// A list of these.
+/// Makes a list of these items.
 pub(crate) fn list<T, const N: usize>(items: [T; N]) -> List<T> {
     List(items.into())
 }
 
 impl<T: fmt::Debug> List<T> {
-    /// As the code that makes it, a line for each item, to be kept among the regressions.
+    /// Formats the list as the code that makes it, one line per item, for the list of regressions.
     pub(crate) fn as_code(&self) -> String {
         let items = self.iter().map(|item| format!("        {item:?},\n"));
         format!("    list([\n{}    ])", items.collect::<String>())

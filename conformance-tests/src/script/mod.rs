@@ -1,5 +1,5 @@
-//! Scripts: operations on a few sessions, in words that mean something anywhere in a script, so that a script
-//! stays valid when operations are removed from it.
+//! Scripts: operations on a few sessions. Their words have a meaning anywhere in a script, so that a script stays valid
+//! when operations are removed from it.
 
 mod answer;
 mod cover;
@@ -24,5 +24,5 @@ pub(crate) use play::{LEASE, Play, Powers};
 pub(crate) use request::Asking;
 pub(crate) use words::*;
 
-/// Operations, each with the handle that asks.
+/// Operations, each with the handle that requests it.
 pub(crate) type Script = List<(By, Op)>;

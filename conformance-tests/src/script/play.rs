@@ -11,16 +11,16 @@ use super::{Answer, Asking, Op, Request, Span, Who};
 use crate::fixture::key_of;
 use crate::model::{Life, Model};
 
-/// The lease of scripts. Long, so that on a clock that no case moves none ends by itself.
+/// The lease of scripts. It is long, so that none ends on a real clock.
 pub(crate) const LEASE: Duration = Duration::from_secs(3600);
 
-/// What the store under test can do of that which not every store can, and whether cases move its clock.
+/// The optional features of the store under test, and whether cases move its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Powers {
     pub(crate) forks: bool,
     pub(crate) retention: bool,
     pub(crate) moves_time: bool,
-    /// Whether it is known which of several due sessions is claimed first.
+    /// Set if the order in which due sessions are claimed is known.
     pub(crate) due_order: bool,
 }
 
@@ -31,14 +31,14 @@ impl Powers {
     }
 }
 
-/// The model, and what the words of a script refer to.
+/// The model, with the facts that a script's words refer to.
 #[derive(Debug, Clone)]
 pub(crate) struct Play {
     pub(crate) model: Model,
     pub(crate) powers: Powers,
-    /// What was asked, oldest first.
+    /// The requests so far, oldest first.
     pub(super) asked: Vec<Request>,
-    /// How many lives each session had.
+    /// The number of lives that each session has had.
     pub(super) lives: [u64; 3],
 }
 
@@ -47,7 +47,7 @@ impl Play {
         Self { model: Model::new(now), powers, asked: Vec::new(), lives: [0; 3] }
     }
 
-    /// Lets time pass, if the operation says so and the clock can be moved.
+    /// Advances the time if the operation says so and the clock can be moved. Returns by how much.
     pub(crate) fn pass(&mut self, op: &Op) -> Option<Duration> {
         let Op::Pass(span) = op else { return None };
         let by = self.powers.moves_time.then(|| duration(*span))?;
@@ -55,7 +55,7 @@ impl Play {
         Some(by)
     }
 
-    /// Asks the model. None: the operation asks nothing.
+    /// Sends the operation's request to the model. `None` if the operation makes no request.
     pub(crate) fn ask(&mut self, op: &Op) -> Option<(Request, Answer)> {
         let request = self.resolve(op).filter(|request| self.is_decided(request))?;
         let answer = request.ask_model(&mut self.model);
@@ -64,8 +64,8 @@ impl Play {
         Some((request, answer))
     }
 
-    /// Asks the model of what may be answered otherwise, because others ask at the same time. Forks are not made:
-    /// whoever asks for one makes a session that no script knows.
+    /// Applies a request to the model although other requests run at the same time and may change the answer. Forks are
+    /// not applied: the caller gives each a session that no script refers to.
     pub(crate) fn guess(&mut self, op: &Op) -> Option<Request> {
         let request = self.resolve(op)?;
         if !request.forks() {
@@ -76,7 +76,7 @@ impl Play {
         Some(request)
     }
 
-    /// What a session may be, whatever was guessed.
+    /// Replaces the guessed state of a session by one that it may have.
     pub(crate) fn learn(&mut self, who: Who, life: Option<Life>) {
         let Some(life) = life else {
             self.model.lives.remove(&who.key());
@@ -90,7 +90,7 @@ impl Play {
         self.model.lives.insert(who.key(), life);
     }
 
-    /// Whether it is known what is answered: which of several sessions comes first, not every store says.
+    /// Returns whether the answer is determined. Not every store defines which of several due sessions comes first.
     fn is_decided(&self, request: &Request) -> bool {
         let Request::ClaimDue(due) = request else { return true };
         let in_order = self.powers.due_order && !self.model.takes_turns(due);
@@ -107,10 +107,10 @@ impl Play {
         }
     }
 
-    /// The incarnation of a life of the session, `ahead` of the newest.
+    /// Returns the incarnation of the life that is `ahead` lives after the newest.
     pub(super) fn incarnation(&self, who: Who, ahead: i64) -> Incarnation {
         let life = self.lives[who as usize].saturating_add_signed(ahead);
-        // What differs stands first, where a failure shows it.
+        // The distinguishing digits come first, where a failure shows them.
         Incarnation(Uuid::from_u128((1 << 28 | u128::from(life) << 8 | who as u128) << 96))
     }
 }

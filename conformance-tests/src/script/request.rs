@@ -1,4 +1,4 @@
-//! Requests to a store, or to the model in its place.
+//! Requests to a store or to the model.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::reader::up_to;
 use crate::snapshot::{all_checkpoints, all_runs, walk_items, walk_messages, walk_pending, walk_sessions};
 use crate::sweep::{as_many_due, try_swept};
 
-/// What a script knows of a request.
+/// The properties of a request that scripts use.
 pub(crate) trait Asking {
-    /// The session that it creates, and in which life.
+    /// Returns the session that the request creates, and its life.
     fn creates(&self) -> Option<(&SessionKey, Incarnation)>;
-    /// Whether it would make a fork.
+    /// Returns whether the request makes a fork.
     fn forks(&self) -> bool;
-    /// The tenant that it is about, if it is about the many sessions of one.
+    /// Returns the tenant whose sessions the request is about, if it is about many sessions of one tenant.
     fn tenant(&self) -> Option<&TenantId>;
-    /// Whether it may change this session.
+    /// Returns whether the request may change this session.
     fn is_about(&self, key: &SessionKey) -> bool;
-    /// Asks a store once. `Err`: it does not have the operation.
+    /// Sends the request to a store once. Fails if the store does not support the operation.
     fn once(&self, store: &Handle) -> impl Future<Output = CaseResult<Answer>> + Send;
-    /// Asks a store, and walks lists to their end. `Err`: it does not have the operation, or a walk had no end or was
-    /// refused in the middle.
+    /// Sends the request to a store and walks lists to their end. Fails if the store does not support the operation, or
+    /// if a walk does not end or is refused in the middle.
     fn ask(&self, store: &Handle) -> impl Future<Output = CaseResult<Answer>> + Send;
-    /// Asks the model: what has no meaning is refused before anything is looked at.
+    /// Sends the request to the model, which refuses invalid requests first.
     fn ask_model(&self, model: &mut Model) -> Answer;
 }
 
@@ -74,7 +74,7 @@ impl Asking for Request {
     async fn ask(&self, store: &Handle) -> CaseResult<Answer> {
         match self.clone() {
             Self::ClaimDue(due) => return Answer::of(as_many_due(store, due).await),
-            // What has no meaning is refused; the rest is walked to its end.
+            // An invalid rule is refused. A valid one is walked to its end.
             Self::Purge(rule) if rule.check().is_ok() => {
                 return Answer::of(try_swept(store, rule).await?.map(|(report, _)| report));
             }
@@ -157,7 +157,7 @@ where
     Page { items, next: None }.into()
 }
 
-/// Refuses what has no meaning, and reads of a session that is not there.
+/// Refuses invalid requests, and reads of a session that does not exist.
 #[allow(clippy::wildcard_enum_match_arm, reason = "whatever else is asked has a meaning")]
 fn check(request: &Request, model: &Model) -> Result<(), StoreError> {
     let operation = request.operation();
@@ -198,7 +198,7 @@ fn check(request: &Request, model: &Model) -> Result<(), StoreError> {
     }
 }
 
-/// Sizes are for cases of their own.
+/// Returns capabilities without size limits. Sizes have their own cases.
 fn unbounded() -> Capabilities {
     Capabilities {
         backend: String::new(),

@@ -1,4 +1,4 @@
-//! Turns the words of an operation into a request to a store.
+//! Turns an operation of a script into a request to a store.
 
 use holdover_store::ids::{CheckpointId, Epoch, Fence, InboxSeq, RunId, StateFormat, Version};
 use holdover_store::time::Timestamp;
@@ -16,7 +16,7 @@ use crate::fixture::{bytes, id};
 use crate::model;
 
 impl Play {
-    /// What the operation asks; none if it asks nothing, or nothing of this store.
+    /// Returns the request of the operation. `None` if it makes no request, or none that this store supports.
     pub(super) fn resolve(&self, op: &Op) -> Option<Request> {
         Some(match op {
             Op::Pass(_) => return None,
@@ -37,7 +37,7 @@ impl Play {
                 Request::Claim(who.key(), ClaimOne { items: vec![answer], ..self.one(&[]) })
             }
             Op::ClaimDue { count, queue, format, tenant_of } => {
-                // Which is first is known only where time stands still.
+                // The order is known only where cases move the clock.
                 if !self.powers.moves_time {
                     return None;
                 }
@@ -120,7 +120,7 @@ impl Play {
         })
     }
 
-    /// An id that nothing else in this script has.
+    /// Returns an id that is unique in this script.
     fn name(&self, what: &str) -> String {
         format!("{what}-{}", self.asked.len())
     }
@@ -304,7 +304,7 @@ impl Play {
         found.map_or(CheckpointId(1_000), |checkpoint| checkpoint.id)
     }
 
-    /// None where nothing can be purged, or where it is not known what is old.
+    /// Returns a retention rule. `None` if the store cannot purge, or if the age of sessions is not known.
     fn rule(&self, older_than: Span, remove: Remove) -> Option<RetentionRule> {
         let ago = i64::try_from(duration(older_than).as_millis()).unwrap_or_default();
         let rule = RetentionRule {
@@ -341,8 +341,8 @@ impl Play {
 }
 
 impl Play {
-    /// All sessions of a tenant; or those of a time that begins or ends where this one was created, or has changed
-    /// last. Which it is follows from what was asked before, and is not drawn: so no other draw depends on it.
+    /// Returns a query for all sessions of a tenant, or for those created or changed before or after this session. The
+    /// choice follows from the number of earlier requests instead of a random draw, so other draws do not depend on it.
     fn sessions(&self, who: Who) -> SessionQuery {
         let all = SessionQuery::all(who.key().tenant);
         let Some(life) = self.there(who).filter(|_| self.powers.moves_time) else { return all };

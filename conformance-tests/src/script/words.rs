@@ -1,17 +1,17 @@
-//! The words of scripts. Their meaning is decided when the operation is asked.
+//! The words of scripts. They get their meaning when the operation is requested.
 
 use holdover_store::{SessionStatus, Wake};
 
 use super::List;
 
-/// Which handle asks.
+/// The handle that makes the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     First,
     Peer,
 }
 
-/// Which session. `Z` is another tenant's, with the id of `A`.
+/// A session. `Z` has the id of `A` but belongs to another tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     A,
@@ -19,7 +19,7 @@ pub(crate) enum Who {
     Z,
 }
 
-/// How long, told in leases.
+/// A duration, in terms of the lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Span {
     NoTime,
@@ -36,7 +36,7 @@ pub(crate) enum When {
     Soon,
 }
 
-/// Which run writes: the newest, the one before it, or one of an earlier life.
+/// The run that writes: the newest, the one before it, or one of an earlier life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Run {
     Newest,
@@ -44,7 +44,7 @@ pub(crate) enum Run {
     OtherLife,
 }
 
-/// Which version is named.
+/// The version that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
     NoVersion,
@@ -52,7 +52,7 @@ pub(crate) enum Named {
     Wrong,
 }
 
-/// Which life of a session an item is meant for.
+/// The life of a session that an item is meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::enum_variant_names, reason = "a script shows them without the name of the enum")]
 pub(crate) enum Meant {
@@ -61,14 +61,14 @@ pub(crate) enum Meant {
     EarlierLife,
 }
 
-/// One of two texts: with them, what is the same can be repeated or contradicted.
+/// One of two texts, so that a repeat can agree with the first request or contradict it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Text {
     One,
     Other,
 }
 
-/// A message: its key is one of a few, or fresh if 0.
+/// A message. `key` selects one of a few keys; 0 means a fresh key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Item {
     pub(crate) key: u8,
@@ -76,7 +76,7 @@ pub(crate) struct Item {
     pub(crate) wake: Wake,
 }
 
-/// How a session begins.
+/// The state in which a session is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begin {
     Resting,
@@ -90,7 +90,7 @@ pub(crate) enum Part {
     State(Text),
     /// A state, kept as a checkpoint.
     Keep(Text),
-    /// A checkpoint of no state of its own.
+    /// A checkpoint without a new state.
     Checkpoint,
     Say(Text),
     Promote(u8),
@@ -103,16 +103,16 @@ pub(crate) enum Part {
         deadline: When,
     },
     Close(u8),
-    /// The oldest item that is unread; the one after the newest if there is none.
+    /// The oldest unread item, or, if there is none, the place after the newest item.
     Consume,
-    /// Everything that came is seen.
+    /// Marks all items that have come as seen.
     Seen,
     ConfirmInterrupt,
-    /// The place in `OutcomeKind::ALL`.
+    /// The end of the run. The number is an index in `OutcomeKind::ALL`.
     End(u8),
 }
 
-/// How a commit leaves the session.
+/// The way in which a commit leaves the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Leave {
     Stay,
@@ -120,7 +120,7 @@ pub(crate) enum Leave {
     GiveBack(When),
 }
 
-/// Where a batch of deltas begins.
+/// The place at which a batch of deltas begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum First {
     Next,
@@ -128,7 +128,7 @@ pub(crate) enum First {
     Gap,
 }
 
-/// Which checkpoint a fork begins with.
+/// The checkpoint from which a fork is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::enum_variant_names, reason = "a script shows them without the name of the enum")]
 pub(crate) enum Place {
@@ -137,7 +137,7 @@ pub(crate) enum Place {
     NoCheckpoint,
 }
 
-/// What is read.
+/// A read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Session,
@@ -170,7 +170,7 @@ pub(crate) enum Op {
         version: Named,
         items: List<Item>,
     },
-    /// As a claim, with an answer among its items, which no claim may bring.
+    /// A claim with an answer among its items, which no claim may carry.
     ClaimWithAnswer(Who),
     ClaimDue {
         count: u8,
@@ -247,7 +247,7 @@ pub(crate) enum Op {
         older_than: Span,
         keep: u8,
     },
-    /// The request so many requests ago, byte for byte.
+    /// Repeats the request that was made this many requests ago, byte for byte.
     Again(u8),
     Look {
         who: Who,

@@ -7,17 +7,17 @@ use holdover_store_memory::parts::{Record, Sessions, Tombstones};
 
 use crate::sound::{Fault, SOUND};
 
-/// A store that is the reference but for one thing.
+/// A broken store: the reference store with one fault.
 pub(crate) struct Mutant {
-    /// Its name.
+    /// The name of the store.
     pub(crate) name: &'static str,
-    /// What is broken.
+    /// A description of the fault.
     pub(crate) broken: &'static str,
-    /// How.
+    /// The replaced parts of the store.
     pub(crate) fault: Fault,
 }
 
-/// The reference under this name, until something is replaced in it.
+/// Creates a store with this name and no fault yet. Methods of [`Mutant`] replace its parts.
 pub(crate) const fn broken(name: &'static str, what: &'static str) -> Mutant {
     Mutant { name, broken: what, fault: SOUND }
 }
@@ -25,23 +25,23 @@ pub(crate) const fn broken(name: &'static str, what: &'static str) -> Mutant {
 /// A later transaction of the same operation.
 pub(crate) type Later = Box<dyn FnOnce(&mut Tx<'_>) + Send>;
 
-/// One transaction: the data, locked, and the time.
+/// One transaction: the locked data and the time.
 pub(crate) struct Tx<'a> {
-    /// Every session there is.
+    /// All sessions.
     pub(crate) sessions: &'a mut Sessions,
-    /// What is left of deleted sessions.
+    /// The tombstones of deleted sessions.
     pub(crate) tombstones: &'a mut Tombstones,
-    /// Sessions that were deleted, or are kept aside, for faults that remember them.
+    /// Sessions that were deleted or set aside, for faults that remember them.
     pub(crate) graves: &'a mut Sessions,
-    /// What this handle alone remembers.
+    /// Sessions that only this handle remembers.
     pub(crate) cache: &'a mut Sessions,
-    /// Whose turn it was last when this handle claimed what was due.
+    /// The tenant that was served last when this handle claimed due sessions.
     pub(crate) turn: &'a mut Option<TenantId>,
     /// The store's clock.
     pub(crate) now: Timestamp,
-    /// The clock of this process, which stands as good as still while a case moves the store's.
+    /// The clock of this process. It practically stands still while a case moves the store's clock.
     pub(crate) process: Timestamp,
-    /// What is written in another transaction, before the operation answers.
+    /// Writes of another transaction, which runs before the operation returns.
     pub(crate) later: Option<Later>,
 }
 
@@ -50,29 +50,29 @@ impl Tx<'_> {
         self.sessions.get_mut(key)
     }
 
-    /// Changes the session, if there is one.
+    /// Changes the session, if it exists.
     pub(crate) fn with(&mut self, key: &SessionKey, change: impl FnOnce(&mut Record)) {
         if let Some(record) = self.sessions.get_mut(key) {
             change(record);
         }
     }
 
-    /// Changes the session's row, if there is one.
+    /// Changes the session's row, if it exists.
     pub(crate) fn row(&mut self, key: &SessionKey, change: impl FnOnce(&mut SessionRow)) {
         self.with(key, |record| change(&mut record.row));
     }
 
-    /// A copy of the session's row.
+    /// Returns a copy of the session's row.
     pub(crate) fn row_of(&self, key: &SessionKey) -> Option<SessionRow> {
         self.sessions.get(key).map(|record| record.row.clone())
     }
 
-    /// Does the rest in another transaction.
+    /// Runs the rest of the operation in another transaction.
     pub(crate) fn then(&mut self, later: impl FnOnce(&mut Tx<'_>) + Send + 'static) {
         self.later = Some(Box::new(later));
     }
 
-    /// Decides on what is there now, and writes the session in another transaction.
+    /// Decides on the current data, but writes the session in another transaction.
     pub(crate) fn read_then_write<R>(
         &mut self,
         key: &SessionKey,

@@ -1,4 +1,4 @@
-//! The broken stores, by what is broken.
+//! The broken stores, by the kind of fault.
 
 mod border;
 mod checkpoint;
@@ -80,12 +80,12 @@ static LISTS: [&[Mutant]; 36] = [
     rows::MUTANTS,
 ];
 
-/// Every broken store.
+/// Returns every broken store.
 pub(crate) fn all() -> impl Iterator<Item = &'static Mutant> {
     LISTS.into_iter().flatten()
 }
 
-/// Whether a commit was applied, or was before.
+/// Returns whether a commit was applied, now or earlier.
 fn committed(answer: &CommitOutcome) -> bool {
     matches!(answer, CommitOutcome::Committed(_))
 }

@@ -1,11 +1,17 @@
 //! Proves that the suite can fail: runs every case against stores that are broken in one way each.
 //!
-//! `mutants` runs them all and says which cases killed which; the last line is `mutants: K/N killed`. It
-//! fails unless a case finds out every broken store by what it looked at (a panic or a hang may be anybody's
-//! fault, and a case that draws what it asks finds things by luck), none is killed by more than a third of the cases
-//! (then it is too coarse to count), every case of the levels core and distributed kills one, and `docs/kill-matrix.md`
-//! says so. `--write` writes that page. Names of broken stores run only those, for a closer look, without a verdict.
-//! `--explain STORE CASE` prints what the suite says when the case is run against the broken store.
+//! `mutants` runs them all and prints which cases killed which store; the last line is `mutants: K/N killed`. It
+//! succeeds only if:
+//!
+//! - the stores without a fault pass every case;
+//! - every broken store is killed by a comparison in some case. A panic or a hang does not count, because anything may
+//!   have caused it. A case with random requests does not count, because it finds faults by luck;
+//! - no store is killed by more than a third of the cases, because its fault would be too coarse;
+//! - every case of the levels core and distributed kills a store;
+//! - `docs/kill-matrix.md` is up to date.
+//!
+//! `--write` writes that page. With names of broken stores, only those run, without a verdict. `--explain STORE CASE`
+//! prints what the suite reports when the case runs against the broken store.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "what it finds is printed")]
 
 mod fault;
@@ -26,10 +32,10 @@ use crate::matrix::Matrix;
 use crate::rows::SOUND_ROWS;
 use crate::store::{Budget, Harness};
 
-/// Where the matrix is kept.
+/// The path of the committed matrix.
 const MATRIX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/kill-matrix.md");
 
-/// In these nothing is broken: no case may kill them, else the others prove nothing.
+/// Stores without a fault. If a case kills one of them, the other results prove nothing.
 static REFERENCES: [Mutant; 2] =
     [broken("reference", "nothing"), broken("reference-rows", "nothing").rows(Some(SOUND_ROWS))];
 
@@ -50,7 +56,7 @@ fn main() -> ExitCode {
         eprintln!("error: no broken store is called {unknown}");
         return ExitCode::from(2);
     }
-    // Panics are verdicts here: they are caught, and shown by the case that they belong to.
+    // Panics are results here: they are caught and shown with the case that caused them.
     std::panic::set_hook(Box::new(|_| {}));
     let chosen = all.into_iter().filter(|mutant| names.is_empty() || names.iter().any(|n| n == mutant.name));
     let chosen: Vec<&'static Mutant> = chosen.collect();
@@ -88,7 +94,7 @@ fn is_kept(page: &str) -> Result<(), String> {
     }
 }
 
-/// Prints what the suite says about one broken store.
+/// Prints what the suite reports about one broken store.
 fn explain(store: &str, case: &str) -> ExitCode {
     let Some(mutant) = faults::all().find(|mutant| mutant.name == store) else {
         eprintln!("error: no broken store is called {store}");
@@ -102,7 +108,7 @@ fn explain(store: &str, case: &str) -> ExitCode {
         }
     };
     let mut suite = Suite::new(|| Harness::new(mutant, Budget::new(u64::MAX))).filter(case).jobs(1);
-    // As everywhere in the suite.
+    // The variable has the same meaning as in the suite.
     if let Some(scripts) = std::env::var("HOLDOVER_SUITE_SCRIPTS").ok().and_then(|count| count.parse().ok()) {
         suite = suite.scripts(scripts);
     }

@@ -1,4 +1,4 @@
-//! Which case kills which broken store.
+//! The matrix of broken stores and the cases that kill them.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,69 +12,69 @@ use holdover_conformance_tests::{Capability, Case, CaseReport, FoundBy, Level, S
 use crate::fault::Mutant;
 use crate::store::{Budget, Harness};
 
-/// How many times the operations of the reference a case may ask of a broken store before it counts as
-/// hanging, which is a failure; and how many beside.
+/// A case may make this many times the operations that it needs on the reference, plus `OPERATIONS_BESIDE`. Beyond that
+/// it counts as hanging, which is a failure.
 const OPERATIONS_TIMES: u64 = 3;
 const OPERATIONS_BESIDE: u64 = 2_000;
-/// How long a case may wait when nothing moves any more. Time stands still while something does.
+/// The virtual time that a case may wait. Virtual time moves only when all tasks are idle.
 const CASE_TIME_MAX: Duration = Duration::from_secs(600);
 
-/// Cases that draw what they ask. What they alone find, they find by luck.
+/// Cases with random requests. What only they find is found by luck.
 const DRAWN: [&str; 1] = ["race.linearizable_histories"];
 
 /// A broken store and the cases that kill it.
 pub(crate) struct Row {
     pub(crate) mutant: &'static Mutant,
-    /// In the order of the suite.
+    /// The cases that kill the store, in the order of the suite.
     pub(crate) killers: Vec<Killer>,
 }
 
-/// A case that a broken store does not pass.
+/// A case that fails on a broken store.
 pub(crate) struct Killer {
     pub(crate) id: &'static str,
     pub(crate) how: How,
 }
 
-/// How a case notices.
+/// The way in which a case fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum How {
-    /// It looked, and found something else: the first line of what it says.
+    /// A comparison failed. The text is the first line of the failure.
     Found(String),
-    /// The store said that it cannot do it.
+    /// The store answered that an operation is not supported.
     NotImplemented,
-    /// The store or the case panicked, or asked too often.
+    /// The store or the case panicked, or made too many operations.
     Panicked(String),
-    /// Nothing moved any more.
+    /// All tasks were idle until the time was over.
     Hung,
 }
 
 impl Row {
-    /// Whether so many cases kill it that it says nothing about any.
+    /// Returns whether so many cases kill the store that it says nothing about any of them.
     pub(crate) fn too_coarse(&self, cases: usize) -> bool {
         self.killers.len() * 3 > cases
     }
 
-    /// Whether a case looked and found what is broken. A panic or a hang alone may be the fault of anybody.
+    /// Returns whether a comparison in a case found the fault. A panic or a hang alone may have any cause.
     pub(crate) fn is_found(&self) -> bool {
         self.killers.iter().any(|killer| matches!(killer.how, How::Found(_)))
     }
 
-    /// Whether a case found what is broken that asks the same every time.
+    /// Returns whether a case without random requests found the fault.
     pub(crate) fn is_found_for_sure(&self) -> bool {
         let sure = |killer: &&Killer| !DRAWN.contains(&killer.id);
         self.killers.iter().filter(sure).any(|killer| matches!(killer.how, How::Found(_)))
     }
 
-    /// Whether it was killed, and counts.
+    /// Returns whether the store counts as killed.
     pub(crate) fn counts(&self, cases: usize) -> bool {
         self.is_found_for_sure() && !self.too_coarse(cases)
     }
 }
 
-/// What every case said about every broken store.
+/// The results of all cases on all broken stores.
 pub(crate) struct Matrix {
     pub(crate) cases: Vec<&'static Case>,
-    /// The cases that a reference itself fails: none, or nothing is proved.
+    /// The cases that a reference fails. If there are any, nothing is proved.
     pub(crate) reference_fails: Vec<&'static str>,
     pub(crate) rows: Vec<Row>,
 }
@@ -99,18 +99,18 @@ impl Matrix {
         Self { cases, reference_fails, rows }
     }
 
-    /// How many of the broken stores a case kills.
+    /// Returns how many of the broken stores a case kills.
     pub(crate) fn kills(&self, id: &str) -> usize {
         self.rows.iter().filter(|row| row.killers.iter().any(|killer| killer.id == id)).count()
     }
 
-    /// The cases that kill nothing, of the levels at which each must.
+    /// Returns the cases of the levels core and distributed that kill nothing.
     pub(crate) fn idle(&self) -> impl Iterator<Item = &'static str> {
         let must = self.cases.iter().filter(|case| [Level::Core, Level::Distributed].contains(&case.level));
         must.map(|case| case.id).filter(|id| self.kills(id) == 0)
     }
 
-    /// Whether the suite notices everything it should.
+    /// Returns whether the suite finds everything that it should.
     pub(crate) fn holds(&self) -> bool {
         self.reference_fails.is_empty()
             && self.rows.iter().all(|row| row.counts(self.cases.len()))
@@ -118,31 +118,32 @@ impl Matrix {
     }
 }
 
-/// Stories that are drawn at random take their time, and have a test of their own; a store in memory leaves
-/// nothing behind for a process that was killed, has no wire, and no schema: such cases have tests of their own too.
+/// Returns whether a case is part of the matrix. Random scripts take long and have a test of their own. A store in
+/// memory keeps nothing after its process is killed, and has no wire and no schema, so these cases have tests of their
+/// own too.
 fn is_judged(case: &Case) -> bool {
     const ELSEWHERE: [Capability; 3] =
         [Capability::ChildProcess, Capability::WireFaults, Capability::RawData];
     case.category() != "prop" && case.needs.is_none_or(|needs| !ELSEWHERE.contains(&needs))
 }
 
-/// What came of a case.
+/// The result of running a case on a store.
 #[derive(Default)]
 struct Tried {
-    /// None: the store passes.
+    /// The failure. `None` if the store passes.
     how: Option<How>,
     operations: u64,
 }
 
 impl Tried {
-    /// Whether either store fails, and the most that either was asked.
+    /// Combines two results: a failure of either, and the larger number of operations.
     fn most(self, other: Self) -> Self {
         Self { how: self.how.or(other.how), operations: self.operations.max(other.operations) }
     }
 }
 
-/// How the case fails, panics or hangs on the store, if it does. Each has one thread and a clock of its own that
-/// moves only when nothing else does, so that it ends the same way every time.
+/// Runs the case on the store and returns its failure, if any. The case has one thread and a virtual clock that moves
+/// only when all tasks are idle, so its result is always the same.
 fn tried(mutant: &'static Mutant, case: &Case, operations_max: u64) -> Tried {
     let budget = Budget::new(operations_max);
     let harness = Harness::new(mutant, budget.clone());
@@ -180,7 +181,7 @@ fn how(report: &CaseReport) -> Option<How> {
     })
 }
 
-/// Answers for every item, in their order, by as many threads as there are processors.
+/// Maps every item in parallel, on all processors, and returns the results in the order of the items.
 fn on_every_processor<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let answers = Mutex::new(Vec::new());

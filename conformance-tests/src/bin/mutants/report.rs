@@ -1,13 +1,13 @@
-//! The kill matrix for people: on the console and as Markdown. Both are the same after every run.
+//! The kill matrix as text for the console and as Markdown. Both are the same after every run.
 
 use std::fmt::Write as _;
 
 use crate::matrix::{How, Killer, Matrix, Row};
 
-/// How many killers of a store the Markdown names.
+/// The number of killers that the Markdown names for a store.
 const KILLERS_SHOWN: usize = 5;
 
-/// What killed each store.
+/// Lists what killed each store.
 pub(crate) fn console(matrix: &Matrix) -> String {
     let mut text = String::new();
     let cases = matrix.cases.len();
@@ -28,12 +28,12 @@ pub(crate) fn console(matrix: &Matrix) -> String {
     text
 }
 
-/// The cases that should kill something and do not.
+/// Lists the cases that should kill a store and do not.
 pub(crate) fn idle(matrix: &Matrix) -> String {
     matrix.idle().fold(String::new(), |text, id| text + &format!("error: {id} kills nothing\n"))
 }
 
-/// The matrix as a page.
+/// Formats the matrix as a page.
 pub(crate) fn markdown(matrix: &Matrix) -> String {
     let cases = matrix.cases.len();
     let mut text = format!(
@@ -67,7 +67,7 @@ pub(crate) fn markdown(matrix: &Matrix) -> String {
     text
 }
 
-/// A killer, and how it noticed unless it looked and found something else.
+/// Names a killer and, unless a comparison failed, the way in which it failed.
 fn named(killer: &Killer) -> String {
     match &killer.how {
         How::Found(_) => killer.id.to_owned(),

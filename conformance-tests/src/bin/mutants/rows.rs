@@ -1,4 +1,4 @@
-//! The store of whoever keeps rows and leaves the rules to the contract's crate: what such a backend can do wrong.
+//! Broken row-based stores: the backend keeps rows, and the rules come from the crate of the contract.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,39 +18,39 @@ use holdover_store_memory::{Limits, MemoryRows};
 use crate::sound::LIMITS;
 use crate::store::{Budget, Handle, Peers, capabilities};
 
-/// How often other tasks may go first between two halves of what should be one.
+/// The number of times that other tasks may run between two halves of an operation that should be atomic.
 const YIELDS: usize = 3;
 
-/// What is wrong with rows.
+/// A fault in a store's rows.
 #[derive(Clone, Copy)]
 pub(crate) struct RowFault {
-    /// What becomes of a write before it is applied.
+    /// Changes a write before it is applied.
     pub(crate) write: fn(&mut Write),
-    /// Whether it is applied whatever stands there by now.
+    /// Applies a write whatever the stored token is by now.
     pub(crate) uncompared: bool,
-    /// Whether the session's row is written first and the others later.
+    /// Writes the session's row first and the other rows later.
     pub(crate) written_in_two: bool,
-    /// Whether the session's row is read first and the others later.
+    /// Reads the session's row first and the other rows later.
     pub(crate) read_in_two: bool,
-    /// What is answered of a write.
+    /// Changes the verdict on a write.
     pub(crate) verdict: fn(Verdict) -> Verdict,
-    /// Of a batch only the first write is applied.
+    /// Applies only the first write of a batch.
     pub(crate) one_at_a_time: bool,
-    /// What is read in place of what is wanted.
+    /// Changes the list of rows to read.
     pub(crate) wants: fn(&mut Vec<Want>),
-    /// What is looked for in place of what is due.
+    /// Changes the query for due sessions.
     pub(crate) due: fn(&mut DueQuery),
-    /// What is found that is due.
+    /// Changes the due sessions that were found.
     pub(crate) found: fn(&mut Due<Result<Found, StoreError>>),
-    /// Whether any page of pending calls is the last.
+    /// Treats every page of pending calls as the last one.
     pub(crate) last_page_of_pending: bool,
-    /// Whether any page of sessions at rest is the last.
+    /// Treats every page of resting sessions as the last one.
     pub(crate) last_page_at_rest: bool,
-    /// Whether whoever waits hears anything.
+    /// Says whether a waiter ever receives a hint.
     pub(crate) hears: bool,
 }
 
-/// Nothing is wrong.
+/// Rows without a fault.
 pub(crate) const SOUND_ROWS: RowFault = RowFault {
     write: |_| {},
     uncompared: false,
@@ -66,14 +66,14 @@ pub(crate) const SOUND_ROWS: RowFault = RowFault {
     hears: true,
 };
 
-/// Rows in memory, and what is wrong with them.
+/// Rows in memory with a fault.
 struct BrokenRows {
     rows: Arc<MemoryRows>,
     fault: RowFault,
     budget: Budget,
 }
 
-/// A store over new rows.
+/// Creates a store over new rows.
 pub(crate) fn store(
     fault: RowFault,
     clock: holdover_conformance_tests::VirtualClock,
@@ -100,7 +100,7 @@ impl Peers for OverRows {
 }
 
 impl BrokenRows {
-    /// Whoever else is ready goes first, as it is with a backend that must be asked over a wire.
+    /// Lets other tasks run first, as with a backend behind a network.
     async fn asked(&self) {
         self.budget.spend();
         tokio::task::yield_now().await;
@@ -129,7 +129,7 @@ impl BrokenRows {
         let verdict = self.one(write).await?;
         if let (Some(mut rest), Verdict::Applied { .. }) = (rest, &verdict) {
             Self::others_first().await;
-            // What stands there now is what was written, or something newer: its own row stays.
+            // The slot holds the first half of the write or something newer. Its session row stays.
             if let Some(now) = self.slot(&rest.key).await? {
                 (rest.before, rest.after) = (Some(Arc::clone(&now)), Some(now));
                 self.one(rest).await?;

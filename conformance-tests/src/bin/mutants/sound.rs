@@ -1,4 +1,4 @@
-//! The parts of a store that a fault can replace, as the reference has them.
+//! The parts of a store that a fault can replace, each as the reference implements it.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -22,17 +22,17 @@ use crate::store::capabilities;
 
 type Answer<T> = Result<T, StoreError>;
 
-/// Limits that a test reaches quickly, and large enough for every case.
+/// Small limits that tests reach quickly, and still large enough for every case.
 pub(crate) const LIMITS: Limits = Limits { payload_bytes_max: 9 << 20, commit_bytes_max: 16 << 20 };
 
-/// The rule of sizes for `operation`.
+/// Returns the size limits for `operation`.
 pub(crate) fn limits(operation: &'static str) -> rules::Limits<'static> {
     static DECLARED: LazyLock<Capabilities> = LazyLock::new(capabilities);
     rules::Limits::of(&DECLARED, operation)
 }
 
-/// Defines each function, the field of [`Fault`] that calls it, and the method of [`Mutant`] that replaces it; then the
-/// same for values.
+/// Defines, for each function, the field of [`Fault`] that calls it and the method of [`Mutant`] that replaces it. Does
+/// the same for values.
 macro_rules! parts {
     (
         $($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),*) -> $answer:ty $body:block)*
@@ -41,13 +41,13 @@ macro_rules! parts {
     ) => {
         $($(#[$doc])* pub(crate) fn $name($($arg: $type),*) -> $answer $body)*
 
-        /// What a store does. A fault replaces one or two parts.
+        /// The parts of a store. A fault replaces one or two of them.
         pub(crate) struct Fault {
             $($(#[$doc])* pub(crate) $name: fn($($type),*) -> $answer,)*
             $($(#[$about])* pub(crate) $value: $kind,)*
         }
 
-        /// Nothing is wrong: the reference itself.
+        /// The parts of the reference, without a fault.
         pub(crate) const SOUND: Fault = Fault { $($name,)* $($value: $sound,)* };
 
         impl Mutant {
@@ -149,26 +149,26 @@ parts! {
     fn purge(tx: &mut Tx<'_>, rule: &RetentionRule) -> PurgeReport {
         ops::purge(tx.sessions, tx.tombstones, rule, tx.now).0
     }
-    /// Whether the lease of a claim that the operation of this name has made is over, once its answer is there.
+    /// Says whether the lease of a claim made by this operation is over when the answer arrives.
     fn over(_operation: &str, claim: &Claim, now: Timestamp) -> bool { claim.lease_ends <= now }
-    /// What happens to the data when it is closed and opened again.
+    /// Changes the data when it is closed and opened again.
     fn reopen(_sessions: &mut Sessions) -> () {}
-    /// Whether waiters are told of what the operation of this name, which is no read, may have changed.
+    /// Says whether this operation, which is not a read, sends hints to waiters.
     fn tells(_operation: &str) -> bool { true }
-    /// Whether whoever waits for this hears anything.
+    /// Says whether waiters with this watch receive hints.
     fn hears(_watch: &Watch) -> bool { true }
 
     values:
-    /// What a commit or a delivery does in a transaction of its own before it waits.
+    /// A transaction that a commit or a delivery runs before it waits.
     let before: Option<fn(&mut Tx<'_>, &SessionKey)> = None;
-    /// How many connections each handle has, of which every operation takes a second one while it holds the first.
+    /// The number of connections of each handle. Every operation takes a second one while it holds the first.
     let connections: Option<usize> = None;
-    /// Whether a fork holds its source while it waits for its target.
+    /// Says whether a fork locks its source while it waits for its target.
     let locks: bool = false;
-    /// Whether its capabilities declare forks.
+    /// Says whether the store's capabilities declare forks.
     let forks: bool = true;
-    /// Whether its capabilities declare retention.
+    /// Says whether the store's capabilities declare retention.
     let retention: bool = true;
-    /// The rows that it keeps, if the rules are the contract's: then nothing else of this counts.
+    /// The fault of a row-based store with the contract's own rules. If it is set, the other parts are not used.
     let rows: Option<RowFault> = None;
 }

@@ -1,4 +1,4 @@
-//! The store under test: the reference's operations under one lock, as a fault has them.
+//! The store under test: the reference's operations under one lock, with the parts that a fault replaces.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,8 +25,8 @@ use crate::fault::{Mutant, Tx};
 use crate::rows;
 use crate::sound::{Fault, LIMITS};
 
-/// How many operations may be asked of all stores of a harness. One more is a panic: whoever asks so often
-/// waits for something that never comes.
+/// The maximum number of operations on all stores of a harness. One more panics, because a case with so many operations
+/// waits for something that never happens.
 #[derive(Clone)]
 pub(crate) struct Budget {
     used: Arc<AtomicU64>,
@@ -38,7 +38,7 @@ impl Budget {
         Self { used: Arc::default(), most }
     }
 
-    /// How many were asked.
+    /// Returns the number of operations so far.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -49,7 +49,7 @@ impl Budget {
     }
 }
 
-/// Operations that change nothing, of which nobody is told.
+/// Operations that change nothing and send no hints.
 const READS: [&str; 10] = [
     "load_session",
     "list_sessions",
@@ -63,23 +63,23 @@ const READS: [&str; 10] = [
     "wait_for_change",
 ];
 
-/// How often other tasks may go first between two transactions of one operation.
+/// The number of times that other tasks may run between two transactions of one operation.
 const YIELDS: usize = 3;
 
-/// A broken store that has other handles on its data.
+/// A broken store that can open other handles on its data.
 pub(crate) trait Peers: StateStore {
     fn peer(&self) -> Handle;
 
-    /// What happens to the data when it is closed.
+    /// Called when the data is closed.
     fn closed(&self) {}
 }
 
-/// One handle on a broken store of whatever make.
+/// One handle on a broken store of any kind.
 pub(crate) struct Handle(pub(crate) Arc<dyn Peers>);
 
 holdover_store::forward_store! { [] Handle, |store| store.0 }
 
-/// One handle on a broken store over the reference's operations.
+/// One handle on a broken store that uses the reference's operations.
 pub(crate) struct Broken {
     shared: Arc<Shared>,
     cache: Mutex<Sessions>,
@@ -104,7 +104,7 @@ struct Data {
     graves: Sessions,
 }
 
-/// What it promises: that data outlives its handles, so that the cases of the level durable apply.
+/// Returns capabilities that promise durable data, so that the cases of the level durable apply.
 pub(crate) fn capabilities() -> Capabilities {
     Capabilities {
         backend: "broken".into(),
@@ -138,14 +138,14 @@ impl Broken {
         (answer, tx.later)
     }
 
-    /// Runs the operation of this name, in as many transactions as it takes.
+    /// Runs the operation with this name, in as many transactions as it takes.
     async fn run<R>(&self, name: &str, operation: impl FnOnce(&mut Tx<'_>) -> R + Send) -> R
     where
         R: Send,
     {
         self.shared.budget.spend();
         let _one = self.connection().await;
-        // Whoever else is ready goes first, as it is with a store that must be asked over a wire.
+        // Other tasks run first, as with a store behind a network.
         tokio::task::yield_now().await;
         let _another = self.connection().await;
         let (answer, mut rest) = self.once(operation);
@@ -161,7 +161,7 @@ impl Broken {
         answer
     }
 
-    /// The way back of a claim: whoever else is ready goes first, and time may pass. Whether its lease is over then.
+    /// Delays a claim's answer: other tasks run first, and time may pass. Returns whether the lease is over then.
     async fn is_over(&self, operation: &str, claim: &Claim) -> bool {
         tokio::task::yield_now().await;
         (self.fault().over)(operation, claim, self.shared.clock.now())
@@ -171,7 +171,7 @@ impl Broken {
         self.connections.as_ref()?.acquire().await.ok()
     }
 
-    /// What a fault does before the operation waits.
+    /// Runs the part of a fault that comes before the operation waits.
     async fn before(&self, key: &SessionKey) {
         let Some(before) = self.fault().before else { return };
         self.once(|tx| before(tx, key));
@@ -180,7 +180,7 @@ impl Broken {
         }
     }
 
-    /// Holds a session, if the fault has locks.
+    /// Locks a session, if the fault has locks.
     async fn hold(&self, key: &SessionKey) -> Option<OwnedSemaphorePermit> {
         if !self.fault().locks {
             return None;
@@ -212,7 +212,7 @@ impl Peers for Broken {
     }
 }
 
-/// How the suite gets at a broken store.
+/// The harness of a broken store.
 pub(crate) struct Harness {
     mutant: &'static Mutant,
     clock: VirtualClock,

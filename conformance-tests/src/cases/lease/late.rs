@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::cancel::ByHand;
 use crate::cases::prelude::*;
 
-/// How long a peer may take to see whether a session is claimed: it may have to wait for who stands still.
+/// The time in which a peer must see whether a session is claimed. The peer may have to wait for the stalled claim.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Asks for claims in each way, and stands still between the claim and the answer until the lease is over.
+/// Makes each kind of claim and stalls between the claim and the answer until the lease is over.
 pub(super) async fn answer_late(t: &Bench) -> CaseResult {
     let late = Late { t, peer: t.peer().await };
     let stood_still = [late.named().await?, late.due().await?, late.created().await?];
@@ -24,7 +24,7 @@ struct Late<'a> {
 }
 
 impl Late<'_> {
-    /// Whether the answer of a named claim came late.
+    /// Tests a claim by key. Returns whether its answer came late.
     async fn named(&self) -> CaseResult<bool> {
         let key = self.t.create("named").await?;
         let one = ClaimOne { lease: self.t.stall(), ..self.t.claim_one() };
@@ -41,7 +41,7 @@ impl Late<'_> {
         }
     }
 
-    /// Whether that of a claim of what is due did.
+    /// Tests a claim of due sessions. Returns whether its answer came late.
     async fn due(&self) -> CaseResult<bool> {
         let new = NewSession { start: Start::At(Timestamp::EPOCH), ..new_session("due") };
         let key = new.key.clone();
@@ -50,14 +50,14 @@ impl Late<'_> {
         let Some(claims) = self.answered_late(&key, self.t.store.claim_due(due)).await? else {
             return Ok(false);
         };
-        // A store may have claimed it once more, as it was due again.
+        // A store may have claimed the session again, because it was due again.
         match claims.first() {
             Some(claim) => self.still_runs(claim).await,
             None => self.others_may_claim(&key).await,
         }
     }
 
-    /// Whether that of a creation with a claim did.
+    /// Tests a creation with a claim. Returns whether its answer came late.
     async fn created(&self) -> CaseResult<bool> {
         let one = ClaimOne { lease: self.t.stall(), ..self.t.claim_one() };
         let new = NewSession { start: Start::Claimed(one), ..new_session("created") };
@@ -71,7 +71,7 @@ impl Late<'_> {
         }
     }
 
-    /// The answer, once its lease was over. None: it came before anybody could stand still.
+    /// Returns the answer, after its lease is over. `None` if the answer came before there was a chance to stall.
     async fn answered_late<T>(
         &self,
         key: &SessionKey,
@@ -98,7 +98,7 @@ impl Late<'_> {
         }
     }
 
-    /// Whoever is told that he holds the session holds it now.
+    /// Checks that a returned claim still holds the session.
     async fn still_runs(&self, claim: &Claim) -> CaseResult<bool> {
         let (now, ends) = (self.t.now().await?, claim.lease_ends);
         ensure!(
@@ -109,7 +109,7 @@ impl Late<'_> {
         Ok(true)
     }
 
-    /// It was claimed, and that lease is over: the next claim takes it over.
+    /// Checks that the session was claimed and its lease is over, so that the next claim takes it over.
     async fn others_may_claim(&self, key: &SessionKey) -> CaseResult<bool> {
         let next = self.t.claim(key).await?;
         ensure_eq!(next.found, SessionStatus::Active, "the status that the next claim finds");

@@ -7,24 +7,24 @@ use crate::difference::compared;
 use crate::script::{Answer, Asking, By, Coverage, Op, Play, Request, Who};
 use crate::shown::without_instants;
 
-/// What is held against the model.
+/// The results that are compared with the model's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compare {
-    /// Answers, and after each operation all that can be read of what it was about.
+    /// Answers, and after each operation everything that can be read of the sessions that it is about.
     Rows,
-    /// Answers alone.
+    /// Only answers.
     Answers,
 }
 
-/// Whether the store is closed and opened again on the way.
+/// Says whether the store is reopened during the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Story {
     Straight,
-    /// After every fifth operation.
+    /// The store is reopened after every fifth operation.
     Reopened,
 }
 
-/// How far a script came, and how it went.
+/// The number of steps that a script took, and its result.
 pub(super) struct Played {
     pub(super) steps: usize,
     pub(super) result: CaseResult,
@@ -96,7 +96,7 @@ impl Stage {
         }
     }
 
-    /// All that can be read of what the operation was about, through the other handle.
+    /// Compares everything that can be read of the operation's sessions, through the other handle.
     async fn compare_rows(&self, request: &Request) -> CaseResult {
         for who in Who::ALL.into_iter().filter(|who| request.is_about(&who.key())) {
             self.compare_session(who).await?;
@@ -133,7 +133,7 @@ impl Stage {
         self.same(&expected.clone().by_key(), &found.clone().by_key(), what)
     }
 
-    /// On a clock that no case moves, instants are left out.
+    /// Compares two values. On a clock that cases cannot move, instants are left out.
     fn same<T: Debug + PartialEq>(
         &self,
         expected: &T,

@@ -9,10 +9,10 @@ use crate::script::{
     Script, Span::*, Text::*, When::*, Who::*, list,
 };
 
-/// A script and what it is about.
+/// A script and its topic.
 type Kept = (&'static str, fn() -> Script);
 
-/// Every script.
+/// All regression scripts.
 pub(super) const REGRESSIONS: [Kept; 7] = [
     ("an answer that the run has not read", unread_answer),
     ("of two deciders the first is accepted", two_deciders),

@@ -10,22 +10,22 @@ use super::compare::{Compare, Story, play};
 use crate::cases::prelude::*;
 use crate::script::{Coverage, Script, strategy};
 
-/// How often a script that fails is made shorter.
+/// The maximum number of attempts to shorten a failing script.
 const SHRINKS_MAX: u32 = 3_000;
 
-/// A script to be played, and where to say how it went: how far it came, and whether store and model agreed.
+/// A script to play, and the channel for its result: the number of steps, and whether the store agreed with the model.
 type Asked = (Script, oneshot::Sender<(usize, bool)>);
 
-/// Plays as many scripts as the settings say. `Err`: the shortest script that was found on which the store and
-/// the model differ.
+/// Plays as many scripts as the settings say. Fails with the shortest script found on which the store and the model
+/// differ.
 pub(super) async fn search(t: &Bench, story: Story) -> CaseResult {
     let (ask, mut asked) = mpsc::unbounded_channel::<Asked>();
     let (seed, scripts) = (t.seed(), t.settings().scripts.get());
-    // What proptest draws from cannot be held across an await, so it has a thread of its own.
+    // The state of proptest cannot be held across an await, so proptest runs in a thread of its own.
     let drawing = tokio::task::spawn_blocking(move || draw(seed, scripts, &ask));
     let mut shrinking = Shrinking { differed: false, ends: None };
     while let Some((script, answer)) = asked.recv().await {
-        // Nobody listens any more if the search was given up.
+        // The send fails if the search was abandoned.
         let _ = answer.send(match shrinking.is_over() {
             true => (script.len(), true),
             false => {
@@ -50,12 +50,12 @@ pub(super) async fn search(t: &Bench, story: Story) -> CaseResult {
     })
 }
 
-/// Nobody asks what was reached.
+/// Returns a coverage that is not used.
 fn nobody() -> Coverage {
     Coverage::default()
 }
 
-/// The search for a shorter script, which has half of the time that is left when the first one was found.
+/// The search for a shorter script. It may take half of the time that is left when the first failing script was found.
 struct Shrinking {
     differed: bool,
     ends: Option<Instant>,
@@ -69,13 +69,14 @@ impl Shrinking {
         }
     }
 
-    /// When it is over, the shortest so far is taken: every other one counts as if it agreed.
+    /// Returns whether the time is over. Then every further script counts as passed, so that the shortest so far is
+    /// used.
     fn is_over(&self) -> bool {
         self.ends.is_some_and(|ends| Instant::now() >= ends)
     }
 }
 
-/// Draws scripts and has them played. `Err`: one that failed, made short.
+/// Draws scripts and has them played. Fails with a script that failed, shortened.
 fn draw(seed: u64, scripts: u32, ask: &mpsc::UnboundedSender<Asked>) -> Result<(), Script> {
     let mut runner = crate::script::runner(seed, scripts, SHRINKS_MAX);
     let ended = runner.run(&strategy(), |(script, seen)| {

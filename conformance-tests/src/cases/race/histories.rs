@@ -10,17 +10,18 @@ use crate::model::Model;
 use crate::random::drawn;
 use crate::script::{Improviser, LEASE, Who};
 
-/// How many peers ask at once.
+/// The number of concurrent peers.
 const PEERS: usize = 4;
-/// After how many operations of each peer all wait for each other, and time passes.
+/// The number of operations that each peer makes in a round. After a round, all peers wait for each other and time
+/// passes.
 const OPERATIONS: usize = 5;
-/// How often.
+/// The number of rounds.
 const ROUNDS: usize = 4;
-/// How often the others may go first before a peer asks: drawn, below this.
+/// The upper bound, exclusive, of the random number of times that a peer yields before a request.
 const OFFSET_MAX: u64 = 4;
 
-/// How many writes and reads of a history must be judged, at least, of the eighty that are asked: about half of them
-/// write. A store that puts off so many that fewer are left says too little.
+/// The minimum numbers of writes and reads in a history whose answers can be judged, of eighty operations in all. About
+/// half of the operations write. If a store refuses so many for now that fewer are left, the history proves too little.
 const WRITES_MIN: usize = 12;
 const READS_MIN: usize = 12;
 
@@ -45,7 +46,7 @@ pub(super) async fn check_histories(t: &Bench) -> CaseResult {
     }
 }
 
-/// What is asked at one time, and what was answered.
+/// The requests of all peers, and their answers.
 struct History {
     peers: Vec<Handle>,
     shared: Arc<Shared>,
@@ -54,7 +55,7 @@ struct History {
 }
 
 struct Shared {
-    /// Counts calls and answers: an answer with a lower number came before a call with a higher one.
+    /// A counter of calls and answers. An answer with a lower number came before a call with a higher one.
     instants: AtomicU64,
     improviser: Mutex<Improviser>,
     asked: Mutex<Vec<Asked>>,
@@ -69,7 +70,7 @@ impl Shared {
         self.instants.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Asks whatever comes to mind.
+    /// Sends one random request.
     async fn ask(&self, by: usize, peer: &Handle) -> CaseResult {
         let Some(request) = lock(&self.improviser).next() else { return Ok(()) };
         let asked = self.instant();
@@ -92,7 +93,7 @@ impl History {
         Ok(Self { peers, shared: Arc::new(shared), start, seed })
     }
 
-    /// How many sessions are undecided. `Err`: the history of one fits no order.
+    /// Plays all rounds. Returns how many sessions are undecided. Fails if the history of a session fits no order.
     async fn play(self, t: &Bench) -> CaseResult<usize> {
         let mut moved = Vec::new();
         let mut undecided = 0;
@@ -113,7 +114,7 @@ impl History {
         Ok(undecided)
     }
 
-    /// Every peer asks some times.
+    /// Lets every peer make its operations.
     async fn round(&self, round: usize) -> CaseResult {
         let (shared, seed) = (&self.shared, self.seed);
         race(self.peers.clone(), |by, peer| {
@@ -133,7 +134,7 @@ impl History {
         .map(drop)
     }
 
-    /// Lets time pass while nobody asks: a moment, or a lease.
+    /// Lets time pass between rounds: a moment, or a lease.
     async fn pass(&self, t: &Bench, round: usize) -> CaseResult<Event> {
         t.advance(if round.is_multiple_of(2) { LEASE } else { LEASE / 4 }).await;
         let now = t.now().await?;
@@ -142,7 +143,7 @@ impl History {
         Ok(Event { by: 0, asked, answered: Some(answered), heard: Heard::Time(now) })
     }
 
-    /// What is known of a session, in the order in which it was asked.
+    /// Returns the events of a session, in the order in which the operations began.
     fn events(&self, who: Who, moved: &[Event]) -> Vec<Event> {
         let mut events = project(&lock(&self.shared.asked), &who.key());
         events.extend(moved.iter().cloned());
@@ -150,7 +151,8 @@ impl History {
         events
     }
 
-    /// Whether what is known of a session is decided. What it may be now is what the next requests are drawn by.
+    /// Returns whether an order explains the events of a session. If so, the next requests are drawn from a state that
+    /// the session may have now.
     fn fits(&self, t: &Bench, who: Who, events: &[Event]) -> CaseResult<bool> {
         match search(events, &self.start, t.moves_time()) {
             Verdict::Fits(state) => {
@@ -170,7 +172,7 @@ impl History {
     }
 }
 
-/// The operations whose answers say something, by when they were asked.
+/// The operations whose answers could be judged, by the instant of the call.
 #[derive(Default)]
 struct Judged {
     writes: BTreeSet<u64>,
@@ -187,7 +189,7 @@ impl Judged {
         }
     }
 
-    /// Fails a history of which too little was judged to find anything out.
+    /// Fails if too little of a history was judged.
     fn are_enough(&self, asked: &[Asked]) -> CaseResult {
         let (writes, reads) = (self.writes.len(), self.reads.len());
         let of = |writes| asked.iter().filter(|asked| asked.request.writes() == writes).count();

@@ -1,4 +1,4 @@
-//! Every pair of operations at one instant. The model judges each session: the outcome fits one order or the
+//! Races every pair of operations at one instant. The model judges each session: the result must fit one order or the
 //! other.
 
 use futures::future::join_all;
@@ -9,15 +9,15 @@ use crate::ops::{Op, Stage};
 use crate::random::drawn;
 use crate::scenario::{Ask, Scenario};
 
-/// How often each pair is raced at least: each of the two let go first, once.
+/// The minimum number of races for each pair: each operation is released first once.
 const ROUNDS_MIN: u64 = 2;
-/// And at most, until both orders were seen.
+/// The maximum number of races for a pair whose two orders were not both seen.
 const ROUNDS_MAX: u64 = 6;
-/// How often a pair that failed is raced alone, to show it without the others.
+/// The number of races of a failed pair alone, to show it without the others.
 const ROUNDS_ALONE: u64 = 40;
-/// How many pairs are on their way at one time, in a store of their own.
+/// The number of pairs that are raced at the same time, in one store.
 const PAIRS_AT_ONCE: usize = 24;
-/// How often the others may go first before one of a pair asks: drawn, below this.
+/// The upper bound, exclusive, of the random number of times that one of a pair yields before its request.
 const OFFSET_MAX: u64 = 12;
 
 pub(super) async fn race_every_pair(t: &Bench) -> CaseResult {
@@ -34,7 +34,7 @@ pub(super) async fn race_every_pair(t: &Bench) -> CaseResult {
     Ok(())
 }
 
-/// Two operations, and what happened before them.
+/// Two operations, and the stage on which they are raced.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     nth: u64,
@@ -49,7 +49,7 @@ fn pairs(t: &Bench) -> Vec<Pair> {
     for (index, first) in all.iter().enumerate() {
         for second in &all[index..] {
             for stage in [Stage::Empty, Stage::Failed, Stage::Due, Stage::Running] {
-                // On an empty stage, and on one that is due, only what is made for it does anything new.
+                // An empty stage or a due one only matters for operations that are made for it.
                 let of_stage = [first, second].iter().any(|op| op.stage() == stage);
                 if of_stage || [Stage::Failed, Stage::Running].contains(&stage) {
                     pairs.push(Pair { nth: pairs.len() as u64, stage, ops: [*first, *second] });
@@ -60,7 +60,7 @@ fn pairs(t: &Bench) -> Vec<Pair> {
     pairs
 }
 
-/// Two peers that have asked before, so that neither has to open anything when it is let go.
+/// Opens two peers and lets each make a request, so that neither has to open a connection during the race.
 async fn warm_peers(t: &Bench) -> CaseResult<Vec<Handle>> {
     let peers = t.peers(2).await;
     for peer in &peers {
@@ -69,7 +69,7 @@ async fn warm_peers(t: &Bench) -> CaseResult<Vec<Handle>> {
     Ok(peers)
 }
 
-/// What two operations answer, and what is there afterwards.
+/// The answers of two operations, and the state after them.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     answers: [String; 2],
@@ -93,10 +93,9 @@ impl Pair {
         Ok(())
     }
 
-    /// How the model says that both may end, first one after the other in either order, and what the store made of
-    /// both at once.
+    /// Returns the ends that the model allows, first the two sequential orders, and the store's actual result.
     async fn round(&self, t: &Bench, peers: &[Handle], round: u64) -> CaseResult<(Vec<Outcome>, Outcome)> {
-        // Nobody waits for these leases, and none may end before the race.
+        // Nothing waits for these leases, and none may end before the race.
         let lease = t.lease() * 100;
         let scenario = Scenario::new(lease);
         let model = scenario.prepare(&t.store, self.stage).await?;
@@ -106,7 +105,8 @@ impl Pair {
         ];
         let ends = scenario.ends(&model, requests.each_ref()).into_iter();
         let ends = ends.map(|(answers, session)| Outcome { answers, session }).collect();
-        // Whoever is let go first has a head start: each in turn, and then what is drawn.
+        // The operation that is released first has a head start. The two take turns in this, and random offsets are
+        // added.
         let order = if round.is_multiple_of(2) { [0, 1] } else { [1, 0] };
         let drawn = drawn(t.seed(), self.nth * ROUNDS_ALONE + round);
         let offsets = [drawn % OFFSET_MAX, (drawn >> 32) % OFFSET_MAX];
@@ -128,7 +128,7 @@ impl Pair {
         Ok((ends, Outcome { answers, session }))
     }
 
-    /// The failure of this pair with a history of its own: it is raced again with nobody else about.
+    /// Races the failed pair again without the others, so that the failure has a history of its own.
     async fn alone(&self, t: &Bench, failure: Failure) -> Failure {
         let within = |failure: Failure| failure.within(self);
         let bench = t.another().await;
@@ -166,7 +166,7 @@ fn neither(ends: &[Outcome], found: &Outcome) -> Failure {
     ))
 }
 
-/// Both answers and the session after them.
+/// Formats both answers and the session after them.
 fn shown(Outcome { answers: [first, second], session }: &Outcome) -> String {
     format!("first answered {first}, second answered {second}, and then {session}")
 }

@@ -11,10 +11,11 @@ use crate::proxy::{Cut, Proxy, Seen};
 use crate::scenario::{Ask, Scenario};
 use crate::script::Request;
 
-/// How often a place is tried again that a request or an answer was too short for, or that lay behind both.
+/// The maximum number of tries to hit a place, since a request or an answer may be too short or the cut may fall behind
+/// both.
 pub(super) const TRIES_MAX: usize = 16;
 
-/// A handle that goes through a proxy, and a peer that does not.
+/// A handle that uses a proxy, and a peer that does not.
 pub(super) struct Wire {
     pub(super) t: Bench,
     pub(super) peer: Handle,
@@ -22,26 +23,26 @@ pub(super) struct Wire {
     pub(super) proxy: Proxy,
 }
 
-/// What an operation asks, and what must come of it.
+/// An operation with its request and the allowed results.
 pub(super) struct Story {
     pub(super) scenario: Scenario,
-    /// What the request has in it, and no other.
+    /// Text that only this request contains.
     marker: String,
     op: Op,
     pub(super) request: Request,
     before: String,
     after: String,
-    /// The answer.
+    /// The answer of the first request.
     first: String,
-    /// The answer of a repeat after it was applied.
+    /// The answer of a repeat after the operation was applied.
     again: String,
 }
 
-/// What is known of an operation that was cut off.
+/// The facts about an operation that was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Known {
     Nothing,
-    /// The backend had answered it.
+    /// The backend had answered the operation.
     Applied,
 }
 
@@ -71,7 +72,7 @@ impl Wire {
         Ok(Story { scenario, marker, op, request, before, after, first, again })
     }
 
-    /// What goes through the proxy for an operation that nothing cuts.
+    /// Measures the bytes of an operation that is not cut.
     async fn measure(&self, op: Op) -> CaseResult<Seen> {
         let story = self.story(op).await?;
         let planned = self.proxy.plan(Cut::Nowhere, &story.marker);
@@ -80,10 +81,10 @@ impl Wire {
         through_the_proxy(planned.seen())
     }
 
-    /// Cuts every operation at each of these places, which `cut` finds in what goes through for it.
+    /// Cuts every operation at each of these places. `cut` turns a place and the measured bytes into the cut.
     pub(super) async fn sweep(&self, places: &[Place], cut: fn(Seen, Place) -> Cut) -> CaseResult {
         for op in self.ops() {
-            // The first time a connection may still be made ready for it.
+            // A connection may still be prepared during the first measurement.
             self.measure(op).await.map_err(|failure| failure.within(format!("{op:?}")))?;
             let mut whole = self.measure(op).await?;
             let mut hits = Hits::default();
@@ -98,7 +99,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Cuts an operation at a place, and looks at what came of it.
+    /// Cuts an operation at a place and checks the result.
     async fn cut(
         &self,
         op: Op,
@@ -118,7 +119,7 @@ impl Wire {
                 continue;
             }
             let hit = Hit::of(answered.is_err(), &seen, whole);
-            // On a connection that had to be made ready first more was asked, and the last answer lay behind.
+            // If the connection had to be prepared first, more was sent, and the last answer lay beyond the cut.
             let all = seen.answer_bytes + 1 == whole.answer_bytes && seen.request_bytes <= whole.sent_bytes;
             let known = if all { Known::Applied } else { Known::Nothing };
             self.judge(&story, answered, known).await?;
@@ -134,13 +135,13 @@ impl Wire {
         Err(elsewhere.unwrap_or_else(too_short))
     }
 
-    /// Whether the answer of an operation that was cut off is one, and what is there agrees; then the same handle
-    /// repeats it.
+    /// Checks the answer of an operation that was cut off, and that the stored data agrees with it. Then the same
+    /// handle repeats the operation.
     pub(super) async fn judge(&self, story: &Story, answered: Answered, known: Known) -> CaseResult {
         let Story { scenario, op, request, before, after, first, again, .. } = story;
         let changes = before != after;
         let repeated_by = match &answered {
-            // The store has asked again by itself.
+            // The store has retried by itself.
             Ok(answer) => {
                 ensure_eq!(answer, first, "the answer of an operation that was not given up");
                 settles(&self.peer, scenario, before, after, true).await?;
@@ -151,7 +152,7 @@ impl Wire {
                 let applied = changes && scenario.snapshot(&self.peer).await? == *after;
                 if applied { vec![again] } else { vec![first, again] }
             }
-            // Of a walk one step changed nothing; those before it may have.
+            // The failed step of a walk changed nothing, but earlier steps may have.
             Err((StoreErrorKind::Unavailable, Retry::Later)) if is_walk(*op) => vec![first, again],
             Err((StoreErrorKind::Unavailable, Retry::Later)) => {
                 let found = scenario.snapshot(&self.peer).await?;
@@ -181,8 +182,8 @@ impl Wire {
         Ok(())
     }
 
-    /// Repeats an operation on the same handle until it is answered. Also answers whether the outcome of a try
-    /// before was unknown.
+    /// Repeats an operation on the same handle until it is answered. Also returns whether the outcome of an earlier try
+    /// was unknown.
     pub(super) async fn repeat(&self, scenario: &Scenario, request: &Request) -> CaseResult<(String, bool)> {
         let (mut patience, mut lost) = (Patience::new(), false);
         loop {
@@ -197,25 +198,25 @@ impl Wire {
     }
 }
 
-/// A text that is in one request alone.
+/// Makes a text that is unique to one request.
 pub(super) fn marker() -> String {
     format!("cut{}", Uuid::new_v4().simple())
 }
 
-/// How an operation was hit by the cut of a connection.
+/// The effect of a cut on an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hit {
-    /// It answered with an error.
+    /// The operation returned an error.
     Error,
-    /// The store asked again by itself, over another connection.
+    /// The store retried by itself on another connection.
     Again,
-    /// Enough of the answer had come.
+    /// Enough of the answer had arrived.
     Answered,
 }
 
 impl Hit {
-    /// By what was seen of an operation on a connection that was cut, and of a `whole` one. `Err`: it was answered,
-    /// and nothing shows that it was on that connection.
+    /// Determines the effect from what was seen on the cut connection and from an uncut run `whole`. Fails if the
+    /// operation was answered and nothing shows that it used the cut connection.
     pub(super) fn of(refused: bool, seen: &Seen, whole: &Seen) -> CaseResult<Self> {
         if refused {
             return Ok(Self::Error);
@@ -228,7 +229,7 @@ impl Hit {
         if seen.again {
             return Ok(Self::Again);
         }
-        // What cannot be read may have come again.
+        // On an unreadable wire, a retry cannot be seen.
         ensure!(
             !whole.marked || seen.request_bytes >= whole.request_bytes,
             "expected a request of which a part was cut off to be made again, or an error",
@@ -238,7 +239,7 @@ impl Hit {
     }
 }
 
-/// How often an operation was hit, over all places.
+/// The number of effects of each kind, over all places.
 #[derive(Debug, Default)]
 pub(super) struct Hits {
     errors: usize,
@@ -255,7 +256,7 @@ impl Hits {
         }
     }
 
-    /// An operation that no cut ever hit was not tested.
+    /// Fails if no cut had an effect, because then the operation was not tested.
     pub(super) fn judge(&self) -> CaseResult {
         ensure!(
             self.errors + self.again > 0,
@@ -267,7 +268,7 @@ impl Hits {
     }
 }
 
-/// With a handle that was cut off, and must come back by itself.
+/// The patience with a handle that was cut off and must recover by itself.
 pub(super) struct Patience {
     deadline: Instant,
     pauses: Backoff,
@@ -294,10 +295,10 @@ fn comes_back(kind: StoreErrorKind, retry: Retry) -> bool {
     kind == StoreErrorKind::Unavailable && retry != Retry::Never
 }
 
-/// What an operation was answered, or refused with.
+/// The answer of an operation, or the error that it was refused with.
 pub(super) type Answered = Result<String, (StoreErrorKind, Retry)>;
 
-/// Whether it takes several calls.
+/// Returns whether the operation takes several calls.
 fn is_walk(op: Op) -> bool {
     [Op::ClaimDue, Op::Purge, Op::Prune].contains(&op)
 }
@@ -312,11 +313,11 @@ pub(super) fn through_the_proxy(seen: Seen) -> CaseResult<Seen> {
     Ok(seen)
 }
 
-/// A place in so many bytes.
+/// A place in a number of bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     After(usize),
-    /// So many eighths of them.
+    /// After so many eighths of the bytes.
     Eighths(usize),
     BeforeLast,
 }

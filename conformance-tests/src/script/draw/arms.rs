@@ -134,7 +134,7 @@ pub(super) fn commit(who: &BoxedStrategy<Who>, parts: Vec<(u32, BoxedStrategy<Pa
         .boxed()
 }
 
-/// Parts that the session has something for, and now and then any.
+/// Returns commit parts that fit the session's state, and now and then any part.
 pub(super) fn fitting_parts(play: &Play, focus: Who) -> Vec<(u32, BoxedStrategy<Part>)> {
     let mut parts = vec![
         (1, any_part()),
@@ -246,7 +246,7 @@ pub(super) fn text() -> BoxedStrategy<Text> {
     prop_oneof![2 => Just(Text::One), 1 => Just(Text::Other)].boxed()
 }
 
-/// The calls, and the pending calls, of scripts.
+/// The numbers of calls and of pending calls in scripts.
 const NUMBERS: std::ops::Range<u8> = 1..4;
 
 pub(super) fn number() -> BoxedStrategy<u8> {

@@ -1,4 +1,4 @@
-//! Pages at their bound in bytes.
+//! Pages at their limit in bytes.
 
 use holdover_store::ids::{EventSeq, InboxSeq, SessionKey};
 use holdover_store::payload::Payload;
@@ -10,17 +10,17 @@ use holdover_store::{
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// How a page is filled.
+/// A wrong way to fill a page.
 #[derive(Clone, Copy)]
 enum Filling {
-    /// A row that is too large is passed, and a later one that goes in is taken.
+    /// A row that is too large is skipped, and a later row that fits is taken.
     PassesRows,
-    /// It has one byte more than it may.
+    /// The page has one byte more than the limit.
     OneByteOver,
 }
 
 impl Filling {
-    /// Which of the rows of these sizes are on a page of at most so many rows and bytes.
+    /// Returns the indexes of the rows on a page of at most `rows` rows and `bytes` bytes.
     fn of(self, sizes: impl Iterator<Item = usize>, rows: usize, bytes: usize) -> Vec<usize> {
         let (mut taken, mut total) = (Vec::new(), 0);
         let most = match self {
@@ -83,7 +83,7 @@ fn inbox(
     Ok(InboxPage::new(chosen(&rows, &places), more))
 }
 
-/// What a session shows, with a page of its events and one of its deltas that are filled so.
+/// Reads a session's events and deltas, with pages that are filled in these ways.
 fn shown(
     tx: &mut Tx<'_>,
     key: &SessionKey,
@@ -115,7 +115,7 @@ fn shown(
     Ok(record.row.event_page(cursor, shown, deltas))
 }
 
-/// A page of a list, of which `one` reads a row by itself.
+/// Reads a page of a list. `one` reads a single row.
 fn list<T: Clone>(
     request: &PageRequest,
     mut one: impl FnMut(PageRequest) -> Result<Page<T>, StoreError>,
@@ -200,7 +200,7 @@ macro_rules! of_checkpoints {
     };
 }
 
-/// How many bytes of labels a page of sessions has, where it is bounded by them.
+/// The maximum number of label bytes on a page of sessions.
 const LABEL_BYTES_MAX: usize = 256 << 10;
 
 pub(super) static MUTANTS: &[Mutant] = &[

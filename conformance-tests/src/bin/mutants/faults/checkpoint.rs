@@ -1,4 +1,4 @@
-//! Checkpoints: of another moment, too many, too few.
+//! Checkpoints: of another moment, too many, or too few.
 
 use holdover_store::ids::{CheckpointId, Epoch, MessageSeq};
 use holdover_store::{
@@ -10,7 +10,7 @@ use crate::sound;
 
 type Listed = Result<Page<Checkpoint>, StoreError>;
 
-/// Commits, then changes the checkpoint that was made.
+/// Commits, then changes the new checkpoint.
 fn made(
     tx: &mut Tx<'_>,
     fence: &holdover_store::ids::Fence,
@@ -28,15 +28,15 @@ fn made(
     answer
 }
 
-/// The list, with its rows changed.
+/// Lists checkpoints, with changed rows.
 fn listed(tx: &mut Tx<'_>, query: &CheckpointQuery, change: impl Fn(&mut Vec<Checkpoint>)) -> Listed {
     let mut page = sound::list_checkpoints(tx, query)?;
     change(&mut page.items);
     Ok(page)
 }
 
-/// A cursor of any list of checkpoints, for this query. A cursor's text is a kind, the digest of its query,
-/// the place, and a checksum of 4 bytes.
+/// Binds a cursor of any list of checkpoints to this query. A cursor's text is a kind, the digest of its query, the
+/// place, and a checksum of 4 bytes.
 fn rebound(cursor: &PageCursor, query: &CheckpointQuery) -> PageCursor {
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap_or("0"), 16).unwrap_or(0);
     let bytes: Vec<u8> = cursor.as_str().as_bytes().chunks(2).map(byte).collect();

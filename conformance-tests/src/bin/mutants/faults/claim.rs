@@ -1,4 +1,4 @@
-//! Claiming a session.
+//! Claims of a session.
 
 use std::time::Duration;
 
@@ -190,7 +190,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
         let now = tx.now;
         for record in tx.sessions.values_mut() {
             let row = &mut record.row;
-            // Only who was woken while a run held it: the item's alarm beats the lease.
+            // Only a session that was woken during a run: the item's alarm overrides the lease.
             if let Some(lease) = row.lease.as_mut().filter(|_| row.unseen.urgent) {
                 lease.ends = lease.ends.min(now);
                 row.alarm = Some(now);

@@ -1,5 +1,6 @@
-//! The clock of the process in place of the store's. At first it shows the same instant, then it stands still: no real
-//! time passes while a case moves the store's clock. One that is ahead shows a year more.
+//! The clock of the process used in place of the store's clock. At first it shows the same instant. Then it stands
+//! still, because no real time passes while a case moves the store's clock. The variant that is ahead shows one year
+//! more.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::sound;
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// What the clock of a process shows.
+/// Returns the time of a process's clock.
 type Shows = fn(&Tx<'_>) -> Timestamp;
 
 fn right(tx: &Tx<'_>) -> Timestamp {
@@ -23,7 +24,7 @@ fn ahead(tx: &Tx<'_>) -> Timestamp {
     tx.process.after(YEAR)
 }
 
-/// Lets the lease of a claim that was made run from what the process's clock shows.
+/// Makes the lease of a claim run from the time of the process's clock.
 fn grant(tx: &mut Tx<'_>, claim: &mut Claim, lease: Duration, shows: Shows) {
     let ends = shows(tx).after(lease);
     claim.lease_ends = ends;
@@ -58,7 +59,7 @@ fn granted_due(tx: &mut Tx<'_>, due: ClaimDue, shows: Shows) -> Vec<Claim> {
     claims
 }
 
-/// Whether a holder's lease is over is judged by what the process's clock shows.
+/// Claims a session, but judges by the process's clock whether the lease is over.
 fn ended(tx: &mut Tx<'_>, key: &SessionKey, claim: ClaimOne, shows: Shows) -> ClaimOutcome {
     let (now, process) = (tx.now, shows(tx));
     let repeat = tx.row_of(key).is_some_and(|row| row.last_claim.as_ref() == Some(&claim.run));
@@ -79,7 +80,7 @@ fn ended(tx: &mut Tx<'_>, key: &SessionKey, claim: ClaimOne, shows: Shows) -> Cl
     }
 }
 
-/// Whether an alarm has rung is judged by what the process's clock shows.
+/// Claims due sessions, but judges by the process's clock whether an alarm has rung.
 fn rung(tx: &mut Tx<'_>, claim: ClaimDue, shows: Shows) -> Vec<Claim> {
     let (now, process) = (tx.now, shows(tx));
     let mut alarms = Vec::new();

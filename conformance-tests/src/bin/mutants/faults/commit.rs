@@ -1,4 +1,4 @@
-//! The commit: all or nothing, one version, one order.
+//! Commits: atomicity, one version, one order.
 
 use holdover_store::{Applied, Commit, CommitOutcome, NewMessage};
 

@@ -7,7 +7,7 @@ use holdover_store::{Commit, NewMessage, Release};
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// Changes every message and the state of a commit on their way in.
+/// Changes every message and the state of a commit before it is stored.
 fn changed(mut commit: Commit, change: fn(&[u8]) -> Vec<u8>) -> Commit {
     for message in &mut commit.messages {
         if let NewMessage::Inline(payload) = message {
@@ -20,7 +20,7 @@ fn changed(mut commit: Commit, change: fn(&[u8]) -> Vec<u8>) -> Commit {
     commit
 }
 
-/// A store that changes bytes.
+/// Defines a store that changes bytes.
 macro_rules! bytes_become {
     ($name:literal, $broken:literal, $change:expr) => {
         broken($name, $broken).commit(|tx, fence, commit| sound::commit(tx, fence, changed(commit, $change)))

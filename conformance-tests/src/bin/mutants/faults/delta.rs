@@ -1,4 +1,4 @@
-//! Deltas: kept too long, too short, or as somebody else's.
+//! Deltas: kept too long, too short, or mixed with those of another stream.
 
 use holdover_store::ids::{Fence, SessionKey};
 use holdover_store::rules::Stream;
@@ -7,19 +7,19 @@ use holdover_store::{Commit, DeltaBatch, DeltaOutcome, StoredDelta, StreamId};
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// The stream of a session with its deltas.
+/// Returns the stream of a session with its deltas.
 fn kept(tx: &mut Tx<'_>, key: &SessionKey) -> Option<(Stream, Vec<StoredDelta>)> {
     tx.record(key).map(|record| (record.row.stream, record.deltas.clone()))
 }
 
-/// Puts a stream back that was ended.
+/// Restores a stream that was ended.
 fn put_back(tx: &mut Tx<'_>, key: &SessionKey, kept: Option<(Stream, Vec<StoredDelta>)>) {
     if let Some((stream, deltas)) = kept.filter(|(stream, _)| stream.open) {
         tx.with(key, |record| (record.row.stream, record.deltas) = (stream, deltas));
     }
 }
 
-/// Appends as soundly as ever, but with another batch.
+/// Appends correctly, but a changed batch.
 fn append_as(
     tx: &mut Tx<'_>,
     fence: &Fence,

@@ -1,4 +1,4 @@
-//! The claim of what is due, as far as it does less than a claim by name.
+//! Claims of due sessions that do less than a claim by key.
 
 use holdover_store::ids::{SessionKey, StateFormat};
 use holdover_store::time::Timestamp;
@@ -8,7 +8,7 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Claims what is due, then changes each session, as it was before and as it is now.
+/// Claims due sessions, then changes each of them. `change` gets the session after the claim and before it.
 fn due_with(tx: &mut Tx<'_>, claim: ClaimDue, change: fn(&mut Record, &Record)) -> Vec<Claim> {
     let before = tx.sessions.clone();
     let claims = sound::claim_due(tx, claim);
@@ -20,7 +20,7 @@ fn due_with(tx: &mut Tx<'_>, claim: ClaimDue, change: fn(&mut Record, &Record)) 
     claims
 }
 
-/// The sessions that are due, each with its alarm.
+/// Returns the due sessions, each with its alarm.
 fn due_of(tx: &Tx<'_>, claim: &ClaimDue) -> Vec<(Timestamp, SessionKey)> {
     let tenant = claim.tenant.as_ref();
     let rows = tx.sessions.values().map(|record| &record.row);
@@ -28,7 +28,7 @@ fn due_of(tx: &Tx<'_>, claim: &ClaimDue) -> Vec<(Timestamp, SessionKey)> {
     due.map(|row| (row.alarm.unwrap_or_default(), row.key.clone())).collect()
 }
 
-/// Claims what is due but for these sessions.
+/// Claims due sessions except the hidden ones.
 fn claim_but(tx: &mut Tx<'_>, claim: ClaimDue, hidden: Vec<(Timestamp, SessionKey)>) -> Vec<Claim> {
     for (_, key) in &hidden {
         tx.row(key, |row| row.alarm = Some(Timestamp::from_ms(i64::MAX)));
@@ -40,14 +40,14 @@ fn claim_but(tx: &mut Tx<'_>, claim: ClaimDue, hidden: Vec<(Timestamp, SessionKe
     claims
 }
 
-/// A claim of what is due that writes one thing less.
+/// Defines a claim of due sessions that writes one thing less.
 macro_rules! writes {
     ($name:literal, $broken:literal, |$record:ident, $before:ident| $change:expr) => {
         broken($name, $broken).claim_due(|tx, claim| due_with(tx, claim, |$record, $before| $change))
     };
 }
 
-/// A claim of what is due that brings one thing less.
+/// Defines a claim of due sessions that returns one thing less.
 macro_rules! brings {
     ($name:literal, $broken:literal, |$claim:ident| $change:expr) => {
         broken($name, $broken).claim_due(|tx, claim| {

@@ -1,4 +1,4 @@
-//! Forks of too much, or of too little.
+//! Forks that copy too much or too little.
 
 use holdover_store::ids::{CheckpointId, Epoch, SessionKey, Version};
 use holdover_store::{Checkpoint, ForkOutcome, NewFork, SessionStatus};
@@ -7,7 +7,7 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Forks, then changes the fork that was made, with its source at hand.
+/// Forks, then changes the new fork. `change` also gets the source.
 fn forked(
     tx: &mut Tx<'_>,
     from: &SessionKey,
@@ -24,7 +24,7 @@ fn forked(
     answer
 }
 
-/// A fork with one thing changed.
+/// Defines a fork with one change.
 macro_rules! forked_with {
     ($name:literal, $broken:literal, |$fork:ident, $source:ident| $change:expr) => {
         broken($name, $broken).fork(|tx, from, at, new| forked(tx, from, at, new, |$fork, $source| $change))

@@ -1,4 +1,4 @@
-//! Forks of the wrong source, in the wrong place, or too closely tied to either.
+//! Forks of the wrong source, at the wrong place, or tied too closely to their source.
 
 use holdover_store::{ForkOutcome, NewFork, NewSession, SessionStatus, Start, StoreError, StoreErrorKind};
 use holdover_store_memory::parts::Record;
@@ -6,7 +6,7 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// Whether one begins with the other's first message: they are branches of one conversation.
+/// Returns whether two sessions begin with the same message, so that they are branches of one conversation.
 fn related(one: &Record, other: &Record) -> bool {
     let first = |record: &Record| record.messages.first().map(|first| (first.at, first.payload.clone()));
     one.row.key != other.row.key && first(one).is_some() && first(one) == first(other)

@@ -1,10 +1,10 @@
-//! Changes of which nobody is told.
+//! Changes without hints.
 
 use holdover_store::Watch;
 
 use crate::fault::{Mutant, broken};
 
-/// A store of which one operation tells nobody.
+/// Defines a store in which one operation sends no hints.
 macro_rules! silent {
     ($name:literal, $broken:literal, $operation:literal) => {
         broken($name, $broken).tells(|operation| operation != $operation)

@@ -1,4 +1,4 @@
-//! Instants that rows are kept with.
+//! The instants that rows are stored with.
 
 use holdover_store::time::Timestamp;
 use holdover_store::{ClaimOutcome, CommitOutcome, Delivery, ForkOutcome, OutcomeKind};
@@ -7,7 +7,7 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// A commit after which rows that it has written are changed.
+/// Defines a commit after which the rows that it wrote are changed.
 macro_rules! committed_with {
     ($name:literal, $broken:literal, |$record:ident, $now:ident| $change:expr) => {
         broken($name, $broken).commit(|tx, fence, commit| {
@@ -23,7 +23,7 @@ macro_rules! committed_with {
     };
 }
 
-/// A claim after which rows that it has written are changed.
+/// Defines a claim after which the rows that it wrote are changed.
 macro_rules! claimed_with {
     ($name:literal, $broken:literal, |$record:ident, $now:ident| $change:expr) => {
         broken($name, $broken).claim(|tx, key, claim| {
@@ -37,7 +37,7 @@ macro_rules! claimed_with {
     };
 }
 
-/// Takes the instant from every item that arrived now.
+/// Removes the instant from every item that arrived now.
 fn items_without(record: &mut Record, now: Timestamp) {
     for (item, _) in record.inbox.values_mut().filter(|(item, _)| item.at == now) {
         item.at = Timestamp::EPOCH;

@@ -1,4 +1,4 @@
-//! What goes wrong only while others are in the middle of something.
+//! Faults that show only while other handles are in the middle of an operation.
 
 use holdover_store::Session;
 use holdover_store::ids::SessionKey;
@@ -6,13 +6,13 @@ use holdover_store::ids::SessionKey;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// A session that is being written is kept aside, so that who reads knows it.
+/// Sets a session aside while it is written, so that readers can detect this.
 fn begins_to_write(tx: &mut Tx<'_>, key: &SessionKey) {
     let record = tx.record(key).cloned();
     tx.graves.extend(record.map(|record| (key.clone(), record)));
 }
 
-/// A store that marks sessions while they are written.
+/// Creates a store that marks sessions while they are written.
 const fn marking(name: &'static str, what: &'static str) -> Mutant {
     broken(name, what)
         .before(Some(begins_to_write))
@@ -26,7 +26,8 @@ const fn marking(name: &'static str, what: &'static str) -> Mutant {
         })
 }
 
-/// What this handle read last of a session that is being written, or else what there is, which it remembers.
+/// Reads the version of a session that this handle read last, if the session is being written. Otherwise reads the
+/// current version and remembers it.
 fn looked_at<R>(tx: &mut Tx<'_>, key: &SessionKey, read: impl FnOnce(&mut Tx<'_>) -> R) -> R {
     let there = tx.record(key).cloned();
     let last = tx.cache.get(key).cloned().filter(|_| tx.graves.contains_key(key));

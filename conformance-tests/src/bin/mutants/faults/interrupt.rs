@@ -1,4 +1,4 @@
-//! Asking a session to stop.
+//! Interrupts of a session.
 
 use holdover_store::{Commit, InterruptCheck, InterruptKind, InterruptOutcome, Release, SessionStatus};
 
@@ -6,7 +6,7 @@ use super::committed;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// Whether the commit ends the turn.
+/// Returns whether the commit ends the turn.
 fn ends_turn(commit: &Commit) -> bool {
     matches!(commit.release, Some(Release::To { status, .. }) if status.at_rest())
 }

@@ -1,4 +1,4 @@
-//! The instant of the last change, by which retention and lists go.
+//! The instant of the last change, which retention and lists use.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::{CasOutcome, ClaimOutcome, Delivery, ForkOutcome, InterruptOutcome};
@@ -6,7 +6,7 @@ use holdover_store::{CasOutcome, ClaimOutcome, Delivery, ForkOutcome, InterruptO
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Does something to a session, and leaves its last change where it was.
+/// Runs an operation, but does not update the session's last change.
 fn leaving<R>(tx: &mut Tx<'_>, key: &SessionKey, operation: impl FnOnce(&mut Tx<'_>) -> R) -> R {
     let before = tx.row_of(key).map(|row| row.updated_at);
     let answer = operation(tx);
@@ -16,13 +16,13 @@ fn leaving<R>(tx: &mut Tx<'_>, key: &SessionKey, operation: impl FnOnce(&mut Tx<
     answer
 }
 
-/// Counts a change of the session now.
+/// Sets the session's last change to now.
 fn touch(tx: &mut Tx<'_>, key: &SessionKey) {
     let now = tx.now;
     tx.row(key, |row| row.updated_at = now);
 }
 
-/// An operation on a key that is no change.
+/// Defines an operation on a session that does not count as a change.
 macro_rules! leaves {
     ($name:literal, $broken:literal, $operation:ident(key, $asked:ident)) => {
         broken($name, $broken)
@@ -35,7 +35,7 @@ macro_rules! leaves {
     };
 }
 
-/// An operation under a fence that is always a change.
+/// Defines an operation with a fence that always counts as a change.
 macro_rules! touches {
     ($name:literal, $broken:literal, $operation:ident) => {
         broken($name, $broken).$operation(|tx, fence, asked| {

@@ -8,19 +8,19 @@ use holdover_store::{Applied, CommitOutcome, LeaseOutcome, SessionStatus, StageO
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// The fence with whatever epoch is the newest.
+/// Returns the fence with the newest epoch.
 fn any_epoch(tx: &Tx<'_>, fence: &Fence) -> Fence {
     let epoch = tx.row_of(&fence.key).map_or(Epoch(0), |row| row.epoch);
     Fence { epoch, ..fence.clone() }
 }
 
-/// The fence with whatever life the session lives.
+/// Returns the fence with the session's current incarnation.
 fn any_life(tx: &Tx<'_>, fence: &Fence) -> Fence {
     let incarnation = tx.row_of(&fence.key).map_or(fence.incarnation, |row| row.incarnation);
     Fence { incarnation, ..fence.clone() }
 }
 
-/// Whether the lease of whoever holds the session is over.
+/// Returns whether the lease of the session's owner is over.
 fn over(tx: &Tx<'_>, fence: &Fence) -> bool {
     let now = tx.now;
     tx.row_of(&fence.key).and_then(|row| row.lease).is_some_and(|lease| lease.ends <= now)

@@ -1,4 +1,4 @@
-//! How much one write may bring.
+//! The size limits of one write.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::fault::{Mutant, broken};
 use crate::sound;
 use crate::store::capabilities;
 
-/// The rule without a bound for all payloads together.
+/// Returns limits without a bound for all payloads together.
 fn one_by_one(operation: &'static str) -> Limits<'static> {
     static UNBOUNDED: LazyLock<Capabilities> =
         LazyLock::new(|| Capabilities { commit_bytes_max: usize::MAX, ..capabilities() });

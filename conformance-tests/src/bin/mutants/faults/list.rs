@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Lists, read page by page.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use holdover_store::{
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// A page whose cursor belongs to the query that it answers, not to the one that was asked in its stead.
+/// Binds a page's cursor to the query that was asked, although another query was run.
 pub(super) fn bound<T>(page: Page<T>, of: Digest, to: Digest) -> Page<T> {
     let rebound = |cursor: PageCursor| cursor.position_in(of).ok().map(|place| PageCursor::at(to, &place));
     Page { next: page.next.and_then(rebound), ..page }
 }
 
-/// The page request, with its cursor for the query that is asked in the other's stead.
+/// Binds the cursor of a page request to the query that is run in place of the one that was asked.
 pub(super) fn rebound(page: &PageRequest, of: Digest, to: Digest) -> PageRequest {
     let place = page.after.as_ref().and_then(|cursor| cursor.position_in(of).ok());
     PageRequest { after: place.map(|place| PageCursor::at(to, &place)), ..page.clone() }
 }
 
-/// The millisecond after this one.
+/// Returns the next millisecond.
 fn next(at: Timestamp) -> Timestamp {
     at.after(Duration::from_millis(1))
 }
 
-/// Lists sessions by another query than was asked.
+/// Defines a list of sessions that runs another query than the one that was asked.
 macro_rules! sessions_by {
     ($name:literal, $broken:literal, |$query:ident| $change:expr) => {
         broken($name, $broken).list_sessions(|tx, asked| {
-            // A cursor that is none is refused as ever.
+            // An invalid cursor is still refused.
             sound::list_sessions(tx, asked)?;
             let mut $query: SessionQuery = asked.clone();
             $change;
@@ -43,7 +43,7 @@ macro_rules! sessions_by {
     };
 }
 
-/// Lists pending calls by another query than was asked.
+/// Defines a list of pending calls that runs another query than the one that was asked.
 macro_rules! pending_by {
     ($name:literal, $broken:literal, |$query:ident| $change:expr) => {
         broken($name, $broken).list_pending(|tx, asked| {

@@ -1,4 +1,4 @@
-//! Messages and events as they are read.
+//! Reads of messages and events.
 
 use holdover_store::ids::EventSeq;
 use holdover_store::{

@@ -1,4 +1,4 @@
-//! Names that look like others.
+//! Similar names.
 
 use holdover_store::payload::Digest;
 use holdover_store::{
@@ -9,7 +9,7 @@ use super::list::{bound, rebound};
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// Whether `name` is like `pattern`, as SQL has it: `%` stands for any text, `_` for any character.
+/// Returns whether `name` matches `pattern` as in SQL: `%` stands for any text, `_` for any character.
 fn like(pattern: &str, name: &str) -> bool {
     let mut pattern_rest = pattern.chars();
     match pattern_rest.next() {
@@ -38,7 +38,7 @@ fn exact(wanted: &str, name: &str) -> bool {
     wanted == name
 }
 
-/// The open calls of a session and, after them, those of every session whose id is alike.
+/// Lists the open calls of a session, followed by those of every session with a similar id.
 fn pending_of(
     tx: &mut Tx<'_>,
     query: &PendingQuery,
@@ -55,14 +55,14 @@ fn pending_of(
     Ok(page)
 }
 
-/// A store for which a session id stands for every one that is alike.
+/// Defines a store in which a session id also stands for similar ids.
 macro_rules! sessions_alike {
     ($name:literal, $broken:literal, $alike:ident) => {
         broken($name, $broken).list_pending(|tx, query| pending_of(tx, query, $alike))
     };
 }
 
-/// A store that deletes every session whose id is alike.
+/// Defines a store that also deletes sessions with similar ids.
 macro_rules! deleted_alike {
     ($name:literal, $broken:literal, $alike:ident) => {
         broken($name, $broken).delete(|tx, key, deletion| {
@@ -77,7 +77,7 @@ macro_rules! deleted_alike {
     };
 }
 
-/// Lists sessions whose labels are alike.
+/// Lists sessions with similar labels.
 fn sessions_labelled(
     tx: &mut Tx<'_>,
     asked: &SessionQuery,
@@ -96,14 +96,14 @@ fn sessions_labelled(
     Ok(page)
 }
 
-/// A store that takes labels for others.
+/// Defines a store that confuses similar labels.
 macro_rules! labels_alike {
     ($name:literal, $broken:literal, $names:ident, $values:ident) => {
         broken($name, $broken).list_sessions(|tx, query| sessions_labelled(tx, query, $names, $values))
     };
 }
 
-/// A list of pending calls whose cursors are bound to `loose` instead of the whole query.
+/// Lists pending calls with cursors that are bound to `loose` instead of the whole query.
 fn loosely_bound(
     tx: &mut Tx<'_>,
     query: &PendingQuery,
@@ -118,7 +118,7 @@ fn loosely_bound(
     Ok(bound(sound::list_pending(tx, &PendingQuery { page, ..query.clone() })?, own, loose))
 }
 
-/// A list of pending calls that passes, after a full page, every call that is like the last one shown.
+/// Lists pending calls, but skips, after a full page, every call that is like the last one shown.
 fn passing(
     tx: &mut Tx<'_>,
     query: &PendingQuery,

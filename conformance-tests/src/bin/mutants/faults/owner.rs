@@ -1,4 +1,4 @@
-//! Who holds a session, and what wakes it, at the borders of the rules.
+//! Ownership and wake-up of a session, in edge cases of the rules.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::committed;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// A creation that is repeated, with the claim of whoever holds the session.
+/// Repeats a creation and returns the claim of the session's current owner.
 fn with_any_claim(tx: &mut Tx<'_>, new: NewSession) -> CreateOutcome {
     let (key, now) = (new.key.clone(), tx.now);
     let mut outcome = sound::create(tx, new);
@@ -22,14 +22,14 @@ fn with_any_claim(tx: &mut Tx<'_>, new: NewSession) -> CreateOutcome {
     outcome
 }
 
-/// Whether this session was given back by a takeover: active, and held by nobody.
+/// Returns the epoch of the session if a takeover gave it back, so that it is active without an owner.
 fn given_back(tx: &Tx<'_>, fence: &Fence) -> Option<Epoch> {
     let row = tx.row_of(&fence.key)?;
     let nobodys = row.status == SessionStatus::Active && row.lease.is_none();
     (nobodys && row.incarnation == fence.incarnation).then_some(row.epoch)
 }
 
-/// Lets the run that gave a takeover back go on.
+/// Lets the run that gave a takeover back continue.
 fn let_go_on(tx: &mut Tx<'_>, fence: &Fence) {
     if given_back(tx, fence) == Some(fence.epoch) {
         let now = tx.now;
@@ -40,7 +40,7 @@ fn let_go_on(tx: &mut Tx<'_>, fence: &Fence) {
     }
 }
 
-/// Lets the run that was taken over go on once the takeover was given back.
+/// Lets the run that was taken over continue after the takeover was given back.
 fn let_go_back(tx: &mut Tx<'_>, fence: &Fence) {
     if given_back(tx, fence) == Some(fence.epoch.next()) {
         tx.row(&fence.key, |row| row.epoch = fence.epoch);
@@ -48,7 +48,7 @@ fn let_go_back(tx: &mut Tx<'_>, fence: &Fence) {
     }
 }
 
-/// A commit after which a session that waits for items is due only if exactly as many are unseen.
+/// Defines a commit after which a waiting session is due only if exactly the required number of items is unseen.
 macro_rules! due_by_exactly {
     ($name:literal, $broken:literal, $release:pat => $named:expr) => {
         broken($name, $broken).commit(|tx, fence, commit| {
@@ -71,7 +71,7 @@ macro_rules! due_by_exactly {
     };
 }
 
-/// A commit that extends a lease of so many milliseconds, of which so many are left, if `extends` says so.
+/// Defines a commit that extends the lease if `extends` is true. `granted` and `left` are the lease's milliseconds.
 macro_rules! lease_kept {
     ($name:literal, $broken:literal, |$granted:ident, $left:ident| $extends:expr) => {
         broken($name, $broken).commit(|tx, fence, commit| {

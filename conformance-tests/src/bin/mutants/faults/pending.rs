@@ -1,4 +1,4 @@
-//! Calls that somebody outside owes an answer.
+//! Calls that wait for an answer from outside.
 
 use holdover_store::ids::PendingId;
 use holdover_store::{Commit, Delivery, InboxItem, ItemKind, PendingCall, SessionStatus, Wake};
@@ -7,7 +7,7 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// The open call that `item` answers.
+/// Returns the open call that `item` answers.
 fn answered<'a>(record: &'a mut Record, item: &InboxItem) -> Option<&'a mut PendingCall> {
     let id = asked(item)?;
     record.pending.iter_mut().find(|open| open.id == *id)

@@ -1,4 +1,4 @@
-//! Decisions on what was read before the wait.
+//! Decisions based on data that was read before a wait.
 
 use holdover_store::ClaimOutcome;
 use holdover_store::ids::SessionKey;

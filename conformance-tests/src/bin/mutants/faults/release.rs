@@ -1,4 +1,4 @@
-//! How a session is left, and what wakes it then.
+//! Releases of a session, and what wakes it afterwards.
 
 use holdover_store::{Commit, Release, Wake};
 
@@ -6,7 +6,7 @@ use super::committed;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// The instant that a release names.
+/// Returns the instant that a release names.
 fn deadline(commit: &Commit) -> Option<Option<holdover_store::time::Timestamp>> {
     match &commit.release {
         Some(Release::To { deadline, .. }) => Some(*deadline),

@@ -1,4 +1,4 @@
-//! Retention: too much, too little, too young.
+//! Retention that removes too much, too little, or too early.
 
 use holdover_store::ids::SessionKey;
 use holdover_store::rules::SessionRow;
@@ -11,14 +11,14 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// The row as it looks to a rule that does not see one thing of it.
+/// Returns the row without the facts that a rule fails to see.
 fn blind(row: &SessionRow, hide: fn(&mut SessionRow, &RetentionRule), rule: &RetentionRule) -> SessionRow {
     let mut row = row.clone();
     hide(&mut row, rule);
     row
 }
 
-/// Purges while every row looks otherwise than it is.
+/// Purges with falsified rows.
 fn purge_blind(
     tx: &mut Tx<'_>,
     rule: &RetentionRule,
@@ -32,7 +32,7 @@ fn purge_blind(
             tx.sessions.insert(row.key.clone(), Record { row: seen, ..record.clone() });
         }
     }
-    // What looks like another tenant's is found under its own name.
+    // A row with a falsified tenant is looked up under its own key.
     let renamed = |record: &Record, key: &SessionKey| record.row.key != *key;
     let strangers: Vec<SessionKey> =
         tx.sessions.iter().filter(|(key, record)| renamed(record, key)).map(|(key, _)| key.clone()).collect();
@@ -53,7 +53,7 @@ fn purge_blind(
     report
 }
 
-/// Removes checkpoints, then changes what is left of those of every session that lost some.
+/// Removes checkpoints, then changes the remaining ones of every session that lost some.
 fn pruned(
     tx: &mut Tx<'_>,
     rule: &RetentionRule,
@@ -72,7 +72,7 @@ fn pruned(
     report
 }
 
-/// The sessions that a rule removes now.
+/// Purges and returns the sessions that were removed.
 fn removed(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<(SessionKey, Record)>) {
     let before = tx.sessions.clone();
     let report = sound::purge(tx, rule);
@@ -80,7 +80,7 @@ fn removed(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<(SessionK
     (report, gone)
 }
 
-/// A rule that does not see one thing of each row.
+/// Defines a purge that fails to see one fact of each row.
 macro_rules! blind_to {
     ($name:literal, $broken:literal, |$row:ident, $rule:ident| $hide:expr) => {
         broken($name, $broken).purge(|tx, rule| purge_blind(tx, rule, |$row, $rule| $hide))

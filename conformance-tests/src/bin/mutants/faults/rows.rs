@@ -1,4 +1,4 @@
-//! Rows that are broken, under the rules as they are: what the author of a backend may get wrong.
+//! Faults of rows under unchanged rules: mistakes that the author of a backend can make.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use holdover_store::rows::{Kind, Op, Slot, Token, Verdict, Which, Write};
 use crate::fault::{Mutant, broken};
 use crate::rows::{RowFault, SOUND_ROWS};
 
-/// A store over rows with this fault.
+/// Defines a store over rows with this fault.
 macro_rules! rows {
     ($name:literal, $broken:literal, $($field:ident: $value:expr),+) => {
         broken($name, $broken).rows(Some(RowFault { $($field: $value,)+ ..SOUND_ROWS }))
     };
 }
 
-/// Changes what the write leaves under the key.
+/// Changes the slot that a write leaves.
 fn leaving(write: &mut Write, change: impl FnOnce(&mut Slot)) {
     if let Some(after) = &mut write.after {
         change(Arc::make_mut(after));
     }
 }
 
-/// Leaves out what is done by operations like this one.
+/// Leaves out the row operations of a write that match.
 fn without(write: &mut Write, is_left_out: fn(&Op) -> bool) {
     write.ops.retain(|op| !is_left_out(op));
 }

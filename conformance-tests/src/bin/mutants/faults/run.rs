@@ -1,4 +1,4 @@
-//! Runs: how they begin, are counted and end.
+//! Runs: their begin, their counting and their end.
 
 use holdover_store::ids::Epoch;
 use holdover_store::{ClaimOutcome, Release, SessionStatus};

@@ -1,4 +1,4 @@
-//! What belongs to one session, one life or one tenant, and is found in another.
+//! Data of one session, life or tenant that appears in another.
 
 use holdover_store::ids::{SessionId, SessionKey, TenantId};
 use holdover_store::{
@@ -10,12 +10,12 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// The key under which a store keeps what it takes for that of every tenant.
+/// Returns the key under which a store keeps data that it shares among tenants.
 fn of_every_tenant(key: &SessionKey) -> SessionKey {
     SessionKey::new("every-tenant".parse().unwrap_or_else(|_| key.tenant.clone()), key.id.clone())
 }
 
-/// Deletes, and leaves a second tombstone that knows no tenant.
+/// Deletes a session and leaves a second tombstone without the tenant.
 fn delete_without_tenant(tx: &mut Tx<'_>, key: &SessionKey, deletion: Deletion) -> DeleteOutcome {
     let row = tx.row_of(key);
     let answer = sound::delete(tx, key, deletion);
@@ -26,7 +26,7 @@ fn delete_without_tenant(tx: &mut Tx<'_>, key: &SessionKey, deletion: Deletion) 
     answer
 }
 
-/// Deletes, and does something to the sessions of other tenants that have the same id.
+/// Deletes a session and changes the sessions of other tenants with the same id.
 fn delete_beside(
     tx: &mut Tx<'_>,
     key: &SessionKey,
@@ -45,7 +45,7 @@ fn beside(tx: &mut Tx<'_>, key: &SessionKey, change: fn(&mut Record)) {
     tx.sessions.iter_mut().filter(|(other, _)| same(other)).for_each(|(_, record)| change(record));
 }
 
-/// The keys of the sessions that a rule removes.
+/// Purges and returns the keys of the sessions that were removed.
 fn purged(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<SessionKey>) {
     let before: Vec<SessionKey> = tx.sessions.keys().cloned().collect();
     let report = sound::purge(tx, rule);
@@ -53,7 +53,7 @@ fn purged(tx: &mut Tx<'_>, rule: &RetentionRule) -> (PurgeReport, Vec<SessionKey
     (report, gone)
 }
 
-/// A deletion that leaves one thing, which the next session of that key has.
+/// Defines a deletion that leaves something behind, which the next session of the key gets.
 macro_rules! survives {
     ($name:literal, $broken:literal, |$fresh:ident, $grave:ident| $change:expr) => {
         broken($name, $broken)
@@ -310,7 +310,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     .purge(|tx, rule| forgetting(tx, rule, |record| record.row.last_commit = None)),
 ];
 
-/// Another session of the tenant that waits for this answer, while the one that is named does not.
+/// Returns another session of the tenant that waits for this answer, if the addressed session does not.
 fn addressee(tx: &Tx<'_>, key: &SessionKey, item: &InboxItem) -> Option<SessionKey> {
     let ItemKind::Answer { pending, .. } = &item.kind else { return None };
     let waits = |record: &Record| record.pending.iter().any(|open| open.id == *pending);
@@ -323,7 +323,7 @@ fn addressee(tx: &Tx<'_>, key: &SessionKey, item: &InboxItem) -> Option<SessionK
     found.map(|(other, _)| other.clone())
 }
 
-/// Removes checkpoints, and something of every session that lost some.
+/// Removes checkpoints, and also removes something from every session that lost some.
 fn forgetting(tx: &mut Tx<'_>, rule: &RetentionRule, forget: fn(&mut Record)) -> PurgeReport {
     let before: Vec<_> =
         tx.sessions.iter().map(|(key, record)| (key.clone(), record.checkpoints.len())).collect();

@@ -1,4 +1,4 @@
-//! Creating, moving and deleting a session.
+//! Creation, status moves and deletion of a session.
 
 use holdover_store::{
     CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, NewSession, SessionStatus, Start, StatusCas,

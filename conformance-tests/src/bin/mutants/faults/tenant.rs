@@ -6,19 +6,19 @@ use holdover_store::{ClaimDue, DeleteOutcome, Page, PendingQuery, SessionQuery};
 use crate::fault::{Mutant, Tx, broken};
 use crate::sound;
 
-/// The key of a session with this id, of this tenant or else of any.
+/// Returns the key of a session with this id, of this tenant or else of any tenant.
 fn of_any_tenant(tx: &Tx<'_>, key: &SessionKey) -> SessionKey {
     let mut keys = tx.sessions.keys();
     let mut other = || keys.find(|other| other.id == key.id).cloned();
     if tx.sessions.contains_key(key) { key.clone() } else { other().unwrap_or_else(|| key.clone()) }
 }
 
-/// The key of a session whose name is the same but for `fold`.
+/// Returns the key of an existing session that is the same after `fold`.
 fn folded(tx: &Tx<'_>, key: &SessionKey, fold: fn(&SessionKey) -> String) -> SessionKey {
     tx.sessions.keys().find(|other| fold(other) == fold(key)).unwrap_or(key).clone()
 }
 
-/// Creates and reads as if names that fold to the same were the same.
+/// Defines a store that confuses keys that are the same after `fold`, in creations and reads.
 macro_rules! folding {
     ($name:literal, $broken:literal, $fold:expr) => {
         broken($name, $broken)
@@ -94,7 +94,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     ),
 ];
 
-/// The tenants but this one.
+/// Returns the tenants except this one.
 fn others(tx: &Tx<'_>, but: &str) -> impl Iterator<Item = holdover_store::ids::TenantId> + use<> {
     let mut tenants: Vec<_> = tx.sessions.keys().map(|key| key.tenant.clone()).collect();
     tenants.dedup();

@@ -1,4 +1,4 @@
-//! Answers and rows that leave out or mistake one thing.
+//! Answers and rows in which one field is missing or wrong.
 
 use holdover_store::ids::Version;
 use holdover_store::{
@@ -10,13 +10,13 @@ use holdover_store_memory::parts::Record;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// A claim whose answer is changed.
+/// Defines a claim whose answer is changed.
 macro_rules! claim_answers {
     ($name:literal, $broken:literal, $pattern:pat, |$asked:ident, $now:ident| $change:expr) => {
         broken($name, $broken).claim(|tx, key, claim| {
             let ($asked, $now) = (&claim.clone(), tx.now);
             let mut answer = sound::claim(tx, key, claim);
-            // Not every fault looks at what was asked, or at the time.
+            // Not every fault uses the request or the time.
             let _ = ($asked, $now);
             if let $pattern = &mut answer {
                 $change;
@@ -26,7 +26,7 @@ macro_rules! claim_answers {
     };
 }
 
-/// A move of the status whose answer is changed.
+/// Defines a status move whose answer is changed.
 macro_rules! cas_answers {
     ($name:literal, $broken:literal, $pattern:pat, $change:expr) => {
         broken($name, $broken).cas(|tx, key, cas| {
@@ -39,7 +39,7 @@ macro_rules! cas_answers {
     };
 }
 
-/// A delivery after which the kind of every item is changed.
+/// Defines a delivery after which the kind of every item is changed.
 macro_rules! kinds {
     ($name:literal, $broken:literal, |$kind:ident| $change:expr) => {
         broken($name, $broken).deliver(|tx, key, item| {
@@ -50,7 +50,7 @@ macro_rules! kinds {
     };
 }
 
-/// A commit that is applied, after which the session is changed. `commit` is what was asked, `before` what there was.
+/// Defines a commit after which the session is changed. `commit` is the request, and `before` is the session before it.
 macro_rules! committed_with {
     ($name:literal, $broken:literal, |$record:ident, $commit:ident, $before:ident| $change:expr) => {
         broken($name, $broken).commit(|tx, fence, $commit| {
@@ -64,12 +64,12 @@ macro_rules! committed_with {
     };
 }
 
-/// Changes the kind of every item of the inbox.
+/// Changes the kind of every item in the inbox.
 fn items(record: &mut Record, change: fn(&mut ItemKind)) {
     record.inbox.values_mut().for_each(|(item, _)| change(&mut item.kind));
 }
 
-/// Of several results for one call the first, or the newest.
+/// Keeps one result per call: the newest, or the first.
 fn one_of_each(results: &mut Vec<StagedResult>, newest: bool) {
     let mut kept: Vec<StagedResult> = Vec::new();
     for result in results.drain(..) {
@@ -82,7 +82,7 @@ fn one_of_each(results: &mut Vec<StagedResult>, newest: bool) {
     *results = kept;
 }
 
-/// Whether a commit leaves the session for ever.
+/// Returns whether a commit aborts the session.
 fn aborts(commit: &Commit) -> bool {
     matches!(commit.release, Some(Release::To { status: SessionStatus::Aborted, .. }))
 }

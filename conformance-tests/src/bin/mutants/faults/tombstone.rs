@@ -1,4 +1,4 @@
-//! What deletions leave, and which life a request means.
+//! The tombstones of deletions, and the life that a request names.
 
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use super::committed;
 use crate::fault::{Mutant, broken};
 use crate::sound;
 
-/// Leases of which the milliseconds become something else.
+/// Defines a store that changes the milliseconds of leases.
 macro_rules! lease_becomes {
     ($name:literal, $broken:literal, |$ms:ident| $kept:expr) => {{
         fn kept(lease: Duration) -> Duration {
@@ -35,7 +35,7 @@ macro_rules! lease_becomes {
     }};
 }
 
-/// Calls that need another number of answers than was asked for.
+/// Defines a store that changes the number of answers that a call needs.
 macro_rules! needed_becomes {
     ($name:literal, $broken:literal, |$needed:ident| $kept:expr) => {
         broken($name, $broken).commit(|tx, fence, mut commit| {
@@ -48,7 +48,7 @@ macro_rules! needed_becomes {
     };
 }
 
-/// Sessions that wait for another number of items than was asked for.
+/// Defines a store that changes the number of items that a session waits for.
 macro_rules! wake_on_becomes {
     ($name:literal, $broken:literal, |$asked:ident| $kept:expr) => {
         broken($name, $broken).commit(|tx, fence, mut commit| {
@@ -61,7 +61,7 @@ macro_rules! wake_on_becomes {
     };
 }
 
-/// Sessions whose format becomes another one, by their creation or by their state.
+/// Defines a store that changes the format of sessions, at their creation or in their state.
 macro_rules! format_becomes {
     ($name:literal, $broken:literal, |$format:ident| $kept:expr) => {{
         fn kept(format: StateFormat) -> StateFormat {
@@ -143,7 +143,7 @@ pub(super) static MUTANTS: &[Mutant] = &[
     format_becomes!("format-in-16-bits", "of a format sixteen bits are kept", |format| format & 0xffff),
     broken("formats-compared-with-a-sign", "a format beyond 31 bits counts as older than every other")
         .claim_due(|tx, claim| {
-            // To a sign, a worker that reads format 2^31 - 1 reads all those beyond it, which are negative.
+            // With signed numbers, a worker that reads format 2^31 - 1 also reads all higher ones, which are negative.
             let newest = claim.newest_format;
             let reads_all = newest.0 == i32::MAX as u32;
             let newest_format = if reads_all { StateFormat(u32::MAX) } else { newest };
