@@ -34,10 +34,7 @@ pub(crate) enum Order {
 
 impl Order {
     fn is_to_root(self) -> bool {
-        matches!(
-            self,
-            Self::StopRoot | Self::AbortRoot | Self::DeleteRoot | Self::ForkRoot | Self::Purge
-        )
+        matches!(self, Self::StopRoot | Self::AbortRoot | Self::DeleteRoot | Self::ForkRoot | Self::Purge)
     }
 }
 

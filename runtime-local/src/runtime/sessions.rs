@@ -82,7 +82,8 @@ impl Runtime {
                 None
             }
         };
-        let is_meant = |session: &Session| deletion.incarnation.is_none_or(|life| life == session.incarnation);
+        let is_meant =
+            |session: &Session| deletion.incarnation.is_none_or(|life| life == session.incarnation);
         let Some(session) = found.filter(is_meant) else { return Ok(None) };
         named_version(key, deletion, session.version)?;
         let forced = deletion.mode == DeleteMode::Force;

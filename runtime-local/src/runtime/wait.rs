@@ -255,9 +255,8 @@ fn is_elsewhere(session: &Session) -> Result<bool, RuntimeError> {
 
 /// Whether a session at rest is woken only to look at others: its background children, or those that took over from it.
 fn looks_at_others(session: &Session) -> Result<bool, RuntimeError> {
-    let looks = |machine: Machine| {
-        !machine.successors.is_empty() || machine.running_children().next().is_some()
-    };
+    let looks =
+        |machine: Machine| !machine.successors.is_empty() || machine.running_children().next().is_some();
     Ok(machine_of(session)?.is_some_and(looks))
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use holdover_core::store::{Deletion, OutcomeKind, SessionStatus};
+use holdover_core::store::{Deletion, OutcomeKind, SessionStatus, StateStore};
 use holdover_runtime_local::{ChildStanding, Retention, WorkerOptions};
 
 use crate::background::{child_of, family, status};

@@ -108,7 +108,8 @@ impl ChildrenHandler<'_> {
     /// The background children whose ends have not come.
     fn unended(&self) -> impl Iterator<Item = Unanswered> {
         let ends: Vec<ChildEnd> = self.cx.mind.inbox.items.iter().filter_map(mailbox::end_of).collect();
-        let runs = move |child: &&Background| !child.ends_with(ends.iter().filter(|end| child.has_ended_with(end)));
+        let runs =
+            move |child: &&Background| !child.ends_with(ends.iter().filter(|end| child.has_ended_with(end)));
         self.cx.mind.machine.running_children().filter(runs).filter_map(|child| {
             Some(Unanswered {
                 pending: child.pending.clone(),
@@ -163,7 +164,8 @@ impl ChildrenHandler<'_> {
     pub(crate) fn alarm(&self, own: Option<Timestamp>) -> Option<Timestamp> {
         let waits = |call: &Call| matches!(call.state, CallState::BlockedOnChild { .. });
         let batch = self.cx.mind.machine.state.batch();
-        let has_children = batch.is_some_and(|batch| batch.calls.iter().any(waits)) || self.unended().next().is_some();
+        let has_children =
+            batch.is_some_and(|batch| batch.calls.iter().any(waits)) || self.unended().next().is_some();
         if !has_children && self.successor().is_none() {
             return own;
         }
@@ -208,7 +210,11 @@ mod tests {
         let first = seconds(15);
         let of = |waited| longer(first, waited).as_secs();
         assert_eq!([0, 239, 240, 479, 480, 86_400].map(|at| of(seconds(at))), [15, 15, 30, 30, 60, 1_920]);
-        assert_eq!(longer(seconds(7_200), seconds(1_000_000)), seconds(7_200), "never more often than asked for");
+        assert_eq!(
+            longer(seconds(7_200), seconds(1_000_000)),
+            seconds(7_200),
+            "never more often than asked for"
+        );
 
         let fence = fence(77_777_777);
         let (begin, mut at) = (Timestamp::from_ms(1_000), Timestamp::from_ms(1_000));
@@ -219,7 +225,10 @@ mod tests {
             for works in [0, 1, 4_999] {
                 let parks = at.after(Duration::from_millis(works));
                 let rings = next_look(&fence, every(parks), parks);
-                assert!(next_look(&fence, every(at), at) <= rings, "at {at} for {works} ms: the run would not look");
+                assert!(
+                    next_look(&fence, every(at), at) <= rings,
+                    "at {at} for {works} ms: the run would not look"
+                );
             }
             at = next_look(&fence, every(at), at);
             looks += 1;

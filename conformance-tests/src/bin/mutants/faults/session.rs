@@ -1,7 +1,8 @@
 //! Creation, status moves and deletion of a session.
 
 use holdover_store::{
-    CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, NewSession, SessionStatus, Start, StatusCas,
+    CasOutcome, CreateOutcome, DeleteMode, DeleteOutcome, Deletion, NewSession, SessionStatus, Start,
+    StatusCas,
 };
 
 use crate::fault::{Mutant, broken};
@@ -201,14 +202,16 @@ pub(super) static MUTANTS: &[Mutant] = &[
         let mode = DeleteMode::UnlessActive;
         sound::delete(tx, key, Deletion { mode, ..deletion })
     }),
-    broken("delete-ignores-the-version", "a session is deleted although it was written since").delete(
-        |tx, key, deletion| sound::delete(tx, key, Deletion { expected_version: None, ..deletion }),
-    ),
-    broken("delete-of-another-version-is-not-found", "a deletion at another version answers that there is no session")
-        .delete(|tx, key, deletion| match sound::delete(tx, key, deletion) {
-            DeleteOutcome::VersionConflict { .. } => DeleteOutcome::NotFound,
-            kept @ (DeleteOutcome::Deleted | DeleteOutcome::Active | DeleteOutcome::NotFound) => kept,
-        }),
+    broken("delete-ignores-the-version", "a session is deleted although it was written since")
+        .delete(|tx, key, deletion| sound::delete(tx, key, Deletion { expected_version: None, ..deletion })),
+    broken(
+        "delete-of-another-version-is-not-found",
+        "a deletion at another version answers that there is no session",
+    )
+    .delete(|tx, key, deletion| match sound::delete(tx, key, deletion) {
+        DeleteOutcome::VersionConflict { .. } => DeleteOutcome::NotFound,
+        kept @ (DeleteOutcome::Deleted | DeleteOutcome::Active | DeleteOutcome::NotFound) => kept,
+    }),
     broken("delete-of-nothing-is-deleted", "deleting an unknown session answers that it was deleted").delete(
         |tx, key, mode| match sound::delete(tx, key, mode) {
             DeleteOutcome::NotFound => DeleteOutcome::Deleted,
