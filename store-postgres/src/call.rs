@@ -61,7 +61,7 @@ pub(crate) trait Call: Send + Sync + 'static {
     /// Reads the answer.
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault>;
 
-    /// Returns the outcome that a failure stands for, if it is an expected answer.
+    /// Returns the outcome if the failure is an expected answer.
     fn is_answered_by(&self, _fault: &Fault) -> Option<Self::Outcome> {
         None
     }

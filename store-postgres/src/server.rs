@@ -1,4 +1,4 @@
-//! The server's settings, asked on each new connection, because the server may have been restarted with other
+//! The server's settings, read on each new connection, because the server may have been restarted with other
 //! settings or replaced by another one.
 
 use std::sync::Arc;

@@ -52,7 +52,7 @@ impl fmt::Display for Schema {
 pub(crate) struct Names {
     /// The quoted name of the schema, followed by a dot.
     pub(crate) schema: String,
-    /// An expression for the store's clock in milliseconds, evaluated wherever it stands.
+    /// An expression for the store's clock in milliseconds, evaluated at each place where it occurs.
     pub(crate) clock: String,
     /// The channel for change hints. None: changes are not announced.
     pub(crate) channel: Option<Arc<str>>,

@@ -11,8 +11,8 @@ use crate::options::PostgresOptions;
 use crate::store::PostgresStore;
 
 impl PostgresOptions {
-    /// Replaces the server's clock. `expression` is SQL that yields milliseconds. It is evaluated wherever it
-    /// stands in a statement.
+    /// Replaces the server's clock. `expression` is SQL that yields milliseconds. It is evaluated at
+    /// each place where it occurs in a statement.
     #[must_use]
     pub fn test_clock(mut self, expression: impl Into<String>) -> Self {
         self.clock = Some(expression.into());

@@ -32,8 +32,8 @@ const LEAVE: &str = "ROLLBACK TO SAVEPOINT holdover";
 /// caller's writes are undone too. So a step that is begun again after a crash has either happened with its
 /// result, or has not happened.
 ///
-/// It is undone if it is dropped, or if a call in it is dropped. The server undoes it if it stays idle for longer
-/// than a statement may take.
+/// It is undone if it is dropped, or if a read in it is dropped. A dropped write may still commit it. The server
+/// undoes it if it stays idle for longer than a statement may take.
 pub struct PostgresTransaction {
     /// None once it has ended.
     open: Mutex<Option<Open>>,

@@ -27,7 +27,7 @@ const COMMAND_ARGS_MAX: usize = 1_000;
 /// The state of the row that a write requires, in the form in which a script compares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Nothing.
+    /// The key does not exist.
     Nothing,
     /// A slot with this token, as it is stored.
     Token(String),

@@ -54,7 +54,7 @@ pub(crate) fn fence() -> Option<Fence> {
 /// The result of comparing a read session with what is known of a run.
 #[derive(Debug)]
 pub(crate) enum Fits {
-    /// The session may be the result of the run.
+    /// The session agrees with what is known.
     Well,
     /// Neither the session's incarnation nor its tombstone exists.
     Missing(Fault),

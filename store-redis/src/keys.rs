@@ -6,7 +6,7 @@ use holdover_store::payload::Digest;
 /// The longest namespace, in bytes.
 pub(crate) const NAMESPACE_BYTES_MAX: usize = 64;
 
-/// The most partitions of a store.
+/// The maximum number of partitions of a store.
 pub(crate) const PARTITIONS_MAX: u16 = 1024;
 
 /// The namespace and the partitions in which the sessions of one store lie.

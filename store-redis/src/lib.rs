@@ -10,7 +10,7 @@
 //!
 //! - **One script for each write.** This crate decides what is written, by the rules that all stores share,
 //!   on rows that were read with the session's token. One script compares the token and the clock, and runs
-//!   the commands that came with them. No script knows a rule. Scripts run one after the other, so the row
+//!   the commands that came with them. No script contains a rule. Scripts run one after the other, so the row
 //!   needs no lock.
 //! - **All or nothing.** A script is not rolled back. So before its first write, it touches every key that it
 //!   will write, with a command that fails where a write would.
@@ -68,10 +68,10 @@
 //!
 //! The settings of every master are read when the store is opened, and again whenever another server may answer: a
 //! connection was lost, a slot has moved, a master became a replica. Then nothing is acknowledged before they are
-//! read, if they can be read, and [`Capabilities`](holdover_store::Capabilities) follow them. Only `appendfsync
-//! always` on servers without replicas promises anything. Under `everysec` the server acknowledges data that it
-//! has not written yet, and a replica that takes over may lack commits that its master acknowledged. A replica
-//! that joins later is noticed at the next such event.
+//! read, if they can be read, and [`Capabilities`](holdover_store::Capabilities) follow them. Only
+//! `appendfsync always` on servers without replicas promises anything. Under `everysec` the server acknowledges
+//! data that it has not written yet, and a replica that takes over may lack commits that its master acknowledged.
+//! A replica that joins later is noticed at the next such event.
 //!
 //! # A store that went back in time
 //!

@@ -45,8 +45,8 @@ impl RedisOptions {
     /// The number of partitions of a new store on one server, unless another number is named. A search for due
     /// sessions asks each partition, and one server gains nothing from more.
     pub const PARTITIONS_ON_ONE_SERVER: u16 = 8;
-    /// The number of partitions of a new store in a cluster, unless another number is named: enough that each
-    /// master gets its share.
+    /// The number of partitions of a new store in a cluster, unless another number is named: enough for
+    /// several masters to share them.
     pub const PARTITIONS_IN_A_CLUSTER: u16 = 64;
     /// The default time limit of one command. It is longer than a pause of a server that rewrites its log.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);

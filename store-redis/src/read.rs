@@ -24,7 +24,7 @@ const NUMBERS_MAX: usize = 2_000;
 /// The bytes of a record that are read if its payload is not wanted: everything before the payload is shorter.
 const HEAD_BYTES: usize = 512;
 
-/// Returns a bound on the bytes of a record besides its payload.
+/// Returns the most bytes that a record has besides its payload, for kinds that are read within a limit of bytes.
 fn overhead(kind: Kind) -> usize {
     match kind {
         Kind::Message | Kind::Events => 54,

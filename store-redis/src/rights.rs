@@ -10,7 +10,7 @@ use crate::store::RedisStore;
 
 impl RedisStore {
     /// Returns why the store cannot be written. None: it can. The reason may concern this user, or the server: it
-    /// has no memory left, cannot save, or misses its replicas. Changes nothing.
+    /// has no memory left, cannot save, or has too few replicas. Changes nothing.
     ///
     /// # Errors
     /// Errors have the operation `unwritable`. The call fails if a server cannot be asked.

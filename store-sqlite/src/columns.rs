@@ -43,7 +43,7 @@ impl<'r> Columns<'r> {
         self.take()
     }
 
-    /// A number that is never negative.
+    /// Reads a number that is never negative.
     pub(crate) fn count<T: TryFrom<i64, Error: Display>>(&mut self) -> Result<T, Fault> {
         let value: i64 = self.take()?;
         self.check(T::try_from(value))

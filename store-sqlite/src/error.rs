@@ -19,7 +19,7 @@ const CANTOPEN: i32 = 14;
 const TOOBIG: i32 = 18;
 const NOTADB: i32 = 26;
 
-/// The file of the shared index could not grow: no room is left beside the database.
+/// The code of a failure to extend the shared index's file: no space is left beside the database.
 const IOERR_SHMSIZE: i32 = 4874;
 
 /// A failure that does not name its operation and session yet. It is cheap to clone, because one failed commit
@@ -36,8 +36,7 @@ pub(crate) enum Fault {
     Newer(i64),
     /// The database could not be reopened after a failure, or too many reads wait for a connection.
     Unreachable(String),
-    /// The file was opened without locks, as one that nobody writes, and was written since. This user cannot take
-    /// part in its locks.
+    /// The file was opened without locks, as one that no process writes, and was written since.
     Thawed,
     /// The caller's transaction has ended, for this reason.
     Undone(String),

@@ -21,7 +21,7 @@ const READ: &str = "PRAGMA wal_checkpoint(NOOP)";
 /// the file grew instead, the file system would have work for each page, and each sync would have to write the new
 /// length.
 const RESTART: &str = "PRAGMA wal_checkpoint(RESTART)";
-/// Writes it back and leaves an empty file.
+/// Writes the log back and leaves an empty file.
 const EMPTY: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// The writer's knowledge of the log.

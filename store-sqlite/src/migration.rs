@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::columns::Columns;
 use crate::error::Fault;
 
-/// "Hold": marks the file as ours.
+/// The number that marks a file as Holdover's: "Hold" in ASCII.
 const APPLICATION_ID: i64 = 0x486f_6c64;
 
 /// The migrations in order. The first leads from an empty file to version 1, each other one to the next version.

@@ -310,7 +310,7 @@ fn tell(event: TraceEvent<'_>) {
     }
 }
 
-/// Returns a URI of the file that tells SQLite that nobody writes it.
+/// Returns a URI of the file that tells SQLite that no process writes the file.
 fn immutable(file: &Path) -> String {
     use std::fmt::Write as _;
     let mut uri = "file:".to_owned();

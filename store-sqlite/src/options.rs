@@ -168,12 +168,12 @@ impl SqliteOptions {
     }
 
     /// Opens the database only to look at it, and only if it exists and is up to date. Nothing is created, no
-    /// schema is changed, and the log is not written back, which a full disk would refuse.
+    /// schema is changed, and the log is not written back, because that fails on a full disk.
     ///
-    /// The file may be one that this user cannot write. If this user cannot create its log either, the file is
-    /// read as one that nobody writes. This is right as long as the file has no log and does not change: once it
-    /// was written, every read fails until the store is opened again. If the file has a log with commits, this
-    /// user can read it only if the log's index exists.
+    /// The file may be one that this user cannot write. If this user cannot create its log either, the store
+    /// assumes that no process writes the file. The assumption holds while the file has no log and does not
+    /// change; after a change, every read fails until the store is opened again. If the file has a log with
+    /// commits, this user can read it only if the log's index exists.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.as_it_is = true;

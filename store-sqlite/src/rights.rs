@@ -60,7 +60,7 @@ fn folder(path: &Path) -> &Path {
 pub(crate) enum Look {
     /// With the log and its index, as every process that has the database open.
     Shared,
-    /// As a file that nobody writes: the file has no log, and this user can create none.
+    /// As a file that no process writes: the file has no log, and this user can create none.
     Frozen(Frozen),
 }
 
@@ -84,7 +84,7 @@ impl Look {
     }
 }
 
-/// A database that nobody had open when it was first looked at. A process that opens it creates a log beside it,
+/// A database that no process had open when it was first read. A process that opens it creates a log beside it,
 /// and a process that writes that log back changes the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frozen {

@@ -1,4 +1,4 @@
-//! The session row as columns.
+//! Reads and writes the row of a session as columns.
 
 use holdover_store::ids::{
     Epoch, EventSeq, InboxSeq, MessageSeq, SessionId, SessionKey, StateFormat, TenantId, Version,

@@ -100,8 +100,7 @@ impl SqliteTransaction {
     /// # Errors
     /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the transaction has ended: it was open for
     /// too long, or SQLite undid it after an error of its statements. Nothing of it is left, and the caller may
-    /// begin a new one. The call during which it ended does not report this, only the next one does; that call
-    /// returns what `work` returned.
+    /// begin a new one. The call during which it ended still returns the result of `work`; the next call fails.
     pub async fn run<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&Connection) -> T + Send + 'static,
@@ -137,7 +136,7 @@ impl SqliteTransaction {
             // Changes that a panic leaves half done in the file are undone.
             let answer = catch_unwind(AssertUnwindSafe(|| work(conn)));
             let done = if answer.is_ok() { Done::Whole } else { Done::Panicked };
-            // Fails when nobody waits any more. Then it is dropped here, by code of the caller's.
+            // Fails if the caller no longer waits. Then the answer is dropped here, by the caller's code.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(reply.send(answer))));
             done
         });
@@ -181,7 +180,7 @@ impl Transaction for SqliteTransaction {
     async fn apply(&self, write: Arc<Write>) -> Answer {
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Apply(write, reply)).map_err(|_| self.over("apply"))?;
-        // The thread answers what it was asked, unless it died, or the time was over first.
+        // The thread always answers, unless it died or the time was over first.
         answer.await.unwrap_or_else(|_| match self.ended.get() {
             Some(_) => Err(self.over("apply")),
             None => Err(Fault::Closed.of("apply", None).retry(Retry::OutcomeUnknown)),

@@ -50,7 +50,7 @@ impl Call for Sessions {
     fn statement(&self, sql: &mut Sql<'_>) {
         let (schema, query) = (&sql.names.schema, &self.query);
         let tenant = sql.bind(query.tenant.as_str());
-        // No id is empty, so the empty id of an instant stands before everything at that instant.
+        // No id is empty, so the empty id of an instant comes before all ids of that instant.
         let first = query.created.before.map_or((i64::MAX, "\u{10ffff}"), |before| (before.as_ms(), ""));
         let (at, id) = self.after.as_ref().map_or(first, |place| (place.at.as_ms(), place.key.id.as_str()));
         let (at, id) = (sql.bind(at), sql.bind(id));

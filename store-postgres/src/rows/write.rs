@@ -234,8 +234,8 @@ fn answer(sql: &mut Sql<'_>, write: &Write, taken: bool, until: Param) {
     }
 }
 
-/// Returns an expression that notifies listeners of an urgent change: of news, or of a due session. Other changes
-/// are announced [afterwards](crate::hints::Hints::tell), many in one notification.
+/// Returns an expression that notifies listeners of an urgent change: one with news, or a due session. Other
+/// changes are announced [afterwards](crate::hints::Hints::tell), many in one notification.
 fn hint(sql: &mut Sql<'_>, write: &Write) -> String {
     let change = write.change(write.from).filter(Change::is_urgent);
     let (Some(channel), Some(change)) = (sql.names.channel.clone(), change) else {
