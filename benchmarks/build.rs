@@ -1,4 +1,4 @@
-//! Notes which compiler builds the benchmarks, for their report.
+//! Records which compiler builds the benchmarks, for their report.
 
 use std::process::Command;
 

@@ -16,23 +16,24 @@ use crate::stats::{Samples, cpu, ms};
 use crate::timed::Timed;
 use crate::{Failed, Settings};
 
-/// Steps on either side of the one that is asked about.
+/// The number of measured steps on either side of a chosen step.
 const WINDOW: u64 = 9;
 
-/// Steps that come before all others, and of which nothing is told.
+/// The number of steps before all others, which are not reported.
 const WARM_UP: u64 = 100;
 
-/// Sessions that end with the first window; one half runs before the session that grows, one half after it.
+/// The number of sessions that end with the first window. One half runs before the growing session, one half after
+/// it.
 const YOUNG: usize = 10;
 
-/// What was measured around one step.
+/// The measurements around one step.
 pub(crate) struct Around {
     pub(crate) step: u64,
     pub(crate) step_ms: Samples,
     pub(crate) raw_ms: Samples,
-    /// Each step over its own bare transactions.
+    /// The ratio of each step to its own bare transactions.
     pub(crate) ratio: Samples,
-    /// What the process worked for it, on all cores together.
+    /// The processor time of the process for a step, on all cores together.
     pub(crate) cpu_ms: Samples,
     pub(crate) raw_cpu_ms: Samples,
     pub(crate) stored_bytes: Samples,
@@ -51,7 +52,8 @@ impl Around {
         }
     }
 
-    /// The steps that are measured. The first step is none of them: it begins the turn as well.
+    /// Returns the first and the last measured step. The first step of a session is never measured, because it
+    /// also begins the turn.
     fn window(&self) -> (u64, u64) {
         (self.step.saturating_sub(WINDOW).max(2), self.step + WINDOW)
     }
@@ -77,14 +79,14 @@ impl Around {
 
 pub(crate) struct Growth {
     pub(crate) around: Vec<Around>,
-    /// The last of them over the first, a value for each repetition: by their ratios to the bare
+    /// The ratio of the last chosen step to the first, one value for each repetition: by their ratios to the bare
     /// transactions, by their times, by their processor times.
     pub(crate) last_over_first: [Samples; 3],
-    /// Bytes of payloads of one step, over the session that grows.
+    /// The payload bytes of one step, on average over the growing session.
     pub(crate) payload_bytes: Samples,
-    /// Transactions of one step, over the same.
+    /// The transactions of one step, on average over the growing session.
     pub(crate) transactions: Samples,
-    /// Bytes of the file over bytes of all transcripts in it, at the end.
+    /// The ratio of the file's bytes to those of all transcripts in it, at the end.
     pub(crate) stored_over_logical: Samples,
 }
 
@@ -116,7 +118,7 @@ pub(crate) async fn measure(settings: &Settings) -> Result<Growth, Failed> {
     Ok(growth)
 }
 
-/// Warms up, then lets young sessions run before and after the one that grows.
+/// Warms up, then runs young sessions before and after the growing one.
 async fn repetition(settings: &Settings, growth: &mut Growth) -> Result<Vec<Around>, Failed> {
     let folder = tempfile::tempdir_in(&settings.places.folder)?;
     let mut bench = Bench::open(folder.path()).await?;
@@ -140,7 +142,7 @@ async fn repetition(settings: &Settings, growth: &mut Growth) -> Result<Vec<Arou
     Ok(around)
 }
 
-/// One step, and then its bare transactions.
+/// The measurements of one step and of its bare transactions.
 #[derive(Clone, Copy)]
 struct Mark {
     step: u64,
@@ -148,7 +150,7 @@ struct Mark {
     cpu: Duration,
     raw: Duration,
     raw_cpu: Duration,
-    /// How large the database was after it.
+    /// The size of the database after the step, in bytes.
     bytes: u64,
 }
 
@@ -168,7 +170,7 @@ impl Bench {
         Ok(Self { file, store, timed, raw: Arc::new(Mutex::new(raw)), sessions: Vec::new() })
     }
 
-    /// A new session of so many steps.
+    /// Runs a new session of `steps` steps.
     async fn session(&mut self, steps: u64) -> Result<Vec<Mark>, Failed> {
         let course = Arc::new(Mutex::new(Course::default()));
         let on_step: scene::OnStep = {
@@ -195,7 +197,7 @@ impl Bench {
         }
     }
 
-    /// Bytes of the file over bytes of the transcripts.
+    /// Closes the store. Returns the ratio of the file's bytes to those of the transcripts.
     async fn close(self) -> Result<f64, Failed> {
         let mut logical = 0;
         let all = [MessageRange::new(MessageSeq(1), MessageSeq(u64::MAX))];
@@ -208,7 +210,7 @@ impl Bench {
     }
 }
 
-/// A session on its way.
+/// The measurements of a running session.
 #[derive(Default)]
 struct Course {
     marks: Vec<Mark>,
@@ -217,8 +219,8 @@ struct Course {
 }
 
 impl Course {
-    /// The step before is over once its last write is acknowledged. Its bare transactions follow at once: one
-    /// for each write, with as many bytes.
+    /// Ends the previous step, which is over once its last write is acknowledged. The step's bare transactions
+    /// follow at once: one for each write, with as many bytes.
     async fn step_begins(
         &mut self,
         step: u64,
@@ -245,7 +247,7 @@ impl Course {
     }
 }
 
-/// The bytes of the database, as its newest transaction left it.
+/// Returns the bytes of the database, as of its newest transaction.
 fn size(file: &Path) -> Result<u64, Failed> {
     let conn = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let pages = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";

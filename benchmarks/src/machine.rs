@@ -1,4 +1,4 @@
-//! The machine of a measurement: the facts on which the numbers depend.
+//! Facts about the machine of a measurement, on which the numbers depend.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -10,13 +10,13 @@ use holdover::store::{SqliteStore, StateStore};
 use crate::Failed;
 use crate::stats::Samples;
 
-/// Appends that are synced to learn what a sync costs.
+/// The number of synced appends by which the cost of a sync is measured.
 const SYNCS: usize = 100;
 
-/// Facts by name, in the order in which they are told.
+/// Facts by name, in the order in which they are reported.
 pub(crate) type Facts = Vec<(String, String)>;
 
-/// The machine, the versions, the store's settings.
+/// Returns facts about the machine, the versions, and the store's settings.
 pub(crate) async fn facts(folder: &Path) -> Result<Facts, Failed> {
     let mut facts = Facts::new();
     let mut say = |name: &str, value: String| facts.push((name.to_owned(), value));
@@ -48,7 +48,7 @@ fn processor() -> String {
     name.unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
-/// The commit whose sources these are, and whether they were changed since.
+/// Returns the commit of these sources, and whether they were changed since.
 fn commit() -> String {
     let said = std::process::Command::new("git")
         .args([
@@ -71,7 +71,7 @@ fn load() -> String {
     if parts.is_empty() { "unknown".to_owned() } else { parts.join(" ") }
 }
 
-/// Milliseconds for an append of 4 KB and its sync.
+/// Measures the milliseconds for an append of 4 KB and its sync.
 fn sync_ms(folder: &Path) -> Result<Samples, Failed> {
     let mut file: File = tempfile::tempfile_in(folder)?;
     let mut samples = Samples::default();

@@ -1,7 +1,7 @@
 //! Measures the cost of Holdover: `cargo run --release -p holdover-benchmarks -- all`.
 //!
-//! It uses the engine as a service would, through the `holdover` facade, and in the same run measures the
-//! cost of bare writes of the same bytes. Nothing here asserts a time, because machines differ.
+//! It uses the engine as a service would, through the `holdover` facade, and in the same run measures the cost of
+//! bare writes of the same bytes. It asserts no times, because machines differ.
 
 mod growth;
 mod machine;
@@ -22,14 +22,14 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use mimalloc::MiMalloc;
 
-/// As in the `holdover` command.
+/// The allocator of the `holdover` command.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// What went wrong, in one line.
+/// An error, reported in one line.
 pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// Measures what a step costs on SQLite, with a sync for each transaction, and what a commit costs on each store.
+/// Measures the cost of a step on SQLite, with a sync for each transaction, and of a commit on each store.
 #[derive(Parser)]
 #[command(name = "holdover-benchmarks", version)]
 struct Arguments {
@@ -39,7 +39,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// One session, early and late.
+    /// One session, with its early and its late steps.
     Growth(Page),
     /// A model that answers word by word.
     Streams(Page),
@@ -47,17 +47,17 @@ enum What {
     Sessions(Page),
     /// Commits of each store beside bare inserts: SQLite, and each server whose URL is given.
     Stores(Page),
-    /// All of these.
+    /// All parts above.
     All(Page),
-    /// What workers and people wait for beside many sessions: SQLite, and each server whose URL is given.
+    /// The waits of workers and people beside many sessions: SQLite, and each server whose URL is given.
     Scaling(scaling::Scaling),
-    /// The work that peers are measured by, once, as a line of JSON.
+    /// The workload for comparisons with other engines, once, as a line of JSON.
     Work(work::Work),
-    /// How soon a new process goes on after a kill, as a line of JSON.
+    /// The time after which a new process continues after a kill, as a line of JSON.
     Resume(work::Resume),
 }
 
-/// A report on a page.
+/// The arguments of a report.
 #[derive(clap::Args)]
 struct Page {
     /// Writes the report to this file too.
@@ -71,30 +71,30 @@ struct Page {
 struct Settings {
     #[command(flatten)]
     places: Places,
-    /// How often each measurement is made.
+    /// The number of repetitions of each measurement.
     #[arg(long, value_name = "N", default_value_t = 5)]
     repetitions: u32,
-    /// The steps of one session around which is measured.
+    /// The steps of one session around which measurements are made.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "10,100,1000,10000")]
     steps: Vec<u64>,
-    /// How many sessions run at once.
+    /// The numbers of sessions that run at once.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,8,32,128")]
     sessions: Vec<usize>,
 }
 
-/// Where is measured.
+/// The places that are measured.
 #[derive(clap::Args)]
 struct Places {
-    /// Where the databases are made; the file system is part of what is measured.
+    /// The folder for the databases. Its file system is part of the measurement.
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir())]
     folder: PathBuf,
-    /// A Postgres whose commits are measured too, in a schema of its own.
+    /// A Postgres server to measure too, in a schema of its own.
     #[arg(long, value_name = "URL", env = "HOLDOVER_POSTGRES_URL", hide_env_values = true)]
     postgres: Option<String>,
-    /// A Redis whose commits are measured too, in a namespace of its own.
+    /// A Redis server to measure too, in a namespace of its own.
     #[arg(long, value_name = "URL", env = "HOLDOVER_REDIS_URL", hide_env_values = true)]
     redis: Option<String>,
-    /// The same of a Redis Cluster.
+    /// A Redis Cluster to measure too, in a namespace of its own.
     #[arg(long, value_name = "URL", env = "HOLDOVER_REDIS_CLUSTER_URL", hide_env_values = true)]
     redis_cluster: Option<String>,
 }
@@ -131,7 +131,7 @@ async fn run(arguments: Arguments) -> Result<(), Failed> {
 }
 
 impl Page {
-    /// Measures those of its parts that are asked for, and writes it.
+    /// Makes the chosen measurements and writes the page.
     async fn write(&self, [growth, streams, together, stores]: [bool; 4]) -> Result<(), Failed> {
         let settings = &self.settings;
         if !settings.places.folder.is_dir() {
@@ -147,7 +147,7 @@ impl Page {
     }
 }
 
-/// Tells a page, and writes it to a file too.
+/// Prints a page, and writes it to a file if one is given.
 fn keep(page: &str, file: Option<&Path>) -> Result<(), Failed> {
     tell(page);
     if let Some(file) = file {
@@ -156,14 +156,14 @@ fn keep(page: &str, file: Option<&Path>) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The variables that name servers, and what the launcher calls those that it starts and names there.
+/// The variables that name servers, each with the launcher's name for a server that it starts and names there.
 const SERVERS: [(&str, &str); 3] = [
     ("HOLDOVER_POSTGRES_URL", "postgres"),
     ("HOLDOVER_REDIS_URL", "redis"),
     ("HOLDOVER_REDIS_CLUSTER_URL", "redis-cluster"),
 ];
 
-/// The command that was given, without the addresses of servers: they may hold a password.
+/// Returns the command that was given, without the addresses of servers, which may hold a password.
 fn command() -> String {
     let shown = |given: String| if given.contains("://") { "URL".to_owned() } else { given };
     let given = std::env::args().skip(1).map(shown).collect::<Vec<_>>().join(" ");

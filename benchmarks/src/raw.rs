@@ -1,5 +1,5 @@
-//! The lower limit: bare inserts with the same library, settings and file system. Nothing is decided and
-//! nothing is read.
+//! The lower limit: bare inserts with the same library, settings and file system. Nothing is decided and nothing
+//! is read.
 
 mod grouped;
 
@@ -20,15 +20,15 @@ pub(crate) struct Raw {
     conn: Connection,
     wal: PathBuf,
     wal_bytes_max: u64,
-    /// For bytes that differ from one another and from one insert to the next.
+    /// The source of bytes that are different in each insert and cannot be compressed.
     chance: fastrand::Rng,
 }
 
 impl Raw {
-    /// With the settings that the store says it has, and like it without checkpoints but its own.
+    /// Opens the database with the settings that the store reports. Like the store, it makes its own checkpoints.
     pub(crate) fn open(folder: &Path, store: &Capabilities) -> Result<Self, Failed> {
         let conn = Connection::open(folder.join("raw.db"))?;
-        // The size of its pages is that of a new file, so it comes first.
+        // The page size applies only to a new file, so it is set first.
         for pragma in ["page_size", "journal_mode", "synchronous", "mmap_size"] {
             conn.pragma_update(None, pragma, setting(store, pragma)?)?;
         }
@@ -38,7 +38,7 @@ impl Raw {
         Ok(Self { conn, wal, wal_bytes_max, chance: fastrand::Rng::with_seed(0) })
     }
 
-    /// One transaction: so many inserts of so many bytes each.
+    /// Makes one transaction with `inserts` inserts of `bytes` bytes each. Returns the time it took.
     pub(crate) fn transaction(&mut self, inserts: u64, bytes: u64) -> Result<Duration, Failed> {
         let mut payload = vec![0; usize::try_from(bytes)?];
         self.chance.fill(&mut payload);
@@ -47,7 +47,8 @@ impl Raw {
         Ok(began.elapsed())
     }
 
-    /// One transaction: an insert for each of these. Writes the log back where the store would.
+    /// Makes one transaction with an insert for each payload. Writes the log back at the size at which the store
+    /// would.
     fn insert<'p>(&self, payloads: impl IntoIterator<Item = &'p [u8]>) -> Result<(), Failed> {
         self.conn.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         for payload in payloads {
@@ -87,7 +88,7 @@ mod tests {
         let options = SqliteOptions::new(folder.path().join("holdover.db")).wal_bytes_max(64 * 1024);
         let store = SqliteStore::open(options).await.unwrap();
         let mut raw = Raw::open(folder.path(), &store.capabilities()).unwrap();
-        // The store's own checkpoints are not among its settings: they take the place of SQLite's.
+        // The store's own checkpoints replace SQLite's and are not among its settings.
         for (pragma, value) in [
             ("page_size", setting(&store.capabilities(), "page_size").unwrap()),
             ("wal_autocheckpoint", "0"),

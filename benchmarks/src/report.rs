@@ -9,7 +9,7 @@ use crate::sessions::Together;
 use crate::stores::{self, Measured};
 use crate::streams::Streamed;
 
-/// The whole report.
+/// Returns the whole report.
 pub(crate) fn write(
     command: &str,
     facts: &Facts,
@@ -170,6 +170,6 @@ pub(crate) fn table(text: &mut String, head: &str) {
 }
 
 pub(crate) fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
-    // Writing into a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "{line}");
 }

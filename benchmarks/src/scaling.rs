@@ -1,4 +1,4 @@
-//! Measures beside many sessions how long workers take to find work, and people to answer a call.
+//! Measures, beside many sessions, how long workers take to find work and people to answer a call.
 
 mod crowd;
 mod idle;
@@ -20,19 +20,19 @@ use crate::stores::{Backend, Place};
 use crate::timed::histogram;
 use crate::{Failed, Places, machine};
 
-/// Sessions beside which is measured, and where.
+/// The arguments of the scaling benchmark.
 #[derive(clap::Args)]
 pub(crate) struct Scaling {
-    /// So many suspended sessions, each with an open call and an alarm that lies ahead.
+    /// The number of suspended sessions, each with an open call and an alarm in the future.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     beside: usize,
-    /// So many sessions of one tenant that are due while tenants take turns.
+    /// The number of due sessions of one tenant while tenants take turns.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     backlog: usize,
-    /// How often each is measured.
+    /// The number of repetitions of each measurement.
     #[arg(long, value_name = "N", default_value_t = 200)]
     times: usize,
-    /// For so many seconds the exchanges of a worker that finds nothing are counted.
+    /// The number of seconds for which the exchanges of a worker that finds nothing are counted.
     #[arg(long, value_name = "N", default_value_t = 30)]
     idle: u64,
     /// Writes the report to this file too.
@@ -42,40 +42,42 @@ pub(crate) struct Scaling {
     places: Places,
 }
 
-/// What was measured of one store.
+/// The measurements of one store.
 struct Measured {
-    /// As its capabilities call it.
+    /// The backend's name in the store's capabilities.
     backend: String,
-    /// With nothing else there, and beside the crowd.
+    /// The waits with no other sessions, and beside the crowd.
     alone: Waits,
     beside: Waits,
-    /// Exchanges a second of a worker that finds nothing, beside the crowd, where the server counts them.
+    /// Exchanges per second of a worker that finds nothing, beside the crowd. None: the server does not count
+    /// them.
     exchanges: Option<f64>,
-    /// How long it took to make the crowd.
+    /// The time it took to create the crowd.
     made_in: Duration,
-    /// From the instant at which a session of the small tenant is due until it is claimed, beside the backlog.
+    /// Microseconds from the instant at which a session of the small tenant is due until it is claimed, beside the
+    /// backlog.
     turn: Histogram<u64>,
-    /// The same with no backlog.
+    /// The same time without a backlog.
     no_backlog: Histogram<u64>,
 }
 
-/// Microseconds from asking to the answer.
+/// Microseconds from a call of the store to its answer.
 struct Waits {
-    /// A look that finds nothing due.
+    /// A search that finds nothing due.
     idle: Histogram<u64>,
-    /// A look that claims one of a hundred due sessions.
+    /// A claim of one of a hundred due sessions.
     claim: Histogram<u64>,
-    /// An asking found by its id.
+    /// A search for an open call by its id.
     find: Histogram<u64>,
-    /// Its answer delivered.
+    /// The delivery of its answer.
     answer: Histogram<u64>,
 }
 
-/// So many sessions are due when one is claimed.
+/// The number of sessions that are due when one is claimed.
 const DUE: usize = 100;
 
 impl Scaling {
-    /// Measures on SQLite and each server whose URL is given. Answers the page.
+    /// Measures SQLite and each server whose URL is given. Returns the page.
     pub(crate) async fn measure(&self, command: &str) -> Result<String, Failed> {
         let facts = machine::facts(&self.places.folder).await?;
         let mut all = Vec::new();
@@ -125,16 +127,16 @@ impl Scaling {
             let found = timed(&mut find, find_asking(&**store, one)).await??;
             timed(&mut answer, crowd::answer(&**store, &found, one)).await??;
         }
-        // They are due now: whoever is asked next finds nothing of them.
+        // The answered sessions are due now, and the next measurement must not find them.
         crowd::remove(&**store, &asked.iter().map(|one| one.key.clone()).collect::<Vec<_>>()).await?;
         Ok(Waits { idle, claim, find, answer })
     }
 
-    /// How long a small tenant waits for a worker that claims one session after the other, while another tenant has so
-    /// many due.
+    /// Measures how long a small tenant waits for a worker that claims one session after another, while another
+    /// tenant has `backlog` sessions due.
     async fn turns(&self, store: &Arc<dyn StateStore>, backlog: usize) -> Result<Histogram<u64>, Failed> {
         let mut waited = histogram();
-        // Theirs have rung before.
+        // The alarms of these sessions rang earlier.
         let many = crowd::due(store, "many", backlog, 0).await?;
         for _ in 0..self.times {
             let few = crowd::due(store, "small", 1, 1).await?;
@@ -157,7 +159,8 @@ impl Scaling {
     }
 }
 
-/// Finds an asking as `holdover approve ID` does: its session by the life that it names, and the calls of that.
+/// Finds an open call as `holdover approve ID` does: first the session of the incarnation that the id names, then
+/// its calls.
 async fn find_asking(store: &dyn StateStore, asked: &Asked) -> Result<SessionKey, Failed> {
     let tenant = asked.key.tenant.clone();
     let by_life = SessionQuery { life: Some(asked.life), ..SessionQuery::all(tenant.clone()) };
@@ -171,7 +174,7 @@ async fn find_asking(store: &dyn StateStore, asked: &Asked) -> Result<SessionKey
     }
 }
 
-/// A claim of so many that are due.
+/// Returns a claim of `count` due sessions.
 fn due(count: usize) -> Result<ClaimDue, Failed> {
     let run = || Ok::<_, Failed>(format!("run-{}", uuid::Uuid::new_v4()).parse()?);
     Ok(ClaimDue {

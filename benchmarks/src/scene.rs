@@ -1,5 +1,4 @@
-//! The measured scene: an agent as a service would embed it, with a model that answers at once or word by
-//! word.
+//! The measured scene: an agent as a service would embed it, with a model that answers at once or word by word.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,26 +19,26 @@ use serde_json::{Value, json};
 
 use crate::Failed;
 
-/// What the tool answers where nothing else is said: 4 KB.
+/// The default size of the tool's result: 4 KB.
 pub(crate) const RESULT_BYTES: usize = 4096;
 
 /// Called when the model is asked for a step.
 pub(crate) type OnStep = Arc<dyn Fn(u64) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// So far lie two words apart that are said one by one.
+/// The time between two words that are streamed one by one.
 pub(crate) const WORDS_APART: Duration = Duration::from_millis(20);
 
-/// What an agent does in a turn: so many steps with one call, and one more that says a sentence.
+/// A turn of the agent: `steps` steps with one call each, and a last step that says a sentence.
 #[derive(Clone)]
 pub(crate) struct Turn {
     pub(crate) steps: u64,
-    /// Words that are said one by one before each call.
+    /// The number of words that are streamed before each call.
     pub(crate) words: usize,
-    /// Bytes that are said at once before each call, others in each step.
+    /// The bytes of text that are said at once before each call. The text differs in each step.
     pub(crate) text_bytes: usize,
-    /// Bytes that the tool answers.
+    /// The bytes of the tool's result.
     pub(crate) result_bytes: usize,
-    /// How long the model takes.
+    /// The time that the model takes.
     pub(crate) thinks: Duration,
     pub(crate) on_step: Option<OnStep>,
 }
@@ -92,7 +91,8 @@ impl Model for Scripted {
     }
 }
 
-/// The answers and the results of a turn, one after the other, for nobody. As there, the last answer has no call.
+/// Makes the answers and results of a turn, one after another, and stores none of them. As in the agent, the last
+/// answer has no call.
 pub(crate) async fn plain(turn: &Turn) {
     for step in 1..=turn.steps + 1 {
         if !turn.thinks.is_zero() {
@@ -110,7 +110,7 @@ struct Letters {
     bytes: usize,
 }
 
-/// Letters without a pattern, others for each seed: what is stored may be compressed by the file system.
+/// Returns random letters, different for each seed, so that the file system cannot compress them.
 fn letters(seed: u64, bytes: usize) -> String {
     let mut chance = fastrand::Rng::with_seed(seed);
     std::iter::repeat_with(|| chance.alphanumeric()).take(bytes).collect()
@@ -151,7 +151,7 @@ impl Tool for Letters {
     }
 }
 
-/// An agent whose turns are so.
+/// Creates an agent that makes this turn.
 pub(crate) fn agent(turn: Turn) -> Result<Arc<Agent>, Failed> {
     let limits = Limits::default().max_steps(u32::MAX).max_run_ms(None);
     let agent: Result<Agent, AgentError> = Agent::builder("benchmark")
@@ -159,14 +159,14 @@ pub(crate) fn agent(turn: Turn) -> Result<Arc<Agent>, Failed> {
         .tool(Letters::new(turn.result_bytes)?)
         .model(Scripted(turn))
         .limits(limits)
-        // It asks for the same again and again, and is shown all of it.
+        // The model makes the same call again and again, and needs the whole transcript.
         .loops(LoopDetection::OFF)
         .compaction(Compaction::OFF)
         .build();
     Ok(Arc::new(agent?))
 }
 
-/// The default settings: the write-ahead log, and a sync for each transaction.
+/// Opens a store with the default settings: the write-ahead log, and a sync for each transaction.
 pub(crate) async fn open(folder: &Path) -> Result<SqliteStore, Failed> {
     Ok(SqliteStore::open(SqliteOptions::new(folder.join("holdover.db"))).await?)
 }
@@ -176,7 +176,7 @@ pub(crate) fn runtime(store: Arc<dyn StateStore>, agent: &Arc<Agent>) -> Runtime
     Runtime::new(store, Arc::new(agents), RuntimeOptions::default())
 }
 
-/// One turn in a session of its own.
+/// Runs one turn in a session of its own.
 pub(crate) async fn turn(
     runtime: &Runtime,
     agent: &Arc<Agent>,

@@ -1,5 +1,5 @@
-//! Many sessions at once: steps a second, and the time that a commit takes, beside bare transactions of the
-//! same group sizes.
+//! Many sessions at once: steps per second, and the time of a commit, beside bare transactions of the same group
+//! sizes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,19 +13,19 @@ use crate::stats::Samples;
 use crate::timed::{Timed, histogram};
 use crate::{Failed, Settings};
 
-/// At least so many steps are measured, and each session has at least [`STEPS_MIN`].
+/// The least number of steps that are measured in total. Each session has at least [`STEPS_MIN`].
 const STEPS_ALL_MIN: usize = 320;
 const STEPS_MIN: usize = 10;
 
-/// What was measured with so many sessions at once.
+/// The measurements with `sessions` sessions at once.
 pub(crate) struct Together {
     pub(crate) sessions: usize,
     pub(crate) steps: usize,
     pub(crate) steps_per_s: Samples,
-    /// Microseconds from asking for a commit to its acknowledgement.
+    /// Microseconds from the call of a commit to its acknowledgement.
     pub(crate) commit_us: Histogram<u64>,
     pub(crate) writes_per_transaction: Samples,
-    /// Steps a second, if only the same transactions were made bare.
+    /// Steps per second if only the same transactions are made, as bare inserts.
     pub(crate) raw_steps_per_s: Samples,
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn measure(settings: &Settings) -> Result<Vec<Together>, Failed
     Ok(all)
 }
 
-/// Steps of each of so many sessions.
+/// Returns the number of steps of each session.
 fn steps(sessions: usize) -> usize {
     (STEPS_ALL_MIN / sessions.max(1)).max(STEPS_MIN)
 }
@@ -79,7 +79,7 @@ async fn once(settings: &Settings, together: &mut Together) -> Result<(), Failed
     let bytes = written.bytes / writes.max(1);
     let mut took = 0.0;
     for at in 0..transactions {
-        // As many inserts in all, spread evenly.
+        // The same total of inserts, spread evenly.
         let inserts = writes * (at + 1) / transactions - writes * at / transactions;
         took += raw.transaction(inserts, bytes)?.as_secs_f64();
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// What the whole process has worked, all threads together.
+/// Returns the processor time of this process, all threads together.
 pub(crate) fn cpu() -> Duration {
     let worked = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(worked).unwrap_or_default()
@@ -30,7 +30,7 @@ impl Samples {
         self.at(0.5)
     }
 
-    /// The value at this share of all values in order; NaN if there are none.
+    /// Returns the value at this share of the sorted values. NaN: there are none.
     fn at(&self, share: f64) -> f64 {
         let mut values = self.0.clone();
         values.sort_by(f64::total_cmp);
@@ -42,7 +42,7 @@ impl Samples {
 }
 
 impl fmt::Display for Samples {
-    /// The median, and the tenth and ninetieth percentile.
+    /// Shows the median, and the tenth and ninetieth percentile.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = if self.median() < 100.0 { 2 } else { 0 };
         write!(f, "{:.*} ({:.*}–{:.*})", digits, self.median(), digits, self.at(0.1), digits, self.at(0.9))

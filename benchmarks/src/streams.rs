@@ -10,19 +10,19 @@ use crate::stats::{Samples, cpu, ms};
 use crate::timed::{Timed, histogram};
 use crate::{Failed, Settings};
 
-/// Words of an answer: none, which comes at once, and what is said in a second.
+/// The number of words in an answer: none, so the answer comes at once, and the words of one second.
 const WORDS: [usize; 2] = [0, 50];
 const STEPS: u64 = 3;
 
-/// What was measured with answers of so many words.
+/// The measurements with answers of `words` words.
 pub(crate) struct Streamed {
     pub(crate) words: usize,
     pub(crate) step_ms: Samples,
     pub(crate) cpu_ms: Samples,
-    /// Transactions of one step, and those of them that are synced.
+    /// Transactions of one step, and the number of those that are synced.
     pub(crate) transactions: Samples,
     pub(crate) synced: Samples,
-    /// Microseconds from asking for a commit to its acknowledgement.
+    /// Microseconds from the call of a commit to its acknowledgement.
     pub(crate) commit_us: Histogram<u64>,
 }
 

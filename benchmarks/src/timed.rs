@@ -9,18 +9,18 @@ use holdover::store::{SqliteStore, StateStore, StoreError};
 use holdover_store::{Answer, Layer, Layered, Request};
 use tokio::sync::watch;
 
-/// What was written, and how long that took.
+/// The writes of a store, and their times.
 #[derive(Clone)]
 pub(crate) struct Writes {
-    /// Microseconds from asking for a write to its acknowledgement.
+    /// Microseconds from the call of a write to its acknowledgement.
     pub(crate) latency: Histogram<u64>,
-    /// Bytes of their payloads.
+    /// The bytes of all payloads.
     pub(crate) bytes: u64,
-    /// The same, write by write, since they were taken.
+    /// The payload bytes of each write since [`Timed::take_recent`] was last called.
     recent: Vec<u64>,
 }
 
-/// Times commits and stagings of the stores that it is put around, as their caller sees them.
+/// A layer that times commits and stagings, as their caller sees them.
 #[derive(Clone)]
 pub(crate) struct Timed {
     writes: Arc<Mutex<Writes>>,
@@ -33,7 +33,7 @@ impl Timed {
         Self { writes: Arc::new(Mutex::new(writes)), out: Arc::new(watch::Sender::new(0)) }
     }
 
-    /// `store`, timed.
+    /// Returns `store` with this layer around it.
     pub(crate) fn around(&self, store: SqliteStore) -> Layered<SqliteStore, Self> {
         Layered::new(store, self.clone())
     }
@@ -42,14 +42,14 @@ impl Timed {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until no write is on its way.
+    /// Waits until no write is in flight.
     pub(crate) async fn settled(&self) {
         let mut out = self.out.subscribe();
-        // It never closes: this layer holds the other end.
+        // The channel stays open, because this layer holds the other end.
         let _ = out.wait_for(|out| *out == 0).await;
     }
 
-    /// The bytes of each write since the last time.
+    /// Returns the bytes of each write since the last call.
     pub(crate) fn take_recent(&self) -> Vec<u64> {
         std::mem::take(&mut self.writes.lock().unwrap_or_else(PoisonError::into_inner).recent)
     }
@@ -68,7 +68,7 @@ impl Timed {
     }
 }
 
-/// Microseconds up to a minute, to a hundredth.
+/// Returns a histogram of microseconds up to a minute, with a precision of two digits.
 pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000, 2).unwrap_or_else(|_| unreachable!("sound bounds"))
 }

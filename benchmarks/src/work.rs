@@ -1,6 +1,6 @@
-//! The workload for comparisons with other engines: many sessions at once, each with a number of steps of a
-//! short answer and one call with an effect; or as many bare writes of the same bytes. It prints one line of
-//! JSON, for a program that compares.
+//! The workload for comparisons with other engines: many sessions at once, each with a number of steps, and each
+//! step with a short answer and one call with an effect. Alternatively as many bare writes of the same bytes. It
+//! prints one line of JSON, for a program that compares.
 
 mod resume;
 
@@ -18,36 +18,37 @@ use crate::stores::{Backend, Bare, Place};
 
 pub(crate) use self::resume::Resume;
 
-/// What the model says in a step, and what its call answers, in bytes.
+/// The bytes of the model's answer in a step, and of the result of its call.
 pub(crate) const BYTES: usize = 200;
-/// Durable points of a step: before its call, and after it.
+/// The durable points of a step: before its call, and after it.
 const WRITES: u64 = 2;
 
-/// One run of it.
+/// One run of the workload.
 #[derive(clap::Args)]
 pub(crate) struct Work {
-    /// Where: `sqlite:FILE`, a new file in its folder; `postgres://…`, a new schema; `redis://…`, a new namespace.
+    /// The place of the store: `sqlite:FILE`, a new file in its folder; `postgres://…`, a new schema; `redis://…`,
+    /// a new namespace.
     #[arg(long, value_name = "URL")]
     store: String,
-    /// How many sessions run at once.
+    /// The number of sessions that run at once.
     #[arg(long, value_name = "N", default_value_t = 32)]
     sessions: usize,
-    /// Steps of each.
+    /// The number of steps of each session.
     #[arg(long, value_name = "N", default_value_t = 50)]
     steps: u64,
-    /// How long the model takes, in milliseconds.
+    /// The time that the model takes, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     model_ms: u64,
-    /// As many bare writes of the same bytes to the same place instead.
+    /// Makes as many bare writes of the same bytes to the same place instead.
     #[arg(long)]
     bare: bool,
-    /// The same answers and calls one after the other instead, in a loop that keeps nothing.
+    /// Makes the same answers and calls in a loop that stores nothing instead.
     #[arg(long, conflicts_with = "bare")]
     plain: bool,
 }
 
 impl Work {
-    /// Does it, and says how long that took.
+    /// Runs the workload and returns the line of results.
     pub(crate) async fn measure(&self) -> Result<Value, Failed> {
         let backend = Backend::open(&Place::of(&self.store)?).await?;
         let measured = self.on(&backend).await;
@@ -109,12 +110,12 @@ impl Work {
     }
 }
 
-/// What came of it.
+/// The measurements of one run.
 struct Measured {
     took: Duration,
-    /// What the process worked for it, on all cores together.
+    /// The processor time of the process, on all cores together.
     worked: Duration,
-    /// In bytes, of all sessions.
+    /// The bytes stored for all sessions.
     stored: u64,
     capabilities: Capabilities,
 }

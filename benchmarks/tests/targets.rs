@@ -1,5 +1,5 @@
-//! What was measured last is within what the engine promises: the page of the benchmarks holds both, and is not
-//! published beyond it. Nothing is timed here.
+//! Checks that the last published measurements are within the engine's promises. The benchmark page holds both, so
+//! it cannot be published beyond them. Nothing is timed here.
 //!
 //! Requirements: U01.
 
@@ -7,12 +7,12 @@
 
 const PAGE: &str = include_str!("../../docs/benchmarks.md");
 
-/// Step 10,000 may take so many times as long as step 10, at the median.
+/// The most that step 10,000 may take, as a multiple of step 10, at the median.
 const STEP_MAX: f64 = 1.1;
-/// The file may hold so many times the bytes of the transcripts.
+/// The most bytes that the file may hold, as a multiple of the transcripts.
 const STORED_MAX: f64 = 1.6;
 
-/// The median that stands behind `before` in the line with `line`.
+/// Returns the median that follows `before` in the line that contains `line`.
 fn median(line: &str, before: &str) -> f64 {
     let found = PAGE.lines().find(|text| text.contains(line)).expect(line);
     let (_, value) = found.split_once(before).expect(before);

@@ -16,59 +16,59 @@ use crate::options::PostgresOptions;
 use crate::server::Server;
 use crate::sql::{Names, Sql};
 
-/// How often a call is made again that the server undid because of others.
+/// The most retries of a call that the server undid because of concurrent transactions.
 const UNDONE_MAX: u32 = 20;
 
-/// How much longer than a statement may take the server has to say so.
+/// The time beyond the limit of a statement in which the server must report that it ended the statement.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// An error says how long its call waited, if it waited at all.
+/// The shortest wait that an error mentions.
 const WORTH_TELLING: Duration = Duration::from_millis(100);
 
-/// How many times longer a call may take that copies or removes whole sessions.
+/// The factor by which the limit is longer for calls that copy or remove whole sessions.
 const LONG: u32 = 20;
 
-/// What is asked of the database: one statement, in one round trip.
+/// A request to the database: one statement, in one round trip.
 pub(crate) trait Call: Send + Sync + 'static {
     type Outcome: Send + 'static;
 
-    /// Its name in errors.
+    /// Returns the name of the call in errors.
     fn operation(&self) -> &'static str;
 
-    /// The session that it is about, if it is one.
+    /// Returns the session that the call is about, if there is exactly one.
     fn key(&self) -> Option<&SessionKey> {
         None
     }
 
-    /// Whether it changes anything.
+    /// Returns whether the call may change data.
     fn writes(&self) -> bool {
         false
     }
 
-    /// Whether it copies or removes whole sessions, however large they are.
+    /// Returns whether the call copies or removes whole sessions, however large they are.
     fn is_long(&self) -> bool {
         false
     }
 
-    /// How long it may take in total. None: as long as any call.
+    /// Returns the time limit of the whole call. None: the limit of every call applies.
     fn within(&self) -> Option<Duration> {
         None
     }
 
-    /// Writes the statement, and binds its values.
+    /// Writes the statement and binds its values.
     fn statement(&self, sql: &mut Sql<'_>);
 
     /// Reads the answer.
     fn answer(&self, rows: &[PgRow]) -> Result<Self::Outcome, Fault>;
 
-    /// What a failure means, if it is an answer like any other.
+    /// Returns the outcome if the failure is an expected answer.
     fn is_answered_by(&self, _fault: &Fault) -> Option<Self::Outcome> {
         None
     }
 }
 
-/// Makes calls. Each runs to its end in a task of its own, whatever becomes of the future that waits for it, so
-/// that no connection is left in the middle of an answer.
+/// Makes calls. Each call runs to its end in a task of its own, even if the future that waits for it is dropped,
+/// so that no connection is left in the middle of an answer.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) pool: Connections,
@@ -77,7 +77,7 @@ pub(crate) struct Caller {
     pub(crate) server: Arc<Server>,
 }
 
-/// A call that is on its way, whether or not anybody waits for its end.
+/// A running call. It continues even if its result is not awaited.
 pub(crate) struct Started<C: Call> {
     made: JoinHandle<Result<C::Outcome, StoreError>>,
     operation: &'static str,
@@ -87,7 +87,7 @@ pub(crate) struct Started<C: Call> {
 }
 
 impl<C: Call> Started<C> {
-    /// Waits for its end.
+    /// Waits for the end of the call.
     pub(crate) async fn ended(self) -> Result<C::Outcome, StoreError> {
         let made = self.made.await.unwrap_or_else(|_| {
             let detail = "the runtime ended before the answer came";
@@ -100,12 +100,12 @@ impl<C: Call> Started<C> {
 }
 
 impl Caller {
-    /// Makes a call.
+    /// Makes a call and waits for its outcome.
     pub(crate) async fn call<C: Call>(&self, call: C) -> Result<C::Outcome, StoreError> {
         self.start(call).ended().await
     }
 
-    /// Sends a call on its way.
+    /// Starts a call.
     pub(crate) fn start<C: Call>(&self, call: C) -> Started<C> {
         let caller = self.clone();
         let (operation, key, writes) = (call.operation(), call.key().cloned(), call.writes());
@@ -113,10 +113,10 @@ impl Caller {
         Started { made, operation, key, writes, asked: Instant::now() }
     }
 
-    /// Answers the outcome. All that is waited for shares one deadline.
+    /// Returns the outcome of a call. All its waits share one deadline.
     async fn make<C: Call>(&self, call: &C) -> Result<C::Outcome, StoreError> {
         let mut undone = 0;
-        // Each connection may have been lost while it was idle, or have become useless.
+        // Each connection may have been lost or become useless while it was idle.
         let mut lost = self.pool.most();
         let within = call.within().unwrap_or(self.options.operation_timeout * times(call));
         let until = Instant::now() + within;
@@ -141,7 +141,7 @@ impl Caller {
                 Err(_) => Fault::Silent,
             };
             let silent = matches!(fault, Fault::Silent);
-            // A beginning has several statements, of which the first may have been done.
+            // `begin` has several statements, the first of which may have been done.
             if fault.taints_connection() || !one_statement {
                 conn.forget();
             } else {
@@ -172,7 +172,7 @@ impl Caller {
         }
     }
 
-    /// Why there is no connection: the pool tries again and again, and keeps no reason.
+    /// Returns why there is no connection. The pool itself retries again and again, and keeps no reason.
     pub(crate) fn unconnected(&self, error: sqlx::Error) -> Fault {
         match (error, self.server.refused()) {
             (sqlx::Error::PoolTimedOut, Some(why)) => Fault::Refused(why),
@@ -180,15 +180,15 @@ impl Caller {
         }
     }
 
-    /// Fails if the schema is none that this program knows.
+    /// Fails if this program does not know the version of the schema.
     async fn look(&self) -> Result<(), StoreError> {
         let failed = |error| migration::failed(self.unconnected(error), &self.options);
         let mut conn = self.pool.acquire().await.map_err(failed)?;
         migration::look_at(&mut conn, &self.options).await.map(drop)
     }
 
-    /// How long the server may take for the statement of a call that has so long left: it says what it did, or that it
-    /// did nothing, before the call is over. None: it could not.
+    /// Returns the time limit for the statement of a call that has this much time left. The limit lets the server
+    /// report the result before the call is over. None: there is too little time for that.
     fn limit(&self, call: &impl Call, left: Duration) -> Option<Duration> {
         let (grace, most) = (self.options.grace(), self.statement_max(call));
         let limit = left.saturating_sub(grace).min(most);
@@ -199,7 +199,8 @@ impl Caller {
         if call.is_long() { self.options.statement_timeout * LONG } else { self.options.statement_max() }
     }
 
-    /// How the transaction of a call begins; none if the call is one by itself, within the limits of its connection.
+    /// Returns the statements that begin the call's transaction. None: the statement is a transaction by itself,
+    /// and the limits of its connection are right.
     fn begin(&self, call: &impl Call, limit: Duration) -> Option<String> {
         if self.options.transaction_pooler {
             return Some(self.server.only_if_same(&self.options.begin(limit)));
@@ -225,12 +226,12 @@ impl Caller {
     }
 }
 
-/// How many times longer than others this call may take.
+/// Returns the factor by which the time limit of this call is longer than usual.
 pub(crate) fn times(call: &impl Call) -> u32 {
     if call.is_long() { LONG } else { 1 }
 }
 
-/// The error of a call that waited says how long it did.
+/// Adds the waiting time to the error of a call that waited.
 fn waited(mut error: StoreError, waited: Duration) -> StoreError {
     if error.kind == StoreErrorKind::Unavailable && waited >= WORTH_TELLING {
         let told = format!("after {:.1} s", waited.as_secs_f64());
@@ -239,7 +240,7 @@ fn waited(mut error: StoreError, waited: Duration) -> StoreError {
     error
 }
 
-/// What went wrong on the way to a call: nothing of it was done.
+/// Converts an error from before a call was made to an error of the call.
 fn during(mut error: StoreError, call: &impl Call) -> StoreError {
     error.operation = call.operation();
     StoreError { key: call.key().cloned().map(Box::new), ..error }

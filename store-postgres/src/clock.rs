@@ -1,18 +1,18 @@
-//! The server's clock, as far as this process can tell without asking.
+//! The server's clock, as far as this process knows it without asking.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use holdover_store::time::Timestamp;
 
-/// What was heard longest ago is replaced by whatever is heard next: clocks drift, and servers are replaced.
+/// The time after which any newer reading replaces the known one, because clocks drift and servers are replaced.
 const TRUSTED: Duration = Duration::from_secs(1);
 
 /// The last instant that the server named, and when this process heard it.
 #[derive(Debug)]
 pub(crate) struct Heard {
     last: Mutex<Option<(Timestamp, Instant)>>,
-    /// Whether the clock goes on by itself, as the clock of a test does not.
+    /// True if the clock runs by itself, as a test's clock does not.
     runs: bool,
 }
 
@@ -21,17 +21,18 @@ impl Heard {
         Self { last: Mutex::default(), runs }
     }
 
-    /// Notes what the server's clock said at some moment before now.
+    /// Notes a reading of the server's clock from some moment before now.
     pub(crate) fn hear(&self, now: Timestamp) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last.filter(|(_, heard)| heard.elapsed() < TRUSTED);
-        // Of two the later one was on its way for a shorter time.
+        // Of two readings, the one that yields the later time took less time to arrive.
         if known.is_none_or(|(then, heard)| then.after(heard.elapsed()) < now) {
             *last = Some((now, Instant::now()));
         }
     }
 
-    /// Never ahead of the server's clock: what was heard was true before it was heard, and milliseconds are cut off.
+    /// Returns an estimate that is never ahead of the server's clock: a reading is older than the moment it is
+    /// heard, and milliseconds are cut off.
     pub(crate) fn now(&self) -> Option<Timestamp> {
         let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.filter(|_| self.runs).map(|(then, heard)| then.after(heard.elapsed()))
@@ -51,7 +52,7 @@ mod tests {
         assert!(heard.now().is_some_and(|now| now >= then && then.until(now) < Duration::from_secs(60)));
         heard.hear(then.after(Duration::from_secs(3600)));
         assert!(heard.now().is_some_and(|now| now >= then.after(Duration::from_secs(3600))));
-        // Heard late: it was on its way for longer.
+        // This reading took longer to arrive.
         heard.hear(then);
         assert!(heard.now().is_some_and(|now| now >= then.after(Duration::from_secs(3600))));
     }

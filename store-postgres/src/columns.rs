@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::error::Fault;
 
-/// The columns of a row, from left to right.
+/// The columns of a row, read from left to right.
 pub(crate) struct Columns<'r> {
     row: &'r PgRow,
     next: usize,
@@ -22,7 +22,7 @@ impl<'r> Columns<'r> {
         Self { row, next: 0 }
     }
 
-    /// The first row of an answer that has one.
+    /// Returns the first row of an answer. Fails if there is none.
     pub(crate) fn first(rows: &'r [PgRow]) -> Result<Self, Fault> {
         rows.first().map(Self::of).ok_or_else(|| Fault::Corrupt("the database answered nothing".into()))
     }
@@ -37,17 +37,17 @@ impl<'r> Columns<'r> {
         self.row.columns().get(at).map_or("a missing column", |column| column.name())
     }
 
-    /// A number that is never negative.
+    /// Reads a number that is never negative.
     pub(crate) fn count<T: TryFrom<i64, Error: Display>>(&mut self) -> Result<T, Fault> {
         let value: i64 = self.take()?;
         T::try_from(value).map_err(|error| Fault::Corrupt(format!("{}: {error}", self.name(self.next - 1))))
     }
 }
 
-/// One row of a store as every reading statement answers it: numbers, texts and bytes in three arrays, then digest and
-/// payload. So rows of every kind fit into one answer.
+/// One stored row, in the form that every reading statement returns: numbers, texts and bytes in three arrays,
+/// then digest and payload. So rows of every kind fit into one answer.
 pub(crate) struct Packed {
-    /// Which kind of row it is, for errors; nothing for the row of a session.
+    /// The kind of row, for errors; empty for the row of a session.
     of: &'static str,
     numbers: std::vec::IntoIter<Option<i64>>,
     texts: std::vec::IntoIter<Option<String>>,
@@ -56,7 +56,7 @@ pub(crate) struct Packed {
     payload: Option<Vec<u8>>,
 }
 
-/// What [`Packed::read`] reads, of a statement that selects no more.
+/// Nulls for the columns that [`Packed::read`] reads after `n`, for a statement that selects only numbers.
 pub(crate) const PACKED: &str =
     "NULL::text[] AS t, NULL::bytea[] AS b, NULL::bytea AS digest, NULL::bytea AS payload";
 
@@ -73,7 +73,7 @@ impl Packed {
         })
     }
 
-    /// What is wrong with a column.
+    /// Returns the fault of an unreadable column.
     pub(crate) fn corrupt(&self, column: &str, why: impl Display) -> Fault {
         Fault::Corrupt(match self.of {
             "" => format!("{column}: {why}"),
@@ -94,7 +94,7 @@ impl Packed {
         self.there(value, column)
     }
 
-    /// A number that is never negative.
+    /// Reads a number that is never negative.
     pub(crate) fn count<T: TryFrom<i64, Error: Display>>(&mut self, column: &str) -> Result<T, Fault> {
         let value = self.int(column)?;
         T::try_from(value).map_err(|why| self.corrupt(column, why))
@@ -120,7 +120,7 @@ impl Packed {
         self.int_or_null().map(Timestamp::from_ms)
     }
 
-    /// The numbers that are left.
+    /// Reads the remaining numbers.
     pub(crate) fn sizes(&mut self) -> Vec<usize> {
         self.numbers.by_ref().flatten().map(|size| usize::try_from(size).unwrap_or(usize::MAX)).collect()
     }
@@ -129,13 +129,13 @@ impl Packed {
         self.texts.next().flatten()
     }
 
-    /// An id, checked again as it was when it came in.
+    /// Reads an id and checks it again, as it was checked when it came in.
     pub(crate) fn id<T: TryFrom<String, Error: Display>>(&mut self, column: &str) -> Result<T, Fault> {
         let id = self.id_or_null(column)?;
         self.there(id, column)
     }
 
-    /// The last id, of those that come after what is read otherwise.
+    /// Reads the last text as an id.
     pub(crate) fn last_id<T: TryFrom<String, Error: Display>>(&mut self, column: &str) -> Result<T, Fault> {
         let text = self.texts.next_back().flatten();
         let id = text.map(T::try_from).transpose().map_err(|why| self.corrupt(column, why))?;
@@ -150,7 +150,7 @@ impl Packed {
         text.map(T::try_from).transpose().map_err(|why| self.corrupt(column, why))
     }
 
-    /// A word of one of the contract's closed lists.
+    /// Reads a word of one of the contract's closed lists.
     pub(crate) fn word<T>(
         &mut self,
         column: &str,
@@ -176,7 +176,7 @@ impl Packed {
         self.bytes.next().flatten()
     }
 
-    /// Text that is kept as bytes, as it may hold any character.
+    /// Reads text that is stored as bytes, because it may hold any character.
     pub(crate) fn utf8(&mut self, column: &str) -> Result<String, Fault> {
         let bytes = self.bytes_or_null();
         String::from_utf8(self.there(bytes, column)?).map_err(|why| self.corrupt(column, why))
@@ -199,7 +199,7 @@ impl Packed {
         incarnation.map_err(|why| self.corrupt(column, why))
     }
 
-    /// The payload, checked against its digest.
+    /// Reads the payload and checks it against its digest.
     pub(crate) fn payload(&mut self) -> Result<Payload, Fault> {
         let payload = self.payload_or_null()?;
         self.there(payload, "payload")

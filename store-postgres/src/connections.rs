@@ -1,8 +1,8 @@
-//! The connections of a handle. Each is used again at once.
+//! The connections of a handle. A connection is reused directly after its call.
 //!
-//! The pool checks each connection that comes back to it, which is one exchange with the server for every
-//! call. So a connection that is in order after its call is kept here. It goes back to the pool only after it
-//! was idle for a while, or when the server is to be asked again.
+//! The pool checks each connection that is returned to it, which costs one exchange with the server for every
+//! call. So a connection that is in order after its call is kept here. It is returned to the pool only after it
+//! was idle for a while, or when the server's settings must be read again.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use crate::server::Server;
 #[derive(Clone)]
 pub(crate) struct Connections {
     pool: PgPool,
-    /// As many as there are connections at most: whoever has one finds a connection here or in the pool.
+    /// A permit for each connection: the holder of a permit finds a connection here or in the pool.
     free: Arc<Semaphore>,
     kept: Arc<Mutex<Kept>>,
     server: Arc<Server>,
@@ -33,7 +33,7 @@ struct Kept {
     closed: bool,
 }
 
-/// A connection in use. Dropped, it goes back to the pool.
+/// A connection in use. If it is dropped, it is returned to the pool.
 pub(crate) struct Conn {
     conn: PoolConnection<Postgres>,
     home: Connections,
@@ -47,12 +47,12 @@ impl Connections {
         Self { pool, free, kept: Arc::default(), server, wait_max }
     }
 
-    /// How many there are at most.
+    /// Returns the maximum number of connections.
     pub(crate) fn most(&self) -> u32 {
         self.pool.options().get_max_connections()
     }
 
-    /// Waits for one.
+    /// Waits for a free connection, for at most `wait_max`.
     pub(crate) async fn acquire(&self) -> Result<Conn, sqlx::Error> {
         let began = Instant::now();
         let free = tokio::time::timeout(self.wait_max, Arc::clone(&self.free).acquire_owned()).await;
@@ -68,23 +68,23 @@ impl Connections {
         Ok(Conn { conn, home: self.clone(), _free: free })
     }
 
-    /// One that was used just now.
+    /// Returns a connection that was used just now, if there is one.
     fn kept(&self) -> Option<PoolConnection<Postgres>> {
         let mut kept = self.lock();
         if self.server.is_to_be_asked() {
-            // The pool has it asked.
+            // The pool then reads the server's settings again.
             kept.idle.clear();
         }
         let (conn, used) = kept.idle.pop()?;
         if used.elapsed() > IDLE_TRUSTED {
-            // So were all the others.
+            // The others have been idle for longer still.
             kept.idle.clear();
             return None;
         }
         Some(conn)
     }
 
-    /// Closes them, each when its call has ended.
+    /// Closes all connections, each when its call has ended.
     pub(crate) async fn close(&self) {
         {
             let mut kept = self.lock();
@@ -95,13 +95,13 @@ impl Connections {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        // Nothing is half done in it at any point where it could panic.
+        // A panic cannot leave it half changed.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Conn {
-    /// It is in order: the next call may have it as it is.
+    /// Keeps a connection that is in order, so the next call can use it as it is.
     pub(crate) fn keep(self) {
         let Self { conn, home, _free } = self;
         let mut kept = home.lock();
@@ -110,7 +110,7 @@ impl Conn {
         }
     }
 
-    /// Closes it: whatever still comes on it is nobody's.
+    /// Closes the connection, because no call waits for the answers that may still arrive on it.
     pub(crate) fn forget(self) {
         drop(self.conn.detach());
     }

@@ -7,7 +7,7 @@ use holdover_store::{Retry, StoreError, StoreErrorKind};
 use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 
-/// What Postgres calls its errors.
+/// The error codes of Postgres.
 mod code {
     pub(super) const SERIALIZATION_FAILURE: &str = "40001";
     pub(super) const DEADLOCK_DETECTED: &str = "40P01";
@@ -31,7 +31,7 @@ mod code {
     pub(super) const RESOURCES: &str = "53";
     pub(super) const FEATURE_NOT_SUPPORTED: &str = "0A000";
     pub(super) const DIVISION_BY_ZERO: &str = "22012";
-    /// A statement for a transaction where there is none, or one that has failed.
+    /// A transaction statement outside of a transaction, or a statement in a failed one.
     pub(super) const NO_TRANSACTION: &str = "25P01";
     pub(super) const FAILED_TRANSACTION: &str = "25P02";
     pub(super) const NOT_NULL: &str = "23502";
@@ -39,22 +39,23 @@ mod code {
     pub(super) const UNDEFINED_TABLE: &str = "42P01";
     pub(super) const UNDEFINED_OBJECT: &str = "42704";
     pub(super) const UNDEFINED_FUNCTION: &str = "42883";
-    /// Of the statement that compares the server with what it was ([`Server::begin`](crate::server::Server::begin)).
+    /// From the cast in [`Server::only_if_same`](crate::server::Server::only_if_same): the server's settings have
+    /// changed.
     pub(super) const OTHER_SERVER: &str = "22P02";
 }
 
-/// A failure before the operation and the session it belongs to are known.
+/// A failure that does not name its operation and session yet.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// Postgres or the way to it failed.
+    /// Postgres, or the connection to it, failed.
     Sql(sqlx::Error),
     /// The store cannot work on the server that answers now.
     Refused(String),
-    /// The server did not answer in time, and was given up.
+    /// The server did not answer in time, and the call was given up.
     Silent,
-    /// No time was left to send it, and to hear what became of it.
+    /// Too little time was left to send the statement and receive its result.
     Late,
-    /// What was read is not what was written.
+    /// A stored value cannot be read back as it was written.
     Corrupt(String),
 }
 
@@ -87,15 +88,16 @@ impl Fault {
         }
     }
 
-    /// Whether the server undid the call because of others, so that it may be made again at once.
+    /// Returns whether the server undid the call because of concurrent transactions, so that it may be retried at
+    /// once.
     pub(crate) fn was_undone(&self) -> bool {
         self.code().is_some_and(|code| {
             [code::SERIALIZATION_FAILURE, code::DEADLOCK_DETECTED].contains(&code.as_str())
         })
     }
 
-    /// Whether another connection may fare better: this one is lost, knows tables that were changed, or asked a
-    /// server that is no longer what it was.
+    /// Returns whether another connection may succeed: this one is lost, has statements for tables that were
+    /// changed, or leads to a server whose settings have changed.
     pub(crate) fn taints_connection(&self) -> bool {
         match self {
             Self::Sql(sqlx::Error::Database(error)) => {
@@ -107,12 +109,12 @@ impl Fault {
         }
     }
 
-    /// Whether what this connection knows is no longer so: nothing was done.
+    /// Returns whether the connection's knowledge of tables or server is outdated. Then nothing was done.
     pub(crate) fn is_outdated(&self) -> bool {
         self.code().is_some_and(|code| is_outdated(&code))
     }
 
-    /// Whether the tables are not those that this program knows: nothing was done.
+    /// Returns whether the tables are not those that this program knows. Then nothing was done.
     pub(crate) fn misses_something(&self) -> bool {
         let known = [
             code::UNDEFINED_TABLE,
@@ -124,13 +126,13 @@ impl Fault {
         self.code().is_some_and(|code| known.contains(&code.as_str()))
     }
 
-    /// Whether a statement undid itself because its time was over when it came to write.
+    /// Returns whether a statement undid itself because its time was over when it came to write.
     pub(crate) fn is_out_of_time(&self) -> bool {
         self.code().is_some_and(|code| code == code::DIVISION_BY_ZERO)
     }
 
-    /// Whether a write that failed so after it was sent may have been applied: the server said nothing, or that
-    /// it is going away or died, perhaps after the commit.
+    /// Returns whether a write that failed after it was sent may have been applied: the server did not answer, or
+    /// it was shutting down or died, perhaps after the commit.
     fn leaves_outcome_unknown(&self) -> bool {
         match self {
             Self::Sql(sqlx::Error::Database(error)) => {
@@ -176,8 +178,8 @@ impl Fault {
         }
     }
 
-    /// The store error of `operation`, on `key` if it was about one session. `sent`: it is a write that the
-    /// server may have seen.
+    /// Converts the fault to a store error of `operation`, about the session `key` if there is one. `sent` is true
+    /// for a write that the server may have seen.
     pub(crate) fn of(self, operation: &'static str, key: Option<&SessionKey>, sent: bool) -> StoreError {
         let unknown = sent && self.leaves_outcome_unknown();
         let kind = if unknown { StoreErrorKind::Unavailable } else { self.kind() };
@@ -198,14 +200,14 @@ impl Fault {
     }
 }
 
-/// Whether the session ended with this error, whatever it says.
+/// Returns whether this error ended the session, judged by its severity or its code.
 fn ended_session(error: &dyn DatabaseError) -> bool {
     let severity = error.try_downcast_ref::<PgDatabaseError>().map(PgDatabaseError::severity);
     matches!(severity, Some(PgSeverity::Fatal | PgSeverity::Panic))
         || error.code().is_some_and(|code| code.starts_with(code::CONNECTION) || ends_session(&code))
 }
 
-/// Whether the server ends a session with this.
+/// Returns whether the server ends a session with this code.
 fn ends_session(code: &str) -> bool {
     [
         code::ADMIN_SHUTDOWN,
@@ -217,7 +219,7 @@ fn ends_session(code: &str) -> bool {
     .contains(&code)
 }
 
-/// Whether a statement was prepared on tables that were changed since, or the server is no longer what it was.
+/// Returns whether a statement was prepared on tables that have changed, or the server's settings have changed.
 fn is_outdated(code: &str) -> bool {
     [code::FEATURE_NOT_SUPPORTED, code::OTHER_SERVER].contains(&code)
 }

@@ -14,24 +14,24 @@ use crate::call::{Call, Caller};
 use crate::error::Fault;
 use crate::sql::{Schema, Sql, push};
 
-/// How long the listener waits before it tries again to reach a server that is away.
+/// The time that the listener waits before it tries to reach a lost server again.
 const RETRY_EVERY: Duration = Duration::from_millis(200);
 
-/// So long are changes gathered of which nobody waits for each, so that a commit does not wait for the lock of the whole
-/// server that a notification takes.
+/// The time for which less urgent changes are gathered. Their commits then do not wait for the server-wide lock
+/// that a notification takes.
 const GATHERED: Duration = Duration::from_millis(10);
 
-/// A notification holds less than 8000 bytes.
+/// The number of changes in one notification, which must have less than 8000 bytes.
 const CHANGES_MAX: usize = 250;
 
-/// Where the changes of a schema are told.
+/// Returns the name of the channel for changes of a schema.
 pub(crate) fn channel(schema: &Schema) -> String {
     format!("holdover_{:.16}", Digest::of(schema.name().as_bytes()).to_string())
 }
 
-/// The hints that a handle tells of, and those that it listens to from the first time that somebody waits for one.
+/// The change hints of a handle. It announces its own changes, and listens for others from the first wait on.
 pub(crate) struct Hints {
-    /// The listener's own connection; none if it does not listen.
+    /// The pool of the listener's own connection. None: the handle does not listen.
     pool: Option<PgPool>,
     channel: Arc<str>,
     waiters: Waiters,
@@ -41,14 +41,14 @@ pub(crate) struct Hints {
     gathered: Arc<Gathered>,
 }
 
-/// Changes that are still to be told of.
+/// Changes that are not announced yet.
 #[derive(Default)]
 struct Gathered {
     changes: Mutex<HashMap<Named, Change>>,
     more: Notify,
 }
 
-/// A task that ends with its handle.
+/// A task that is aborted when its handle is dropped.
 struct Task(tokio::task::AbortHandle);
 
 impl Drop for Task {
@@ -70,18 +70,18 @@ impl Hints {
         }
     }
 
-    /// Returns when what is watched may have changed, at the latest after `at_most`.
+    /// Returns when a watched session may have changed, after `at_most` at the latest.
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {
         let Some(pool) = &self.pool else { return tokio::time::sleep(at_most).await };
         if self.listener.initialized() {
             return self.waiters.wait(watch, at_most).await;
         }
-        // What changed before it listened, it has not heard: the caller looks again.
+        // The listener missed changes from before it listened, so this returns and the caller looks again.
         let listens = self.listener.get_or_init(|| listener(pool, &self.channel, &self.waiters));
         let _ = tokio::time::timeout(at_most, listens).await;
     }
 
-    /// Tells of a change that was made here and that its own statement has not told of.
+    /// Announces a change made here that its own statement has not announced.
     pub(crate) async fn tell(&self, change: Change) {
         self.waiters.tell(&change);
         if self.caller.names.channel.is_none() {
@@ -92,7 +92,7 @@ impl Hints {
         self.teller.get_or_init(async || self.teller()).await;
     }
 
-    /// Starts the task that tells others of what was gathered.
+    /// Starts the task that announces gathered changes.
     fn teller(&self) -> Task {
         let (caller, gathered, channel) =
             (self.caller.clone(), Arc::clone(&self.gathered), self.channel.clone());
@@ -124,7 +124,7 @@ impl Hints {
     }
 }
 
-/// Starts the task that listens; returns when it does for the first time.
+/// Starts the task that listens. Returns when it listens for the first time.
 async fn listener(pool: &PgPool, channel: &Arc<str>, waiters: &Waiters) -> Task {
     let (listens, mut ready) = tokio::sync::watch::channel(false);
     let (pool, channel, waiters) = (pool.clone(), channel.clone(), waiters.clone());
@@ -133,7 +133,7 @@ async fn listener(pool: &PgPool, channel: &Arc<str>, waiters: &Waiters) -> Task 
             if let Err(error) = listen(&pool, &channel, &waiters, &listens).await {
                 tracing::debug!(%error, "the listener for changes is away");
             }
-            // Nobody knows what changed meanwhile.
+            // Changes may have been missed meanwhile.
             waiters.tell_all();
             if pool.is_closed() {
                 return;
@@ -171,12 +171,12 @@ async fn listen(
     Ok(())
 }
 
-/// What is told of these.
+/// Returns the text of a notification about these changes.
 pub(crate) fn payload(changes: &[Change]) -> String {
     changes.iter().map(Change::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Tells whoever listens.
+/// A call that notifies all listeners.
 struct Tell {
     channel: Arc<str>,
     payload: String,

@@ -9,15 +9,16 @@
 //! ```
 //!
 //! The store implements [`Rows`](holdover_store::rows::Rows) in tables. A read is one statement, and so one
-//! snapshot. A write is one statement too. It applies only if the session's row still has the token on which
-//! the write was decided, and every write replaces the token. [`RowStore`](holdover_store::rows::RowStore)
-//! decides in the program what is written. The database has no code of its own, except for a view that shows
-//! people what is stored. A commit of a run that this handle has claimed is one round trip.
+//! snapshot. A write is one statement too. It applies only if the session's row still has the token on which the
+//! write was decided, and every write replaces the token. [`RowStore`](holdover_store::rows::RowStore) decides in
+//! the program what is written. The database has no code of its own, except for a view that shows people what is
+//! stored. If this handle has claimed a run, a commit of that run is one round trip.
 //!
-//! A service that has tables of its own in the database can change them and a session together: [`PostgresStore::begin`].
+//! A service with tables of its own in the database can change them and a session in one transaction: see
+//! [`PostgresStore::begin`].
 //!
-//! Everything is in one schema of the database. A program that does not know newer tables is refused
-//! ([`Newer`](holdover_store::StoreErrorKind::Newer)), also in the middle of its work.
+//! Everything is in one schema of the database. A program that does not know newer tables fails with
+//! [`Newer`](holdover_store::StoreErrorKind::Newer), even in the middle of its work.
 
 mod call;
 mod clock;
@@ -40,7 +41,7 @@ mod transaction;
 mod url;
 
 pub use options::PostgresOptions;
-/// What [`PostgresTransaction::connection`] hands out is of this version of it.
+/// The version of `sqlx` whose connection [`PostgresTransaction::connection`] hands out.
 pub use sqlx;
 pub use store::PostgresStore;
 pub use transaction::PostgresTransaction;

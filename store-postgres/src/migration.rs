@@ -13,7 +13,7 @@ use crate::error::Fault;
 use crate::options::PostgresOptions;
 use crate::sql::{Schema, qualify};
 
-/// Each step leads from the version before it to the next; the first from nothing to version 1.
+/// The migrations in order. The first leads from an empty schema to version 1, each other one to the next version.
 pub(crate) const STEPS: [&str; 5] = [
     include_str!("../schema/0001.sql"),
     include_str!("../schema/0002.sql"),
@@ -22,18 +22,19 @@ pub(crate) const STEPS: [&str; 5] = [
     include_str!("../schema/0005.sql"),
 ];
 
-/// One row: the version of the tables.
+/// A table with one row: the version of the tables.
 const MARK: &str = "CREATE TABLE holdover.mark (one boolean PRIMARY KEY DEFAULT true CHECK (one), \
      version bigint NOT NULL)";
 const SET_MARK: &str = "INSERT INTO holdover.mark AS m (version) VALUES ($1) \
      ON CONFLICT (one) DO UPDATE SET version = excluded.version";
 const READ_MARK: &str = "SELECT version FROM holdover.mark";
 
-/// Whether the schema has a mark, and whether it has anything.
+/// Finds out whether the schema has a mark, and whether it holds anything.
 const LOOK: &str = "SELECT to_regclass($1 || '.mark') IS NOT NULL, \
      EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1)";
 
-/// Who waits for another opener waits longer than for a session. Files are read as they are written.
+/// Begins a migration. Its lock time-out is longer than that of a session, because it may wait for another opener.
+/// Function bodies are not checked.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = 120000; \
      SET LOCAL statement_timeout = 300000; SET LOCAL check_function_bodies = off; \
      SET LOCAL client_min_messages = warning";
@@ -44,12 +45,12 @@ const ALONE: &str = "SELECT pg_advisory_xact_lock($1)";
 pub(crate) struct Found(usize);
 
 impl Found {
-    /// Whether there is no store.
+    /// Returns whether the schema holds no store.
     pub(crate) fn is_nothing(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether the schema is current.
     pub(crate) fn is_current(self) -> bool {
         self.0 == STEPS.len()
     }
@@ -64,7 +65,8 @@ impl std::fmt::Display for Found {
     }
 }
 
-/// Looks at the schema: in a transaction, as behind a pooler a statement outside of one may be another client's.
+/// Inspects the schema in a transaction, because behind a pooler a statement outside of one may be another
+/// client's.
 pub(crate) async fn look_at(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Found, StoreError> {
     let sql_failed = |error: sqlx::Error| failed(Fault::from(error), options);
     let begin = AssertSqlSafe(options.begin(options.statement_max()));
@@ -74,7 +76,8 @@ pub(crate) async fn look_at(conn: &mut PgConnection, options: &PostgresOptions) 
     Ok(found)
 }
 
-/// Says what the schema is, or refuses it: somebody else's, or newer than this program.
+/// Returns the version of the schema's tables. Fails if the schema is another program's or newer than this
+/// program.
 async fn inspect(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Found, StoreError> {
     let refuse =
         |kind, why: String| Err(StoreError::new(kind, "open", format!("{}: {why}", options.place())));
@@ -109,8 +112,8 @@ async fn look(conn: &mut PgConnection, schema: &Schema) -> Result<Look, Fault> {
     Ok(Look::Marked(Columns::first(&rows)?.count()?))
 }
 
-/// Brings the schema to the newest version. Who waited for another looks again, so that of several processes which open
-/// at once one does it.
+/// Brings the schema to the newest version. A process that had to wait for the lock inspects the schema again, so
+/// that only one of several processes migrates.
 pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), StoreError> {
     let failed = |error: sqlx::Error| failed(Fault::from(error), options);
     let schema = &options.schema;
@@ -140,7 +143,8 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
     transaction.commit().await.map_err(failed)
 }
 
-/// Makes the schema, unless an administrator has: Postgres asks for the right to make schemas even where there is one.
+/// Returns SQL that creates the schema unless it exists, for example made by an administrator: Postgres requires
+/// the right to create schemas even if the schema exists.
 fn make_schema(schema: &Schema) -> String {
     format!(
         "DO $$ BEGIN IF to_regnamespace('{schema}') IS NULL THEN \
@@ -148,13 +152,13 @@ fn make_schema(schema: &Schema) -> String {
     )
 }
 
-/// The number of the lock that openers of this schema take turns with.
+/// Returns the number of the lock by which openers of this schema take turns.
 fn lock_of(schema: &Schema) -> i64 {
     let digest = Digest::of(format!("holdover {schema}").as_bytes()).0;
     digest.first_chunk::<8>().map_or(0, |first| i64::from_be_bytes(*first))
 }
 
-/// The error of an `open` that failed.
+/// Returns the store error of an `open` that failed.
 pub(crate) fn failed(fault: Fault, options: &PostgresOptions) -> StoreError {
     let mut error = fault.of("open", None, false);
     error.detail = match error.detail.as_str() {

@@ -16,22 +16,22 @@ use crate::options::{Opening, PostgresOptions};
 use crate::server::Server;
 use crate::sql::{Names, Schema};
 
-/// A connection that has been idle for so long is asked whether it is still there before it is used.
+/// The idle time after which a connection is checked before it is used.
 pub(crate) const IDLE_TRUSTED: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// What begins and fails to, or is given up, leaves a transaction that the driver does not count.
+/// Ends a transaction that the driver does not count. One is left if its beginning failed or was given up.
 const END: &str = "ROLLBACK";
-/// As `DISCARD ALL`, but that statements stay prepared, which the driver counts on.
+/// Resets a session as `DISCARD ALL` does, but keeps prepared statements, because the driver counts on them.
 const RESET: &str = "ROLLBACK; CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
      SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 
-/// How long is asked for the reason.
+/// The time spent on finding out why no connection can be made.
 const REASON_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// What an open store has.
+/// The parts of an open store.
 pub(crate) struct Opened {
     pub(crate) caller: Caller,
-    /// Connections that are lent to transactions of the caller's.
+    /// Connections that are lent to the caller's transactions.
     pub(crate) lent: PgPool,
     pub(crate) hints: Hints,
     pub(crate) heard: Heard,
@@ -61,7 +61,7 @@ pub(crate) async fn open(options: &PostgresOptions) -> Result<Opened, StoreError
     Ok(Opened { caller, lent, hints, heard, schema })
 }
 
-/// The first connection, to a server that the store can work on.
+/// Opens the first connection, to a server that the store can work on.
 async fn connect(pool: &Connections, server: &Server, options: &PostgresOptions) -> Result<Conn, StoreError> {
     let acquired = tokio::select! {
         acquired = pool.acquire() => acquired,
@@ -76,7 +76,7 @@ async fn connect(pool: &Connections, server: &Server, options: &PostgresOptions)
     }
 }
 
-/// Makes what is missing, as far as that was asked for.
+/// Creates or migrates the schema, as far as the options allow.
 async fn make(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), StoreError> {
     let found = migration::look_at(conn, options).await?;
     let refused = match options.opening {
@@ -94,7 +94,7 @@ async fn make(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), 
     }
 }
 
-/// Why no connection can be made. The pool tries again and again, and keeps no reason.
+/// Returns why no connection can be made. The pool retries again and again, and keeps no reason.
 async fn reason(options: &PostgresOptions) -> Option<sqlx::Error> {
     let options = options.connect_options();
     match tokio::time::timeout(REASON_MAX, PgConnection::connect_with(&options)).await {
@@ -103,7 +103,8 @@ async fn reason(options: &PostgresOptions) -> Option<sqlx::Error> {
     }
 }
 
-/// Opens connections when they are needed, to a server that the store can work on.
+/// Returns the options of a pool, which opens connections when they are needed, to a server that the store can
+/// work on.
 fn pool(options: &PostgresOptions, connections: u32, server: &Arc<Server>) -> PgPoolOptions {
     let (at_first, later) = (Arc::clone(server), Arc::clone(server));
     PgPoolOptions::new()
@@ -128,14 +129,15 @@ fn pool(options: &PostgresOptions, connections: u32, server: &Arc<Server>) -> Pg
         })
 }
 
-/// Opens connections for transactions of the caller's. What such a one has set for the session is reset after it.
+/// Opens connections for the caller's transactions. After a transaction, the settings that it made for its session
+/// are reset.
 fn lent(options: &PostgresOptions, server: &Arc<Server>) -> PgPool {
     let pool = pool(options, options.transactions_max, server);
-    // Behind a pooler no session is the caller's.
+    // Behind a pooler, sessions are shared with other clients.
     let reset = if options.transaction_pooler { END } else { RESET };
     let pool = pool.after_release(move |conn, _| {
         Box::pin(async move {
-            // One that does not answer is closed.
+            // A connection that does not answer is closed.
             match tokio::time::timeout(GRACE, conn.execute(sqlx::raw_sql(reset))).await {
                 Ok(reset) => reset.map(|_| true),
                 Err(_) => Ok(false),

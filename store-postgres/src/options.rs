@@ -14,15 +14,16 @@ use crate::url::Parts;
 
 const MIB: usize = 1024 * 1024;
 
-/// The longest that the server's word may take to arrive.
+/// The longest time that is reserved for the server's answer to arrive.
 const GRACE_MAX: Duration = Duration::from_secs(1);
 
-/// So many statements are prepared on a connection: more than there are shapes of what is asked in practice.
+/// The number of prepared statements kept per connection. It is larger than the number of statement shapes that
+/// occur in practice.
 const STATEMENTS_MAX: usize = 256;
 
-/// How every statement is planned. Each finds its rows by their keys or along an index, one after the other, whatever is
-/// in the tables: so one plan does for all values, also one that was made while the tables were empty. Compiling it, or
-/// sharing it with other processes, takes longer than the statement.
+/// The planner settings of every statement. Each statement finds its rows by their keys or along an index, one
+/// after another, whatever the tables hold. So one plan fits all values, even one that was made while the tables
+/// were empty. Compiling a statement, or sharing it with other processes, takes longer than running it.
 const PLANS: [(&str, &str); 7] = [
     ("plan_cache_mode", "force_generic_plan"),
     ("jit", "off"),
@@ -33,18 +34,18 @@ const PLANS: [(&str, &str); 7] = [
     ("max_parallel_workers_per_gather", "0"),
 ];
 
-/// What opening may do to the database.
+/// The changes that opening may make to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// Whatever is missing is made.
+    /// Creates whatever is missing.
     Makes,
-    /// What is there is brought up to date; where nothing is, nothing is made.
+    /// Migrates an existing store, but creates none.
     Updates,
-    /// Nothing.
+    /// Changes nothing.
     Looks,
 }
 
-/// Where the database is and how it is used.
+/// The location of the database and the settings with which it is used.
 #[derive(Clone)]
 pub struct PostgresOptions {
     pub(crate) connect: PgConnectOptions,
@@ -61,43 +62,45 @@ pub struct PostgresOptions {
     pub(crate) transaction_pooler: bool,
     pub(crate) opening: Opening,
     pub(crate) application: String,
-    /// The store's clock, in SQL; the server's if none.
+    /// The store's clock as an SQL expression. None: the server's clock.
     pub(crate) clock: Option<String>,
 }
 
 impl PostgresOptions {
-    /// The largest single payload, unless a lower limit is set.
+    /// The largest single payload in bytes, unless a lower limit is set.
     pub const PAYLOAD_BYTES_MAX: usize = 64 * MIB;
-    /// The largest write, all payloads together, unless a lower limit is set.
+    /// The largest write in bytes, all payloads together, unless a lower limit is set.
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
-    /// How many connections one handle opens at most, beside those of [transactions](Self::TRANSACTIONS_MAX).
+    /// The default number of connections that one handle opens at most, besides those of
+    /// [transactions](Self::TRANSACTIONS_MAX).
     pub const CONNECTIONS_MAX: u32 = 8;
-    /// How many transactions of the caller's are open at once in one handle.
+    /// The default number of the caller's transactions that are open at once in one handle.
     pub const TRANSACTIONS_MAX: u32 = 4;
-    /// How long one call may take, whatever it waits for.
+    /// The default limit of one call in total, including all waits.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
-    /// How long a call waits for a free connection, for a server that is away, or behind other writes of its session by the
-    /// same handle, before it answers that it may succeed later.
+    /// The default time that a call waits for a free connection, for a server that is away, or behind other writes
+    /// of its session by the same handle. Then the call fails, and may be retried later.
     pub const WAIT_MAX: Duration = Duration::from_secs(5);
-    /// How long one statement may take, if [`Self::OPERATION_TIMEOUT`] allows it.
+    /// The default time that one statement may take, within [`Self::OPERATION_TIMEOUT`].
     pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
-    /// How long one statement waits for a lock that another holds, if [`Self::OPERATION_TIMEOUT`] allows it.
+    /// The default time that one statement waits for a lock, within [`Self::OPERATION_TIMEOUT`].
     pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-    /// The schema in which everything lies, unless another is named.
+    /// The schema that holds everything, unless another one is named.
     pub const SCHEMA: &str = "holdover";
 
-    /// The database that `url` names: `postgres://user:password@host:port/database?schema=name`, with the
-    /// parameters that Postgres itself knows. Without `schema` everything lies in [`Self::SCHEMA`]; what the URL
-    /// leaves out is taken from where Postgres's own clients take it: `PGPASSWORD`, `~/.pgpass` and so on.
+    /// Creates options for the database that `url` names:
+    /// `postgres://user:password@host:port/database?schema=name`, with the parameters that Postgres itself knows.
+    /// Without `schema`, everything lies in [`Self::SCHEMA`]. Parts that the URL leaves out are read where
+    /// Postgres's own clients read them: `PGPASSWORD`, `~/.pgpass` and so on.
     ///
-    /// **TLS.** Without `sslmode` the mode is `prefer`, as in Postgres's own clients: TLS if the server offers it, else none,
-    /// and nobody asks whether it is the right server. Over a network that others can reach say `sslmode=verify-full`, with
-    /// `sslrootcert=FILE` for an authority of your own. In the modes `require`, `verify-ca` and `verify-full` nothing
-    /// is sent without TLS.
+    /// **TLS.** Without `sslmode` the mode is `prefer`, as in Postgres's own clients: TLS is used if the server
+    /// offers it, and the server's identity is not checked. Over a network that others can reach, use
+    /// `sslmode=verify-full`, with `sslrootcert=FILE` for a certificate authority of your own. In the modes
+    /// `require`, `verify-ca` and `verify-full`, nothing is sent without TLS.
     ///
     /// # Errors
-    /// What is no such URL, a parameter that is not known, a schema that [`schema`](Self::schema) refuses. The
-    /// error does not repeat the URL: it may hold a password.
+    /// Fails for a string that is no such URL, for an unknown parameter, and for a schema name that
+    /// [`schema`](Self::schema) refuses. The error does not repeat the URL, because it may hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let known = url.starts_with("postgres://") || url.starts_with("postgresql://");
         let wrong = || StoreError::invalid("open", "a Postgres URL is postgres://user@host/database");
@@ -121,17 +124,17 @@ impl PostgresOptions {
         })
     }
 
-    /// Sets the schema in which everything lies. It is made if it is not there.
+    /// Sets the schema that holds everything. It is created if it does not exist.
     ///
     /// # Errors
-    /// A name with anything but `a`–`z`, `0`–`9` and `_`, one that begins with a digit or with `pg_`, or one of
-    /// more than 63 bytes.
+    /// Fails for a name that contains anything but `a`–`z`, `0`–`9` and `_`, that begins with a digit or with
+    /// `pg_`, or that has more than 63 bytes.
     pub fn schema(mut self, name: &str) -> Result<Self, StoreError> {
         self.schema = Schema::new(name)?;
         Ok(self)
     }
 
-    /// Sets how many connections the handle opens at most, the one that listens for change hints among them; at
+    /// Sets how many connections the handle opens at most, including the one that listens for change hints; at
     /// least two. Four suffice for everything.
     #[must_use]
     pub fn connections_max(mut self, connections: u32) -> Self {
@@ -139,44 +142,47 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets how many [transactions of the caller's](crate::PostgresStore::begin) are open at once, each on a connection beside
-    /// those of the handle, which is opened when it is needed; at least one.
+    /// Sets how many [transactions of the caller](crate::PostgresStore::begin) are open at once, at least one.
+    /// Each has a connection of its own, besides those of the handle, which is opened when it is needed.
     #[must_use]
     pub fn transactions_max(mut self, transactions: u32) -> Self {
         self.transactions_max = transactions.max(1);
         self
     }
 
-    /// Limits one call in total: connection, locks and answer. Its error says how long it waited.
+    /// Limits one call in total: connection, locks and answer. The error of a call that waited says how long it
+    /// waited.
     ///
-    /// The server is given less, so that it ends a statement and says so in time, and nothing is changed: all but two
-    /// fifths of this, or two seconds if that is less. The outcome of a write is unknown only if the server falls silent.
-    /// What copies or removes whole sessions may take twenty times as long: forks, deletions, and the last session
-    /// of a step of a purge.
+    /// The server's limit for a statement is shorter: by two fifths of this time, or by two seconds if that is
+    /// less. So the server ends a late statement and reports that in time, and nothing is changed. The outcome of
+    /// a write is unknown only if the server falls silent. Calls that copy or remove whole sessions may take
+    /// twenty times as long: forks, deletions, and the last session of a step of a purge.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.operation_timeout = timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         self
     }
 
-    /// Sets how long of that a call waits for a free connection, for a server that is away, or behind other writes of its
-    /// session by the same handle, before it answers that it may succeed later.
+    /// Sets how long a call waits for a free connection, for a server that is away, or behind other writes of its
+    /// session by the same handle. This is part of the operation's limit. Then the call fails, and may be retried
+    /// later.
     #[must_use]
     pub fn wait_max(mut self, wait: Duration) -> Self {
         self.wait_max = wait.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         self
     }
 
-    /// Sets how long one statement may take; never longer than [`operation_timeout`](Self::operation_timeout) leaves. The
-    /// server ends it then, and nothing is changed. A server that does not even do that is given up soon after: then the
-    /// outcome of a write is unknown. What copies or removes whole sessions may take twenty times as long.
+    /// Sets how long one statement may take, never longer than [`operation_timeout`](Self::operation_timeout)
+    /// leaves. Then the server ends the statement, and nothing is changed. If the server does not answer even
+    /// then, the call is given up soon after, and the outcome of a write is unknown. Calls that copy or remove
+    /// whole sessions may take twenty times as long.
     #[must_use]
     pub fn statement_timeout(mut self, time: Duration) -> Self {
         self.statement_timeout = time.clamp(Duration::from_millis(1), Duration::from_secs(3600));
         self
     }
 
-    /// Sets how long one statement waits for a lock that another holds; never longer than
+    /// Sets how long one statement waits for a lock, never longer than
     /// [`operation_timeout`](Self::operation_timeout) leaves.
     #[must_use]
     pub fn lock_timeout(mut self, time: Duration) -> Self {
@@ -184,106 +190,111 @@ impl PostgresOptions {
         self
     }
 
-    /// Lowers the largest payload; [`Self::PAYLOAD_BYTES_MAX`] at most.
+    /// Lowers the limit of a single payload, in bytes. The limit is at most [`Self::PAYLOAD_BYTES_MAX`].
     #[must_use]
     pub fn payload_bytes_max(mut self, bytes: usize) -> Self {
         self.payload_bytes_max = bytes.min(Self::PAYLOAD_BYTES_MAX);
         self
     }
 
-    /// Lowers the largest write, all payloads together; [`Self::COMMIT_BYTES_MAX`] at most.
+    /// Lowers the limit of a write in bytes, all payloads together. The limit is at most
+    /// [`Self::COMMIT_BYTES_MAX`].
     #[must_use]
     pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
         self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);
         self
     }
 
-    /// Sets whether this handle tells others of its changes and listens for theirs (`NOTIFY`, `LISTEN`). Without,
-    /// whoever waits for a change waits as long as it said: polling suffices.
+    /// Sets whether this handle notifies others of its changes and listens for theirs (`NOTIFY`, `LISTEN`).
+    /// Without it, a caller that waits for a change waits for its full time: polling suffices.
     ///
-    /// Postgres lets one transaction at a time commit that has told something: it holds a lock of the whole server, all
-    /// databases together, until its commit is on disk. So only what somebody may wait for is told by the write itself:
-    /// an item, a stop, another owner or status, a session that is due. Of all else, such as the steps of a run, others are told
-    /// some milliseconds after it was acknowledged, many sessions in one notification; a process that dies in between
-    /// has told nobody, and whoever follows finds it when it looks.
+    /// In Postgres, a transaction that has notified takes a lock of the whole server, for all databases together,
+    /// and holds it until its commit is on disk. So a write itself notifies only of changes that a caller may wait
+    /// for: an item, a stop, another owner or status, a session that is due. All other changes, such as the steps
+    /// of a run, are announced some milliseconds after they were acknowledged, many sessions in one notification.
+    /// If the process dies in between, they are not announced, and a reader that follows the session finds them
+    /// when it polls.
     #[must_use]
     pub fn change_hints(mut self, on: bool) -> Self {
         self.change_hints = on;
         self
     }
 
-    /// Works behind a pooler that hands out a connection per transaction and knows no prepared statements, as
-    /// PgBouncer before 1.21: each statement has a transaction of its own around it, nothing is prepared, and
-    /// the connection is given no options. Costs two round trips more per call. Such a handle does not listen
-    /// for changes.
+    /// Works behind a pooler that hands out a connection per transaction and does not support prepared statements,
+    /// such as PgBouncer before 1.21. Each statement runs in a transaction of its own, nothing is prepared, and
+    /// the connection gets no options. This costs two more round trips per call. Such a handle does not listen for
+    /// changes.
     #[must_use]
     pub fn transaction_pooler(mut self, on: bool) -> Self {
         self.transaction_pooler = on;
         self
     }
 
-    /// Sets by what name the server's administrator sees the handle's connections.
+    /// Sets the application name that the server's administrator sees on the handle's connections.
     #[must_use]
     pub fn application(mut self, name: impl Into<String>) -> Self {
         self.application = name.into();
         self
     }
 
-    /// Opens only a database whose schema is there and up to date: nothing is created, nothing changed. It may lie on a
-    /// server that takes no writes, such as a standby, whose reads may lag behind.
+    /// Opens the database only if its schema exists and is up to date. Nothing is created or changed. The server
+    /// may refuse writes, as a standby does; reads from a standby may lag behind.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.opening = Opening::Looks;
         self
     }
 
-    /// Opens only a schema that holds a store. One of an earlier version is brought up to date; where there is
-    /// none, nothing is made.
+    /// Opens only a schema that holds a store. A store of an earlier version is migrated; if there is no store,
+    /// none is created.
     #[must_use]
     pub fn must_exist(mut self) -> Self {
         self.opening = Opening::Updates;
         self
     }
 
-    /// Whether the handle waits for changes that others tell.
+    /// Returns whether the handle listens for change hints.
     pub(crate) fn listens(&self) -> bool {
         self.change_hints && !self.transaction_pooler
     }
 
-    /// Where the database is, without its password.
+    /// Returns the location of the database, without its password.
     pub(crate) fn place(&self) -> String {
         let database = self.connect.get_database().unwrap_or("?");
         let (host, port) = (self.connect.get_host(), self.connect.get_port());
         format!("{host}:{port}/{database} schema {}", self.schema)
     }
 
-    /// How long before the end of a call the server must have ended its statement, so that its word is heard.
+    /// Returns how long before the end of a call the server must have ended its statement, so that its answer
+    /// arrives in time.
     pub(crate) fn grace(&self) -> Duration {
         (self.operation_timeout / 5).min(GRACE_MAX)
     }
 
-    /// How long a statement may take on a connection, whichever call sends it.
+    /// Returns the limit of a statement that is set on each connection.
     pub(crate) fn statement_max(&self) -> Duration {
         self.statement_timeout.min(self.server_max())
     }
 
-    /// How long it may wait for a lock.
+    /// Returns the limit of a statement's wait for a lock.
     pub(crate) fn lock_max(&self) -> Duration {
         self.lock_timeout.min(self.server_max())
     }
 
-    /// What a call that got its connection soon leaves the server. Zero would mean no limit at all.
+    /// Returns the time that is left for the server if the call gets its connection at once. Never zero, which
+    /// would mean no limit.
     fn server_max(&self) -> Duration {
         (self.operation_timeout - self.grace() * 2).max(Duration::from_millis(1))
     }
 
-    /// How each connection is opened. It brings its own time-outs, so that nothing it locks stays locked when
-    /// its process hangs.
+    /// Returns the options of a new connection. They include time-outs, so that no lock stays held if the process
+    /// hangs.
     pub(crate) fn connect_options(&self) -> PgConnectOptions {
         self.connect_options_with(&PLANS)
     }
 
-    /// The same for the caller's transactions, whose statements are planned as the server likes.
+    /// Returns the options of a connection for the caller's transactions, whose statements are planned by the
+    /// server's defaults.
     pub(crate) fn connect_options_for_caller(&self) -> PgConnectOptions {
         self.connect_options_with(&[])
     }
@@ -309,19 +320,21 @@ impl PostgresOptions {
         ]))
     }
 
-    /// How a transaction begins whose statements may take so long, instead of what the connection was given.
+    /// Returns the statements that begin a transaction with this limit for its statements, instead of the
+    /// connection's own.
     pub(crate) fn begin(&self, statement_max: Duration) -> String {
-        // Plans that the connection was not given.
+        // Plan settings that the connection was not given.
         let plans = if self.transaction_pooler { plans() } else { String::new() };
         format!("BEGIN ISOLATION LEVEL READ COMMITTED; {plans}{}", self.limits(statement_max))
     }
 
-    /// How a transaction of the caller's begins.
+    /// Returns the statements that begin a transaction of the caller.
     pub(crate) fn begin_for_caller(&self) -> String {
         format!("BEGIN ISOLATION LEVEL READ COMMITTED; {}", self.limits(self.statement_max()))
     }
 
-    /// What the store sets when it comes to write in a transaction of the caller's, whatever was set there.
+    /// Returns the settings for the store's own write in a caller's transaction. They override the caller's
+    /// settings.
     pub(crate) fn set_local(&self, statement_max: Duration) -> String {
         format!("{}SET LOCAL synchronous_commit TO DEFAULT; {}", plans(), self.limits(statement_max))
     }
@@ -338,7 +351,7 @@ impl PostgresOptions {
     }
 }
 
-/// How statements of the store are planned, for one transaction.
+/// Returns statements that set the planner settings of [`PLANS`] for one transaction.
 fn plans() -> String {
     PLANS.iter().map(|(name, value)| format!("SET LOCAL {name} = {value}; ")).collect()
 }

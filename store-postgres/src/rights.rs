@@ -7,8 +7,7 @@ use crate::columns::Columns;
 use crate::error::Fault;
 use crate::store::PostgresStore;
 
-/// The first table that this user may not change. The mark is written by whoever
-/// brings the store up to date.
+/// Finds the first table that this user may not change. It skips the table `mark`, which only a migration writes.
 const REFUSED: &str = "SELECT c.relname::text, current_user::text FROM pg_class c \
      JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE n.nspname = $1 AND c.relkind = 'r' AND c.relname <> 'mark' AND NOT (\
@@ -17,10 +16,10 @@ const REFUSED: &str = "SELECT c.relname::text, current_user::text FROM pg_class 
      ORDER BY 1 LIMIT 1";
 
 impl PostgresStore {
-    /// Why the database user cannot write the store, if that is so. Changes nothing.
+    /// Returns why the database user cannot write the store, or none if it can. Changes nothing.
     ///
     /// # Errors
-    /// Of operation `unwritable`, when the server cannot be asked.
+    /// Errors have the operation `unwritable`. The call fails if the server cannot be asked.
     pub async fn unwritable(&self) -> Result<Option<String>, StoreError> {
         self.refused().await.map_err(|fault| fault.of("unwritable", None, false))
     }

@@ -1,4 +1,4 @@
-//! The server's settings, asked on each new connection, because the server may have been restarted with other
+//! The server's settings, read on each new connection, because the server may have been restarted with other
 //! settings or replaced by another one.
 
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use tokio::sync::watch;
 use crate::options::PostgresOptions;
 use crate::settings::Settings;
 
-/// After so long the next call asks again: settings may change without a restart.
+/// The time after which the next call reads the settings again, because they may change without a restart.
 const ASKED_EVERY: Duration = Duration::from_secs(60);
 
-/// What may change under an open handle and must not go unnoticed, as [`Settings::state`] says it.
+/// The settings that may change under an open handle, in the form of [`Settings::state`].
 const IS: &str = "concat_ws(' ', pg_is_in_recovery()::text, current_setting('synchronous_commit'), \
      current_setting('fsync'), current_setting('full_page_writes'))";
 
-/// The server as it was met last.
+/// The server, as it was when it was last asked.
 pub(crate) struct Server {
     options: Arc<PostgresOptions>,
     met: watch::Sender<Met>,
@@ -26,9 +26,9 @@ pub(crate) struct Server {
 
 #[derive(Default)]
 struct Met {
-    /// Of the last server that the store can work on; nothing before the first.
+    /// The settings of the last server that the store can work on; empty before the first.
     settings: Settings,
-    /// Why the store cannot work on the one that was met after it.
+    /// The reason for which the store cannot work on the server that was asked last.
     refused: Option<String>,
     at: Option<Instant>,
 }
@@ -38,10 +38,10 @@ impl Server {
         Self { options, met: watch::Sender::default() }
     }
 
-    /// Asks the server at the other end of `conn`.
+    /// Asks the server at the other end of `conn` for its settings.
     ///
     /// # Errors
-    /// Why the store cannot work on it.
+    /// Fails if the store cannot work on it, and says why.
     pub(crate) async fn meet(&self, conn: &mut PgConnection) -> Result<(), sqlx::Error> {
         let settings = self.ask(conn).await?;
         let refused = settings.refused(&self.options);
@@ -68,33 +68,34 @@ impl Server {
         Ok(settings)
     }
 
-    /// Whether it is time to ask again.
+    /// Returns whether it is time to ask again.
     pub(crate) fn is_to_be_asked(&self) -> bool {
         self.met.borrow().at.is_none_or(|at| at.elapsed() > ASKED_EVERY)
     }
 
-    /// What the store promises on it.
+    /// Returns the promises of the store on this server.
     pub(crate) fn capabilities(&self) -> Capabilities {
         self.met.borrow().settings.capabilities(&self.options)
     }
 
-    /// Why the store cannot work on the server that was met last.
+    /// Returns why the store cannot work on the server that was asked last. None: it can.
     pub(crate) fn refused(&self) -> Option<String> {
         self.met.borrow().refused.clone()
     }
 
-    /// Returns once a server was refused, and why.
+    /// Waits until a server is refused, and returns why.
     pub(crate) async fn is_refused(&self) -> String {
         let mut met = self.met.subscribe();
         let refused = met.wait_for(|met| met.refused.is_some()).await;
-        // Its sender is here, so it does not end before.
+        // The sender lives as long as `self`, so this wait does not end before.
         refused.ok().and_then(|met| met.refused.clone()).unwrap_or_default()
     }
 
-    /// How a transaction that begins so begins behind a pooler: only on a server that still is as it was met.
+    /// Extends the statement `begin` for use behind a pooler: it fails if the server's settings have changed since
+    /// it was asked.
     pub(crate) fn only_if_same(&self, begin: &str) -> String {
         let was = self.met.borrow().settings.state();
-        // Plain SQL raises no error of its own: a text that is no number is one.
+        // Plain SQL cannot raise an error; the cast of a text that is not a number does.
         format!(
             "{begin}; SELECT CASE WHEN {IS} IS DISTINCT FROM '{was}' THEN ('the server is not as it was: ' || {IS})::int END",
             was = was.replace('\'', "''")

@@ -7,15 +7,15 @@ use sqlx::{PgConnection, Row};
 
 use crate::options::{Opening, PostgresOptions};
 
-/// The oldest version whose behaviour is known, as the server counts them.
+/// The oldest supported version, in the server's numbering.
 const VERSION_MIN: i64 = 150_000;
 
-/// Each setting as a person writes it, and as Postgres counts it.
+/// Reads each setting twice: as a person writes it, and in Postgres's base unit.
 const READ: &str = "SELECT current_setting('server_version_num')::bigint, pg_is_in_recovery(), s.name, \
      coalesce(current_setting(s.name, true), ''), coalesce(p.setting, '') \
      FROM unnest($1) WITH ORDINALITY AS s (name, nth) LEFT JOIN pg_settings p ON p.name = s.name ORDER BY s.nth";
 
-/// What is read, by the names that Postgres has for it.
+/// The names of the settings that are read.
 const NAMES: [&str; 11] = [
     "server_version",
     "server_encoding",
@@ -30,7 +30,7 @@ const NAMES: [&str; 11] = [
     "idle_in_transaction_session_timeout",
 ];
 
-/// What a server says of itself; nothing before it was asked.
+/// The settings of a server; empty before it was asked.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     version: i64,
@@ -46,7 +46,7 @@ struct Setting {
 }
 
 impl Settings {
-    /// As this connection has them.
+    /// Reads the settings of this connection.
     pub(crate) async fn read(conn: &mut PgConnection) -> Result<Self, sqlx::Error> {
         let rows = sqlx::query(READ).bind(NAMES.to_vec()).persistent(false).fetch_all(conn).await?;
         let mut settings = Self::default();
@@ -66,13 +66,13 @@ impl Settings {
         self.find(name).map_or("", |setting| setting.shown.as_str())
     }
 
-    /// Why the store cannot work on this server, if that is so.
+    /// Returns why the store cannot work on this server. None: it can.
     pub(crate) fn refused(&self, options: &PostgresOptions) -> Option<String> {
         let isolation = self.get("default_transaction_isolation");
         if self.version < VERSION_MIN {
             return Some(format!("Postgres {} is too old, 15 is needed", self.get("server_version")));
         }
-        // Whoever only looks takes a server that takes no writes.
+        // A store that only looks accepts a server that refuses writes.
         let writes = options.opening != Opening::Looks;
         if writes && self.in_recovery {
             return Some("the server is a standby: it takes no writes, and a read may lag behind".into());
@@ -86,7 +86,7 @@ impl Settings {
                 self.get("server_encoding")
             ));
         }
-        // Behind a pooler each transaction brings its own.
+        // Behind a pooler each transaction sets its own values.
         if options.transaction_pooler {
             return None;
         }
@@ -103,7 +103,8 @@ impl Settings {
         times.into_iter().find_map(|(name, asked)| self.differs(name, asked))
     }
 
-    /// Whether a time-out is another than was asked for: something between dropped what the connection was given.
+    /// Returns why a time-out is not the one that was asked for: something in between dropped the connection's
+    /// options.
     fn differs(&self, name: &str, asked: Duration) -> Option<String> {
         let found = self.find(name)?;
         (found.counted != asked.as_millis().to_string()).then(|| {
@@ -114,14 +115,14 @@ impl Settings {
         })
     }
 
-    /// What may change under an open handle and must not go unnoticed, as each transaction behind a pooler compares it.
+    /// Returns the settings that may change under an open handle. Behind a pooler, each transaction compares them.
     pub(crate) fn state(&self) -> String {
         let [commit, fsync, pages] =
             ["synchronous_commit", "fsync", "full_page_writes"].map(|name| self.get(name));
         format!("{} {commit} {fsync} {pages}", self.in_recovery)
     }
 
-    /// What the store promises on this server.
+    /// Returns the promises of the store on this server.
     pub(crate) fn capabilities(&self, options: &PostgresOptions) -> Capabilities {
         let own = [
             ("connections_max", options.connections_max.to_string()),
@@ -142,8 +143,9 @@ impl Settings {
         }
     }
 
-    /// Without `synchronous_commit` the server acknowledges what only its memory holds: its death loses it, so
-    /// nothing is promised. Without `fsync` or whole pages that is so of a power cut alone.
+    /// Returns the failures that a commit survives. Without `synchronous_commit` the server acknowledges commits
+    /// that only its memory holds: they are lost if it dies, so nothing is promised. Without `fsync` or full-page
+    /// writes, only a power cut can lose them.
     fn commit_survives(&self) -> CommitSurvives {
         if ["", "off"].contains(&self.get("synchronous_commit")) {
             CommitSurvives::Nothing

@@ -1,5 +1,5 @@
-//! Statements and the tables that they name. Names are qualified here, because behind a pooler no search path
-//! can be relied on.
+//! Statements and the tables that they name. Table names are qualified, because behind a pooler no search path can
+//! be relied on.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::options::PostgresOptions;
 /// The longest name that Postgres keeps, in bytes.
 const NAME_BYTES_MAX: usize = 63;
 
-/// A schema of the database, by a name that needs no care.
+/// A schema of the database. Its name needs no escaping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Schema(String);
 
@@ -47,18 +47,18 @@ impl fmt::Display for Schema {
     }
 }
 
-/// What every statement names: where the tables lie, how the clock is read, and where changes are told.
+/// Names that every statement uses: the schema, the clock, and the channel for change hints.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// The schema, quoted, with its dot.
+    /// The quoted name of the schema, followed by a dot.
     pub(crate) schema: String,
-    /// The store's clock in milliseconds. An expression that is evaluated anew wherever it stands.
+    /// An expression for the store's clock in milliseconds, evaluated at each place where it occurs.
     pub(crate) clock: String,
-    /// Nowhere if none.
+    /// The channel for change hints. None: changes are not announced.
     pub(crate) channel: Option<Arc<str>>,
 }
 
-/// The server's clock. It goes on within a transaction.
+/// An expression for the server's clock, which also advances within a transaction.
 const CLOCK: &str = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 impl Names {
@@ -68,8 +68,8 @@ impl Names {
     }
 }
 
-/// A statement that is being written, with the values that it binds. Its text depends on the shape of what is asked alone,
-/// never on a value, so that each connection prepares it once.
+/// A statement under construction, with its bound values. The text depends only on the shape of the request, never
+/// on a value, so each connection prepares it once.
 pub(crate) struct Sql<'a> {
     pub(crate) names: &'a Names,
     text: String,
@@ -77,7 +77,7 @@ pub(crate) struct Sql<'a> {
     count: usize,
 }
 
-/// A value that is bound, as it stands in the text.
+/// A bound value, in the form in which the text refers to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Param(usize);
 
@@ -101,7 +101,7 @@ impl<'a> Sql<'a> {
     }
 
     pub(crate) fn push(&mut self, text: fmt::Arguments<'_>) {
-        // A String takes whatever is written to it.
+        // Writing to a `String` cannot fail.
         let _ = self.text.write_fmt(text);
     }
 
@@ -124,7 +124,7 @@ impl<'a> Sql<'a> {
         self.bind_some_payloads(payloads.map(Some))
     }
 
-    /// The same, where some are none.
+    /// Binds the digests and the bytes of payloads as two arrays, with nulls for missing payloads.
     pub(crate) fn bind_some_payloads<'p>(
         &mut self,
         payloads: impl Iterator<Item = Option<&'p Payload>> + Clone,
@@ -142,19 +142,19 @@ impl<'a> Sql<'a> {
         (self.bind(digest.0.as_slice()), self.bind(payload.bytes().as_ref()))
     }
 
-    /// The text, and the values.
+    /// Returns the text and the values.
     pub(crate) fn finish(self) -> Result<(String, PgArguments), sqlx::Error> {
         Ok((self.text, self.values.map_err(sqlx::Error::Encode)?))
     }
 }
 
-/// A number as Postgres keeps it. Sequences, versions and epochs never come near the limit; what a caller names
-/// beyond it lies past every end.
+/// Converts a number to Postgres's integer type, capped at `i64::MAX`. Sequences, versions and epochs never come
+/// near that limit. A larger number from a caller lies beyond every stored row.
 pub(crate) fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// The SQL of a file, with its names in this schema.
+/// Returns the SQL of a file, with its names qualified by this schema.
 pub(crate) fn qualify(schema: &Schema, sql: &str) -> String {
     sql.replace("holdover.", &format!("\"{schema}\"."))
 }

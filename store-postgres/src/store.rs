@@ -1,4 +1,4 @@
-//! The store: the contract over rows in a database.
+//! The store: implements the contract on rows in a database.
 
 use holdover_store::StoreError;
 use holdover_store::rows::RowStore;
@@ -11,9 +11,9 @@ use crate::transaction::PostgresTransaction;
 
 /// Sessions in one schema of a Postgres database.
 ///
-/// Cheap to clone; clones share connections, and what they hold of the sessions that they wrote last. Needs a tokio runtime:
-/// connections belong to the runtime in which they were made. Every statement runs to its end, whether or not anybody
-/// waits for its answer.
+/// Cheap to clone. Clones share connections, and the rows that the store keeps in memory of the sessions that it
+/// wrote last. Needs a tokio runtime, and its connections belong to the runtime in which they were made. Every
+/// statement runs to its end, even if the caller does not wait for the answer.
 #[derive(Clone)]
 pub struct PostgresStore {
     rows: RowStore<PgRows>,
@@ -23,14 +23,13 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects, makes the schema if it is not there, and brings it up to date. Safe when several processes do
-    /// so at once.
+    /// Connects, creates the schema if it does not exist, and migrates it. Several processes may do so at once.
     ///
     /// # Errors
-    /// Of operation `open`, in one line that names host, database and schema:
-    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, is
-    /// too old or a standby; [`Corrupt`](holdover_store::StoreErrorKind::Corrupt) if the schema holds
-    /// something else; [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made it.
+    /// Errors have the operation `open` and name host, database and schema in one line:
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, is too old,
+    /// or is a standby; [`Corrupt`](holdover_store::StoreErrorKind::Corrupt) if the schema holds something else;
+    /// [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made it.
     pub async fn open(options: PostgresOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await?;
         Ok(Self {
@@ -43,13 +42,13 @@ impl PostgresStore {
     /// Opens the database named by `postgres://user@host/database`, with safe settings.
     ///
     /// # Errors
-    /// As [`PostgresOptions::from_url`] and [`open`](Self::open).
+    /// The errors of [`PostgresOptions::from_url`] and [`open`](Self::open).
     pub async fn open_url(url: &str) -> Result<Self, StoreError> {
         Self::open(PostgresOptions::from_url(url)?).await
     }
 
-    /// Begins a transaction in which the caller writes tables of its own in this database and then one thing of one session:
-    /// a commit, say. Both are there or neither is.
+    /// Begins a transaction in which the caller writes its own tables in this database, and then makes one write
+    /// to one session, such as a commit. Both are written, or neither is.
     ///
     /// ```
     /// # use holdover_store_postgres::{PostgresStore, sqlx};
@@ -66,18 +65,18 @@ impl PostgresStore {
     /// ```
     ///
     /// # Errors
-    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, or
-    /// [`transactions_max`](PostgresOptions::transactions_max) of them stay open for too long.
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, or if
+    /// [`transactions_max`](PostgresOptions::transactions_max) other transactions stay open for too long.
     pub async fn begin(&self) -> Result<PostgresTransaction, StoreError> {
         PostgresTransaction::begin(&self.rows).await
     }
 
-    /// Closes the connections of all clones, each when its call has ended, or its transaction, which is waited for only for a
-    /// while. Later calls answer that the store was closed.
+    /// Closes the connections of all clones, each when its call has ended. Waits for open transactions only for a
+    /// short time. Later calls fail with an error that says that the store was closed.
     pub async fn close(&self) {
         self.opened().hints.close().await;
         self.opened().caller.pool.close().await;
-        // Whoever holds a transaction may be the one who waits here.
+        // The holder of a transaction may be the task that waits here.
         let _ = tokio::time::timeout(GRACE, self.opened().lent.close()).await;
     }
 

@@ -1,4 +1,4 @@
-//! What a harness of tests needs of the store's inside. Behind the feature `test-access`.
+//! Access to the store's internals for test harnesses, behind the feature `test-access`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::options::PostgresOptions;
 use crate::store::PostgresStore;
 
 impl PostgresOptions {
-    /// Replaces the server's clock. `expression` is SQL that yields milliseconds, and is evaluated anew wherever it
-    /// stands in a statement.
+    /// Replaces the server's clock. `expression` is SQL that yields milliseconds. It is evaluated at
+    /// each place where it occurs in a statement.
     #[must_use]
     pub fn test_clock(mut self, expression: impl Into<String>) -> Self {
         self.clock = Some(expression.into());
         self
     }
 
-    /// Names the same database at another address, such as that of a proxy.
+    /// Sets another address of the same database, such as that of a proxy.
     #[must_use]
     pub fn test_address(mut self, address: SocketAddr) -> Self {
         self.connect = self.connect.host(&address.ip().to_string()).port(address.port());
@@ -33,7 +33,7 @@ impl PostgresOptions {
 }
 
 impl PostgresStore {
-    /// Whether this handle has no other clone.
+    /// Returns whether this handle has no other clone.
     pub fn test_is_last(&self) -> bool {
         Arc::strong_count(&self.handle) == 1
     }

@@ -19,30 +19,33 @@ use crate::error::Fault;
 use crate::rows::PgRows;
 use crate::sql::Sql;
 
-/// Where the transaction goes back to if a write in it is not applied. It says so if there is no transaction any more.
+/// Marks the point to which the transaction returns if a write in it is not applied. Fails if there is no
+/// transaction.
 const ENTER: &str = "SAVEPOINT holdover";
 const LEAVE: &str = "ROLLBACK TO SAVEPOINT holdover";
 
-/// A transaction of a store's database, in which the caller's own tables and one session are written: both or neither.
+/// A transaction in a store's database that writes the caller's own tables and one session: both or neither.
 ///
-/// Made by [`PostgresStore::begin`](crate::PostgresStore::begin). On its [`connection`](Self::connection) is written what is
-/// the caller's; then [`into_store`](Self::into_store) is a store whose next write commits it all. If that store
-/// writes nothing, because a fence is old or the write was there before, nothing of the caller's is left either. So a step
-/// that is begun again after a crash has either happened with its result, or has not happened.
+/// It is made by [`PostgresStore::begin`](crate::PostgresStore::begin). The caller writes its own tables on the
+/// [`connection`](Self::connection). Then [`into_store`](Self::into_store) returns a store whose next write
+/// commits everything. If that store writes nothing, because a fence is old or the write was applied before, the
+/// caller's writes are undone too. So a step that is begun again after a crash has either happened with its
+/// result, or has not happened.
 ///
-/// It is undone when it is dropped, when a call in it is dropped, and by the server when nothing is asked of it for longer
-/// than a statement may take.
+/// It is undone if it is dropped, or if a read in it is dropped. A dropped write may still commit it. The server
+/// undoes it if it stays idle for longer than a statement may take.
 pub struct PostgresTransaction {
     /// None once it has ended.
     open: Mutex<Option<Open>>,
-    /// Whether it may have been committed, though nobody was told so.
+    /// True if it may have been committed, but no caller has received that answer.
     unknown: AtomicBool,
     store: RowStore<PgRows>,
 }
 
 struct Open {
     transaction: sqlx::Transaction<'static, Postgres>,
-    /// Whether the store has entered it: it plans its statements otherwise, and goes back no further.
+    /// True once the store has set its savepoint: the store's plan settings hold, and a failed write returns to
+    /// it.
     entered: bool,
 }
 
@@ -52,7 +55,7 @@ impl PostgresTransaction {
         let (caller, mut lost) = (&opened.caller, opened.lent.options().get_max_connections());
         loop {
             let begin = caller.options.begin_for_caller();
-            // As the server was met last: by this very call, if its connection is a new one.
+            // Compares with the server as it was last asked; if the connection is new, this call asks it.
             let begin =
                 if caller.options.transaction_pooler { caller.server.only_if_same(&begin) } else { begin };
             let began = opened.lent.begin_with(AssertSqlSafe(begin));
@@ -65,7 +68,7 @@ impl PostgresTransaction {
                 Ok(Err(error)) => caller.unconnected(error),
                 Err(_) => Fault::Silent,
             };
-            // Each connection may have been lost while it was idle.
+            // Each idle connection may have been lost.
             if lost == 0 || !fault.taints_connection() || matches!(fault, Fault::Silent) {
                 return Err(fault.of("begin", None, false));
             }
@@ -73,19 +76,19 @@ impl PostgresTransaction {
             if fault.is_outdated()
                 && let Ok(Ok(conn)) = timeout(bound, opened.lent.acquire()).await
             {
-                // In the place of one that is closed another is made, and asks the server what it is now.
+                // The closed connection is replaced by a new one, which reads the server's settings again.
                 drop(conn.detach());
             }
         }
     }
 
-    /// The connection, in the transaction. Statements are planned as Postgres does by itself, and may take as long as the
-    /// store's own.
+    /// Returns the connection, in the transaction. Statements are planned by Postgres's defaults, and have the
+    /// same time limit as the store's own.
     ///
-    /// The tables of the store are not to be changed on it, nor the isolation level, nor is the transaction to be ended; a
-    /// transaction within it, a savepoint, is fine if it ends before. What is set for the session of the connection is
-    /// reset when it goes back; behind a pooler nothing may be set for it, and queries must not be
-    /// [persistent](sqlx::query::Query::persistent).
+    /// Do not change the store's tables or the isolation level on this connection, and do not end the transaction.
+    /// A nested transaction (a savepoint) is fine if it ends before. Session settings are reset when the
+    /// connection is returned. Behind a pooler, make no session settings, and do not use
+    /// [persistent](sqlx::query::Query::persistent) queries.
     ///
     /// # Errors
     /// [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) if the transaction has ended.
@@ -97,10 +100,11 @@ impl PostgresTransaction {
         }
     }
 
-    /// Undoes it, and gives the connection back at once.
+    /// Rolls the transaction back, and returns the connection at once.
     ///
     /// # Errors
-    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server does not answer. It undoes it all the same.
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server does not answer. The transaction
+    /// is rolled back all the same.
     pub async fn roll_back(self) -> Result<(), StoreError> {
         match self.open.into_inner() {
             Some(open) => {
@@ -112,20 +116,21 @@ impl PostgresTransaction {
         }
     }
 
-    /// The store in which one thing can be written: in this transaction, which is committed with it. What is asked of it and
-    /// writes nothing leaves the transaction open, until the store is dropped; then it is undone. It can be put behind
+    /// Returns a store for one write, which commits this transaction. Calls to the store that write nothing leave
+    /// the transaction open until the store is dropped; then it is undone. The store can be put behind
     /// [layers](holdover_store::Layer) like any other.
     ///
-    /// Its first write of any kind is the one: to renew a lease, to append deltas or to take an interrupt, too. After it the
-    /// store answers that the transaction has ended, or, if that is not known, that the outcome is unknown: then begin anew and
-    /// do all of it again, with the same operation.
+    /// The first write of any kind is the one that commits: a renewed lease, appended deltas and a taken interrupt
+    /// count too. After it, calls fail with an error that says that the transaction has ended, or, if that is not
+    /// known, that the outcome is unknown. In that case, begin a new transaction and repeat all of it, with the
+    /// same operation.
     #[must_use]
     pub fn into_store(self) -> Arc<dyn StateStore> {
         let store = self.store.clone();
         Arc::new(store.within(self))
     }
 
-    /// Makes a call in the transaction. It runs to its end, whatever becomes of this future.
+    /// Makes a call in the transaction. The call runs to its end, even if this future is dropped.
     async fn call<C: Call>(
         &self,
         call: C,
@@ -134,7 +139,7 @@ impl PostgresTransaction {
         let (operation, key, writes) = (call.operation(), call.key().cloned(), call.writes());
         let mut place = self.open.lock().await;
         let Some(open) = place.take() else { return Err(over(&self.unknown, operation)) };
-        // Also if nobody waits for the answer.
+        // Holds also if this future is dropped before the answer comes.
         self.unknown.store(writes, Ordering::Relaxed);
         let caller = self.store.rows().0.caller.clone();
         let made = tokio::spawn(async move {
@@ -159,7 +164,8 @@ impl PostgresTransaction {
 }
 
 impl Open {
-    /// Makes a call. Committed if its outcome `ends` it; else the transaction is as it was. A failure undoes it.
+    /// Makes a call. Commits if `ends` holds for its outcome; otherwise the transaction stays as it was. A failure
+    /// undoes the transaction.
     async fn make<C: Call>(
         mut self,
         call: &C,
@@ -183,7 +189,7 @@ impl Open {
             Err(fault) => call.is_answered_by(&fault).ok_or(fault)?,
         };
         if call.writes() {
-            // What it has locked is free again.
+            // Releases the locks of the call.
             self.execute(LEAVE.to_owned()).await?;
         }
         Ok((outcome, Some(self)))
@@ -227,7 +233,7 @@ impl Transaction for PostgresTransaction {
     }
 }
 
-/// Nothing is done any more in a transaction that has ended.
+/// Returns the error of a call in a transaction that has ended.
 fn over(unknown: &AtomicBool, operation: &'static str) -> StoreError {
     if unknown.load(Ordering::Relaxed) {
         let detail = "the transaction has ended, and whether it was committed is not known";

@@ -1,4 +1,4 @@
-//! The store's own parameters in a URL, beside those that Postgres knows.
+//! The store's own parameters in a URL, besides those that Postgres knows.
 
 use holdover_store::StoreError;
 
@@ -24,20 +24,20 @@ const KNOWN: [&str; 18] = [
     "options",
 ];
 
-/// A URL, taken apart.
+/// The parts of a URL.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// The URL without what is ours.
+    /// The URL without the store's own parameters.
     pub(crate) url: String,
-    /// What `schema` says.
+    /// The value of the parameter `schema`.
     pub(crate) schema: Option<String>,
 }
 
 impl Parts {
-    /// Takes `url` apart.
+    /// Splits `url` into its parts.
     ///
     /// # Errors
-    /// A parameter that nobody knows: what is misspelt must not be passed over. Its value is not repeated.
+    /// Fails for an unknown parameter, so that a misspelt one is not ignored. The error does not repeat the value.
     pub(crate) fn of(url: &str) -> Result<Self, StoreError> {
         let Some((before, query)) = url.split_once('?') else {
             return Ok(Self { url: url.to_owned(), schema: None });
@@ -48,7 +48,7 @@ impl Parts {
             match name {
                 "schema" => schema = Some(value.to_owned()),
                 name if KNOWN.contains(&name) || name.starts_with("options[") => kept.push(pair),
-                // It may be a part of a password that holds a question mark.
+                // This may be part of a password that contains a question mark.
                 _ if !pair.contains('=') || query.contains('@') => {
                     return Err(StoreError::invalid("open", "the Postgres URL has an unknown parameter"));
                 }

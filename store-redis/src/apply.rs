@@ -21,13 +21,13 @@ use crate::row::{fields, lives_text, token_text};
 
 pub(crate) use self::outcome::{Outcome, buried, torn_tombstone};
 
-/// So many arguments go into one command: a script cannot hand over many thousands at once.
+/// The most arguments of one command: a script cannot pass many thousands at once.
 const COMMAND_ARGS_MAX: usize = 1_000;
 
-/// What must stand there, as a script compares it.
+/// The state of the row that a write requires, in the form in which a script compares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// Nothing.
+    /// The key does not exist.
     Nothing,
     /// A slot with this token, as it is stored.
     Token(String),
@@ -48,14 +48,14 @@ impl Expected {
     }
 }
 
-/// What one write does, as commands.
+/// The commands of one write.
 #[derive(Debug)]
 pub(crate) struct Plan {
     tag: String,
     pub(crate) expected: Expected,
     from: Timestamp,
     until: Timestamp,
-    /// What must not be there, and how it is looked for.
+    /// Rows that must not exist, each with the command that looks for it.
     inserted: Vec<(Row, [String; 3])>,
     graves: Vec<String>,
     sizes: Vec<(&'static str, String, u64)>,
@@ -64,22 +64,22 @@ pub(crate) struct Plan {
     /// The last command that sets fields of a hash, by key.
     sets: HashMap<String, usize>,
     hint: Vec<u8>,
-    /// The life that is there afterwards.
+    /// The number of the incarnation that exists afterwards.
     pub(crate) place: u64,
-    /// Whether it makes room, so that it is run also where there is none.
+    /// True if the write frees memory, so it is run even if none is left.
     pub(crate) removes: bool,
 }
 
 #[derive(Debug)]
 enum Command {
     Plain(Vec<Vec<u8>>),
-    /// What the script does by itself.
+    /// A command that the script itself implements.
     Special(&'static str, Vec<Vec<u8>>),
 }
 
-/// A number for a new life.
+/// Returns a random number for a new incarnation.
 pub(crate) fn new_life() -> u64 {
-    // Numbers have 52 bits, as a script computes exactly.
+    // Numbers have 52 bits, because a script computes exactly with these.
     (Token::random().0 >> 12).max(1)
 }
 
@@ -102,7 +102,7 @@ impl Plan {
         }
     }
 
-    /// What `write` takes. `draft` is the life that was copied for it.
+    /// Creates the plan of `write`. `draft` is the incarnation that was copied for it.
     pub(crate) fn of(keys: &Keys, write: &Write, draft: Option<u64>) -> Result<Self, Fault> {
         let partition = keys.partition_of(&write.key);
         let expected = match &write.before {
@@ -163,7 +163,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Touches a key before anything is written.
+    /// Adds a key that is touched before anything is written.
     pub(crate) fn touch(&mut self, size: &'static str, key: &str) {
         if !self.touched.iter().any(|(_, touched)| touched == key) {
             self.touched.push((size, key.to_owned()));
@@ -174,7 +174,7 @@ impl Plan {
         self.commands.push(Command::Plain(command.into()));
     }
 
-    /// Tells whoever listens.
+    /// Sets the change hint that is published to listeners.
     pub(crate) fn tell(&mut self, hint: Vec<u8>) {
         self.hint = hint;
     }
@@ -198,7 +198,7 @@ impl Plan {
         self.plain(["UNLINK".into(), key.into()]);
     }
 
-    /// What stands under the session's key.
+    /// Writes the row under the session's key.
     fn slot(&mut self, key: &str, write: &Write, begins: bool) {
         let before = write.before.as_deref();
         let Some(slot) = write.after.as_deref() else {
@@ -242,7 +242,7 @@ impl Plan {
         }
     }
 
-    /// The indexes that follow what stands under the key.
+    /// Updates the indexes that depend on the row.
     fn indexes(&mut self, before: Option<&Slot>, after: Option<&Slot>) {
         let (from, to) = (entries(before), entries(after));
         for (index, member) in from.iter().filter(|entry| !to.contains(entry)) {
@@ -253,7 +253,7 @@ impl Plan {
         }
     }
 
-    /// Adds to an index (by the end of its key), or removes from it.
+    /// Adds a member to an index (named by the end of its key), or removes it.
     pub(crate) fn index(&mut self, command: &str, index: &str, member: &[u8]) {
         let key = format!("{}:{index}", self.tag);
         self.touch("ZCARD", &key);
@@ -264,14 +264,14 @@ impl Plan {
         }
     }
 
-    /// Removes everything of a life. Its memory is freed beside the server's own work, however large it is.
+    /// Removes everything of an incarnation. The server frees the memory in the background, however large it is.
     pub(crate) fn end_life(&mut self, life: &Life) {
         for (name, _) in OF_LIFE {
             self.unlink("EXISTS", &life.key(name));
         }
     }
 
-    /// Takes an open pending call out of its life and out of the list of its tenant.
+    /// Removes an open pending call from its incarnation and from the list of its tenant.
     fn close(&mut self, life: &Life, write: &Write, id: &str) {
         let (pending, open) = (life.key("pending"), life.key("open"));
         let index = format!("{}:{}", self.tag, pending_index(&write.key));
@@ -286,7 +286,7 @@ impl Plan {
         self.plain(["ZREM".into(), open.into(), id.into()]);
     }
 
-    /// Takes a session out of the lists of its labels.
+    /// Removes a session from the lists of its labels.
     pub(crate) fn unlabel(&mut self, life: &Life, key: &SessionKey, created: Timestamp) {
         let (labels, index) = (life.key("labels"), format!("{}:{}", self.tag, labels_index(&key.tenant)));
         self.touch("EXISTS", &labels);
@@ -295,7 +295,7 @@ impl Plan {
         self.commands.push(Command::Special("unlabel", unlabelled));
     }
 
-    /// As a script reads it.
+    /// Converts the plan to the arguments of a script.
     pub(crate) fn args(&self, args: Args) -> Args {
         let mut args = args.text(self.expected.text()).bound(self.from).bound(self.until);
         args.push_size(self.inserted.len());
@@ -332,7 +332,7 @@ impl Plan {
         args.bytes(self.hint.as_slice())
     }
 
-    /// What a script has answered.
+    /// Reads the answer of the script.
     pub(crate) fn outcome(&self, reply: &mut Reply) -> Result<(Timestamp, Outcome), Fault> {
         let word = reply.text()?;
         let now = crate::reply::instant(&reply.bytes()?)?;
@@ -363,24 +363,24 @@ fn cut() -> Fault {
     Fault::Corrupt("the answer names no row".into())
 }
 
-/// The sessions of a tenant by their labels. Those that earlier formats left stand there from a rebuild on.
+/// Returns the index of a tenant's sessions by label. Sessions of earlier formats are in it after a rebuild.
 pub(crate) fn labels_index(tenant: &TenantId) -> String {
     format!("labels:{tenant}")
 }
 
-/// Where a session stands by its labels.
+/// Returns the members of a session in the index by label.
 pub(crate) fn label_members(row: &SessionRow, labels: &Labels) -> Vec<Vec<u8>> {
     let member =
         |(name, value): (&String, &String)| place::of_label(name, value, row.created_at, &row.key.id);
     labels.0.iter().map(member).collect()
 }
 
-/// The list of a tenant's pending calls.
+/// Returns the index of a tenant's pending calls.
 pub(crate) fn pending_index(key: &SessionKey) -> String {
     format!("pending:{}", key.tenant)
 }
 
-/// Where what stands under a key stands in the indexes: the end of the index's key, and the member.
+/// Returns the index entries of a slot: for each the end of the index's key, and the member.
 pub(crate) fn entries(slot: Option<&Slot>) -> Vec<(String, Vec<u8>)> {
     let Some(slot) = slot else { return Vec::new() };
     let Some(row) = &slot.row else {
@@ -404,17 +404,17 @@ pub(crate) fn entries(slot: Option<&Slot>) -> Vec<(String, Vec<u8>)> {
     entries
 }
 
-/// Where a session stands by its life.
+/// Returns the entry of a session in the index by incarnation.
 pub(crate) fn life_entry(key: &SessionKey, life: Incarnation, created: Timestamp) -> (String, Vec<u8>) {
     (lives_index(&key.tenant), place::of_life(life, created, &key.id))
 }
 
-/// The sessions of a tenant by their lives. Those that format 1 left without an alarm stand there from their next life on.
+/// Returns the index of a tenant's sessions by incarnation. It lacks sessions that format 1 left without an alarm.
 pub(crate) fn lives_index(tenant: &TenantId) -> String {
     format!("lives:{tenant}")
 }
 
-/// The same of a session that stands at a place of a group.
+/// Returns the index entries of a session with an alarm, at a place of a group.
 pub(crate) fn due_entries(group: &DueGroup, place: &DuePlace) -> [(String, Vec<u8>); 2] {
     [("due".into(), place::of_due(group, place)), ("turns".into(), place::of_turn(group, place))]
 }

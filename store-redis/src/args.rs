@@ -2,10 +2,10 @@
 
 use holdover_store::time::Timestamp;
 
-/// No stored number reaches this; a script computes with doubles, which are exact below it.
+/// A bound that no stored number reaches. Scripts compute with doubles, which are exact below it.
 pub(crate) const BEYOND: u64 = 1 << 53;
 
-/// The last instant whose place in an index is its own.
+/// The last instant that has a place of its own in an index. Later instants share its place.
 const LAST_INSTANT: i64 = (1 << 53) - 1;
 
 /// The arguments of one call.
@@ -38,7 +38,7 @@ impl Args {
         self.bytes(text.as_ref())
     }
 
-    /// A number or a place in a sequence. What lies beyond every stored number stays beyond it.
+    /// Adds a number or a place in a sequence, capped at [`BEYOND`], which lies beyond every stored number.
     pub(crate) fn number(mut self, number: impl Into<u64>) -> Self {
         self.push_number(number);
         self
@@ -49,19 +49,19 @@ impl Args {
         self
     }
 
-    /// All of others.
+    /// Adds all arguments of `others`.
     pub(crate) fn all(mut self, others: &Self) -> Self {
         self.0.extend_from_slice(&others.0);
         self
     }
 
-    /// An instant that the clock is compared with.
+    /// Adds an instant with which the script compares the clock.
     pub(crate) fn bound(self, at: Timestamp) -> Self {
         self.text(clamped(at).to_string())
     }
 }
 
-/// An instant in milliseconds, no further from 1970 than a script computes exactly.
+/// Returns an instant in milliseconds, limited to the range in which a script computes exactly.
 pub(crate) fn clamped(at: Timestamp) -> i64 {
     at.as_ms().clamp(-LAST_INSTANT, LAST_INSTANT)
 }

@@ -1,24 +1,25 @@
-//! The clocks of the servers, as far as this process can tell without asking.
+//! The clocks of the servers, as far as this process knows them without asking.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use holdover_store::time::Timestamp;
 
-/// An answer that took longer says too little of the clock.
+/// The longest exchange whose answer says enough about a clock.
 const HEARD_WITHIN: Duration = Duration::from_millis(100);
 
-/// Clocks drift apart by less than one part in so many.
+/// The divisor of the greatest drift between clocks: they drift apart by less than one part in this number.
 const DRIFT: i64 = 1_000;
 
-/// What was heard of each clock. It is never ahead of a clock unless that was set back; then the next answer tells.
+/// The last readings of each clock. An estimate is ahead of a clock only if that clock was set back; the next
+/// answer then corrects it.
 pub(crate) struct Clocks {
-    /// By partition, since partitions lie on different servers of a cluster; else there is one. None: the clock must be
-    /// asked, always.
+    /// One reading for each partition of a cluster, because partitions lie on different servers; otherwise a
+    /// single one. None: the clock must always be asked.
     heard: Option<Mutex<Vec<Option<Heard>>>>,
 }
 
-/// A clock was at `at` when this process was at `when`, or later.
+/// A reading: the clock was at `at` when this process was at `when`, or later.
 #[derive(Clone, Copy)]
 struct Heard {
     at: i64,
@@ -26,7 +27,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// What the clock shows at `when`, at least.
+    /// Returns the least that the clock shows at `when`.
     fn at(&self, when: Instant) -> i64 {
         let since = i64::try_from(when.saturating_duration_since(self.when).as_millis()).unwrap_or(i64::MAX);
         self.at.saturating_add(since - (since + DRIFT - 1) / DRIFT)
@@ -34,18 +35,18 @@ impl Heard {
 }
 
 impl Clocks {
-    /// So many clocks of which nothing is known yet.
+    /// Creates this number of clocks, with no reading yet.
     pub(crate) fn new(clocks: usize) -> Self {
         Self { heard: Some(Mutex::new(vec![None; clocks])) }
     }
 
-    /// A clock that passes as a test wants.
+    /// Creates a clock that is always asked, because a test moves it.
     #[cfg(feature = "test-access")]
     pub(crate) fn always_asked() -> Self {
         Self { heard: None }
     }
 
-    /// An answer to what was sent at `sent` says that the clock was at `at` in between.
+    /// Notes an answer to a request that was sent at `sent`: the clock was at `at` between then and now.
     pub(crate) fn heard(&self, clock: usize, sent: Instant, at: Timestamp) {
         let Some(heard) = &self.heard else { return };
         let (when, at) = (Instant::now(), at.as_ms());
@@ -54,7 +55,7 @@ impl Clocks {
         let Some(known) = heard.get_mut(clock) else { return };
         let is_late = when.duration_since(sent) > HEARD_WITHIN;
         match known {
-            // It was set back, or is another server's.
+            // The clock was set back, or is another server's.
             Some(before) if at < before.at(sent) => *known = Some(Heard { at, when }),
             Some(before) if is_late || before.at(when) >= at => {}
             Some(_) => *known = Some(Heard { at, when }),
@@ -63,7 +64,7 @@ impl Clocks {
         }
     }
 
-    /// What every clock that was heard of shows, at least.
+    /// Returns the least that every known clock shows.
     pub(crate) fn now(&self) -> Option<Timestamp> {
         let heard = self.heard.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

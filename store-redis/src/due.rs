@@ -1,9 +1,9 @@
-//! Finds due sessions: which are chosen, and what is read of them.
+//! Finds due sessions: chooses them, and reads their wanted rows.
 //!
 //! First the candidates are collected from the indexes of all partitions, members only and in one look: the
 //! soonest of all and, if more are due than are asked for, the soonest of the tenants whose turn is next.
 //! [`find_due`] chooses among them as in every store. Then the rows of the chosen sessions are read. A session
-//! that is not due any more, or cannot be read, takes no place: it is left out, and another is chosen.
+//! that is no longer due, or cannot be read, takes no place: it is left out, and another is chosen.
 
 mod soonest;
 mod turns;
@@ -23,26 +23,26 @@ use crate::error::{Call, Fault};
 use crate::row::NO_TOKEN;
 use crate::store::Shared;
 
-/// How often it is chosen anew because what was chosen was not due any more, or could not be read.
+/// The most rounds of choosing, which is repeated if a chosen session was no longer due or could not be read.
 const ROUNDS_MAX: usize = 256;
 
-/// So many more are read at most than are chosen, where much could not be.
+/// The most sessions that are read beyond the chosen ones, after many could not be read.
 const AHEAD_MAX: usize = 512;
 
-/// What was read of sessions that may be chosen.
+/// The rows of sessions that may be chosen.
 #[derive(Default)]
 struct Rows {
-    /// Those that are due.
+    /// Sessions that are due.
     sound: BTreeMap<DuePlace, Found>,
     keys: BTreeSet<SessionKey>,
-    /// Those that cannot be read.
+    /// Errors of sessions that cannot be read.
     errors: Vec<StoreError>,
-    /// Those that are not to be chosen.
+    /// Places of sessions that must not be chosen.
     gone: BTreeSet<DuePlace>,
 }
 
 impl Shared {
-    /// Sessions that are due, and what is wanted of each.
+    /// Finds sessions that are due, each with its wanted rows.
     pub(crate) async fn due(
         &self,
         query: &DueQuery,
@@ -78,7 +78,7 @@ impl Shared {
         }
     }
 
-    /// Reads what stands at places, bar those that were read before.
+    /// Reads the sessions at places, except those that were read before.
     async fn read_places(
         &self,
         query: &DueQuery,
@@ -88,7 +88,7 @@ impl Shared {
     ) -> Result<(), Fault> {
         let mut keys = Vec::new();
         for place in places.into_iter().filter(|place| !rows.sound.contains_key(place)) {
-            // One that moved in between stands at two places.
+            // A session that moved in between is found at two places.
             match place.key().filter(|key| rows.keys.insert(key.clone())) {
                 Some(key) => keys.push((place, key)),
                 None => drop(rows.gone.insert(place)),
@@ -114,7 +114,7 @@ impl Shared {
             rows.gone.insert(place.clone());
         }
         match failed {
-            // A server that cannot be asked is no reason to say that nothing is due.
+            // If a server cannot be asked, the answer must not be that nothing is due.
             Some((fault, _)) if rows.sound.is_empty() => return Err(fault),
             Some((fault, key)) => rows.errors.push(fault.of(Call::Read, "", None).on(key)),
             None => {}
@@ -134,7 +134,7 @@ impl Shared {
 }
 
 impl Rows {
-    /// What was read of the chosen, and what cannot be read.
+    /// Returns the rows of the chosen sessions, and the errors of unreadable ones.
     fn answer(mut self, chosen: Due<DuePlace>) -> Due<Result<Found, StoreError>> {
         let found = chosen.found.iter().filter_map(|place| self.sound.remove(place)).map(Ok);
         let mut found: Vec<_> = found.collect();
@@ -143,7 +143,7 @@ impl Rows {
     }
 }
 
-/// Which of those that were gathered are chosen.
+/// Chooses among the collected places.
 fn choose(soonest: &Soonest, turns: Turns, query: &DueQuery, gone: &BTreeSet<DuePlace>) -> Due<DuePlace> {
     let soonest: BTreeSet<DuePlace> =
         soonest.places().filter(|place| !gone.contains(place)).cloned().collect();
@@ -155,7 +155,7 @@ fn choose(soonest: &Soonest, turns: Turns, query: &DueQuery, gone: &BTreeSet<Due
     due
 }
 
-/// What was gathered of all partitions. All of it stands together: whether it may be due was for the servers to say.
+/// The places collected from all partitions, as a single group: the servers have already decided which may be due.
 struct Gathered {
     soonest: BTreeSet<DuePlace>,
     tenants: BTreeMap<Vec<u8>, BTreeSet<DuePlace>>,

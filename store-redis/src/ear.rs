@@ -1,15 +1,15 @@
-//! The listening connection: one at a time, opened by the first caller who waits.
+//! The listening connection: at most one at a time, opened by the first caller that waits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A connection that listens, or the way to one. Openings are numbered: what becomes of an older one changes nothing
-/// for a newer.
+/// A listening connection, or an attempt to open one. Attempts are numbered: the end of an older one does not
+/// affect a newer one.
 pub(crate) struct Ear<L> {
     state: Mutex<State<L>>,
 }
 
 struct State<L> {
-    /// The number of the newest opening.
+    /// The number of the newest attempt.
     newest: u64,
     now: Now<L>,
 }
@@ -17,7 +17,7 @@ struct State<L> {
 enum Now<L> {
     Closed,
     Opening,
-    /// It listens as long as it lives.
+    /// Listens until the value is dropped.
     Open(L),
 }
 
@@ -26,8 +26,8 @@ impl<L> Ear<L> {
         Self { state: Mutex::new(State { newest: 0, now: Now::Closed }) }
     }
 
-    /// Begins to open it, if it is closed: the number of the opening. Whoever began it ends it by
-    /// [`open`](Self::open) or [`give_up`](Self::give_up).
+    /// Begins to open the connection if it is closed. Returns the number of the attempt. The caller must end the
+    /// attempt by [`open`](Self::open) or [`give_up`](Self::give_up).
     pub(crate) fn begin(&self) -> Option<u64> {
         let mut state = self.state();
         if !matches!(state.now, Now::Closed) {
@@ -38,8 +38,8 @@ impl<L> Ear<L> {
         Some(state.newest)
     }
 
-    /// Ends an opening with what listens from now on. False: it was lost before, or is not the newest; then what
-    /// would listen is dropped.
+    /// Ends an attempt with the listener that it opened. Returns false and drops the listener if it was lost
+    /// before, or if the attempt is not the newest.
     pub(crate) fn open(&self, number: u64, listener: L) -> bool {
         let mut state = self.state();
         let awaited = state.newest == number && matches!(state.now, Now::Opening);
@@ -49,7 +49,7 @@ impl<L> Ear<L> {
         awaited
     }
 
-    /// Ends an opening by which nothing was opened.
+    /// Ends an attempt that opened nothing.
     pub(crate) fn give_up(&self, number: u64) {
         let mut state = self.state();
         if state.newest == number && matches!(state.now, Now::Opening) {
@@ -57,14 +57,14 @@ impl<L> Ear<L> {
         }
     }
 
-    /// Closes what an opening has opened, or the opening itself.
+    /// Closes the listener that an attempt has opened, or the attempt itself.
     pub(crate) fn close(&self, number: u64) {
         let mut state = self.state();
         if state.newest != number {
             return;
         }
         let lost = std::mem::replace(&mut state.now, Now::Closed);
-        // It may tell of its end by this very way.
+        // The listener's end may call this same function, so the lock is released first.
         drop(state);
         drop(lost);
     }
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// What listens, and whether it still does.
+    /// Returns a listener, and a function that tells whether it still exists.
     fn listener() -> (Arc<()>, impl Fn() -> bool) {
         let listener = Arc::new(());
         let held = Arc::downgrade(&listener);

@@ -11,40 +11,40 @@ use holdover_store::{Retry, StoreError, StoreErrorKind};
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 use tokio::time::Instant;
 
-/// An error says how long its call waited, if it waited at all.
+/// The shortest wait that an error mentions.
 const WORTH_TELLING: Duration = Duration::from_millis(100);
 
-/// A failure before the operation and the session it belongs to are known.
+/// A failure that does not name its operation and session yet.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// Redis or the way to it failed, after so long.
+    /// Redis, or the connection to it, failed after this time.
     Redis(RedisError, Duration),
-    /// What was read is not what was written.
+    /// A stored value cannot be read back as it was written.
     Corrupt(String),
-    /// The caller asked for something without a meaning.
+    /// The caller's request is invalid.
     Invalid(String),
-    /// The settings of the server break what the store must promise.
+    /// The store cannot keep its promises under the server's settings.
     Settings(String),
-    /// They do, and the server has run the command before that was known.
+    /// The server's settings break the promises, and this was found only after the server ran the command.
     Unchecked(String),
-    /// A newer version wrote what is stored.
+    /// A newer version wrote the stored data.
     Newer(String),
-    /// What was acknowledged is not there any more.
+    /// Acknowledged data is missing.
     WentBack(String),
-    /// There is no store, or none that is whole, and it was not to be made.
+    /// There is no store, or it is incomplete, and it was not to be created.
     Absent(String),
 }
 
-/// What is known about the call that failed.
+/// The kind of call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
-    /// It reads; asking again harms nobody.
+    /// It only reads, so a retry is harmless.
     Read,
-    /// It writes: when its answer is lost, nobody knows whether it was applied.
+    /// It writes: if the answer is lost, the outcome is unknown.
     Write,
 }
 
-/// What the server said, without what it adds of where in a script it stood.
+/// Returns the server's message, without the position in the script that the server appends.
 pub(crate) fn said(error: &RedisError) -> String {
     let detail = error.detail().unwrap_or_default();
     detail.split(" script: ").next().unwrap_or_default().to_owned()
@@ -63,7 +63,7 @@ impl From<RedisError> for Fault {
 }
 
 impl Fault {
-    /// The same, of a call that began then.
+    /// Adds the waiting time of a call that began at `began`.
     pub(crate) fn since(self, began: Instant) -> Self {
         match self {
             Self::Redis(error, _) => Self::Redis(error, began.elapsed()),
@@ -71,7 +71,7 @@ impl Fault {
         }
     }
 
-    /// The store error of `operation`, on `key` if it was about one session.
+    /// Converts the fault to a store error of `operation`, about the session `key` if there is one.
     pub(crate) fn of(self, call: Call, operation: &'static str, key: Option<&SessionKey>) -> StoreError {
         let error = match self {
             Self::Redis(error, waited) => of_redis(error, waited, call, operation),
@@ -104,17 +104,17 @@ fn of_redis(error: RedisError, waited: Duration, call: Call, operation: &'static
 fn kind_of(error: &RedisError, call: Call) -> (StoreErrorKind, Retry) {
     match error.code() {
         Some("OOM") => (StoreErrorKind::Full, Retry::Later),
-        // The server refused it before it ran.
+        // The server refused the command before it ran.
         Some(
             "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING" | "READONLY" | "BUSY"
             | "MISCONF" | "NOREPLICAS" | "NOSCRIPT",
         ) => (StoreErrorKind::Unavailable, Retry::Later),
         Some("NOAUTH" | "WRONGPASS" | "NOPERM") => (StoreErrorKind::Unavailable, Retry::Never),
-        // A slot that moves: the script was ended by a touch, before its first write.
+        // A slot is moving: a touch ended the script before its first write.
         Some(_) if error.detail().is_some_and(|detail| detail.contains("non local key")) => {
             (StoreErrorKind::Unavailable, Retry::Later)
         }
-        // It hung up before it listened.
+        // The server closed the connection before it read the command.
         Some(_) if error.detail().is_some_and(|detail| detail.contains("max number of clients")) => {
             (StoreErrorKind::Unavailable, Retry::Later)
         }
@@ -124,17 +124,17 @@ fn kind_of(error: &RedisError, call: Call) -> (StoreErrorKind, Retry) {
     }
 }
 
-/// Whether the server refused the command for good: it is unknown there, or forbidden to this user.
+/// Returns whether the server refused the command for good: it is unknown there, or forbidden to this user.
 pub(crate) fn is_refusal(error: &RedisError) -> bool {
     kind_of(error, Call::Read).1 == Retry::Never
 }
 
-/// Whether the command certainly did not reach a server.
+/// Returns whether the command certainly did not reach a server.
 fn never_sent(error: &RedisError) -> bool {
     error.is_connection_refusal() || error.kind() == ErrorKind::ClusterConnectionNotFound
 }
 
-/// Whether the server said that it did not run the command, and may do so soon.
+/// Returns whether the server reported that it did not run the command, and may do so soon.
 pub(crate) fn may_run_soon(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(kind) => matches!(
@@ -151,7 +151,7 @@ pub(crate) fn may_run_soon(error: &RedisError) -> bool {
     }
 }
 
-/// Whether another server may answer from now on than the one whose settings were read.
+/// Returns whether another server may answer from now on than the one whose settings were read.
 pub(crate) fn is_break(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => true,
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(retry(io::ErrorKind::ConnectionRefused, Call::Write), Retry::Later);
     }
 
-    /// What a server answers instead.
+    /// Returns the error of a server's answer.
     fn answered(text: &str) -> RedisError {
         let value = redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).unwrap();
         value.extract_error().unwrap_err()

@@ -1,8 +1,8 @@
-//! Forks. Everything before the checkpoint is copied, part by part, into a life that nobody sees. The fork's
-//! first write makes it visible.
+//! Forks. Everything before the checkpoint is copied, part by part, into an incarnation that is not visible yet.
+//! The fork's first write makes it visible.
 //!
-//! Source and fork may lie in different partitions, and so on different servers of a cluster, so a single
-//! script cannot do it. A draft that nobody finishes ends by itself.
+//! Source and fork may lie in different partitions, and so on different servers of a cluster, so a single script
+//! cannot do it. A draft that is not finished expires.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,20 +16,21 @@ use crate::error::Fault;
 use crate::reply;
 use crate::store::{Shared, unknown};
 
-/// How long what was copied stays without its fork.
+/// The time, in seconds, for which a copy is kept without its fork.
 const COPY_STANDS_S: u64 = 60 * 60;
 
-/// How many rows one script copies, and about how many bytes.
+/// The most rows that one script copies, and about the most bytes.
 const PART_ROWS: u64 = 1_000;
 const PART_BYTES: usize = 4 << 20;
 
-/// How often the copy is begun anew because checkpoints of the source were removed meanwhile.
+/// The most attempts at a copy. It is repeated if checkpoints of the source were removed meanwhile.
 const TRIES_MAX: usize = 16;
 
-/// How many drafts a handle remembers.
+/// The most drafts that a handle remembers.
 const DRAFTS_MAX: usize = 64;
 
-/// What was copied, by the fork that it is for. A fork whose first write came too late need not be copied again.
+/// The copies, by the key of the fork that they are for. A fork whose first write came too late need not be copied
+/// again.
 #[derive(Default)]
 pub(crate) struct Drafts(Mutex<HashMap<SessionKey, (Prefix, u64)>>);
 
@@ -56,9 +57,10 @@ impl Drafts {
 }
 
 impl Shared {
-    /// The life into which the prefix is copied. `Err`: how the write ends instead.
+    /// Copies the prefix and returns the number of the incarnation that holds it. `Err`: the verdict with which
+    /// the write ends instead.
     pub(crate) async fn draft(&self, write: &Write, prefix: &Prefix) -> Result<Result<u64, Verdict>, Fault> {
-        // A fork that is there already is not copied again.
+        // An existing fork is not copied again.
         let there = self.read_rows(&write.key, &[]).await?;
         if there.slot.as_ref().map(|slot| slot.token) != write.expect() {
             return Ok(Err(Verdict::Lost));
@@ -79,8 +81,8 @@ impl Shared {
                     return Ok(Err(Verdict::NoSource));
                 }
             }
-            // Messages and events stay as they are. Checkpoints may be purged, but come back never: as many as before
-            // are those that were copied.
+            // Messages and events do not change. Checkpoints may be purged but never come back, so if their number
+            // is unchanged, the same ones were copied.
             match self.checkpoints_of(prefix).await? {
                 None => return Ok(Err(Verdict::NoSource)),
                 Some(after) if after == before => {
@@ -93,7 +95,8 @@ impl Shared {
         Ok(Err(Verdict::Lost))
     }
 
-    /// How many checkpoints the source has up to the one at which it is forked. None: it is not there.
+    /// Returns the number of checkpoints of the source, up to the one at which it is forked. None: the source does
+    /// not exist.
     async fn checkpoints_of(&self, prefix: &Prefix) -> Result<Option<u64>, Fault> {
         let args = self.args().number(prefix.last_checkpoint);
         let mut reply = self.on(&self.scripts.fork_source, &prefix.from, args).await?;
@@ -108,8 +111,8 @@ impl Shared {
         }
     }
 
-    /// Copies rows of one kind: upwards after `first` to `last`, checkpoints downwards before `first`. False: the
-    /// source is gone.
+    /// Copies rows of one kind: upwards after `first` to `last`, or checkpoints downwards before `first`. Returns
+    /// false if the source is gone.
     async fn copy(
         &self,
         write: &Write,

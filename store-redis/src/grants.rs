@@ -1,9 +1,8 @@
-//! What a handle knows of the runs that it was granted. It uses this to detect a store that went back in
-//! time.
+//! The runs that a handle was granted. This knowledge is used to detect a store that went back in time.
 //!
-//! A store that went back may have granted the same epoch a second time, or lost a commit, or the whole
-//! session. The fence alone does not show that. So everything that is read for a write of a run is compared
-//! with what the handle knows of that run.
+//! A store that went back in time may have granted the same epoch a second time, or lost a commit, or the whole
+//! session. The fence alone does not show that. So everything that is read for a write of a run is compared with
+//! what the handle knows of that run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -20,11 +19,11 @@ tokio::task_local! {
     static FENCE: Fence;
 }
 
-/// How many runs are remembered; the oldest is forgotten first.
+/// The most runs that are remembered. The oldest is forgotten first.
 const GRANTS_MAX: usize = 16_384;
 
-/// The run that a fence was granted to, the newest version that was acknowledged under it, and when that was by the
-/// store's clock.
+/// The run that a fence was granted to, the newest version that was acknowledged under it, and the instant of that
+/// by the store's clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) run: RunId,
@@ -42,22 +41,22 @@ struct Known {
     in_order: VecDeque<Fence>,
 }
 
-/// What is done for a run. What it reads is compared with what is known of the run.
+/// Runs `done` for the run with this fence. Sessions that it reads are compared with what is known of the run.
 pub(crate) async fn of_run<T>(fence: &Fence, done: impl Future<Output = T>) -> T {
     FENCE.scope(fence.clone(), done).await
 }
 
-/// The fence of the run for which something is done, if it is.
+/// Returns the fence of the run for which the current task works, if there is one.
 pub(crate) fn fence() -> Option<Fence> {
     FENCE.try_with(Clone::clone).ok()
 }
 
-/// How what was read fits to what is known of a run.
+/// The result of comparing a read session with what is known of a run.
 #[derive(Debug)]
 pub(crate) enum Fits {
-    /// It may be what came of it.
+    /// The session agrees with what is known.
     Well,
-    /// Neither the life of the session is there, nor what is left of it.
+    /// Neither the session's incarnation nor its tombstone exists.
     Missing(Fault),
 }
 
@@ -80,7 +79,7 @@ impl Grants {
         }
     }
 
-    /// Remembers what was acknowledged under a fence that it knows.
+    /// Remembers an acknowledgement under a known fence.
     pub(crate) fn acknowledged(&self, fence: &Fence, receipt: &Receipt) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(grant) = known.by_fence.get_mut(fence) {
@@ -89,16 +88,17 @@ impl Grants {
         }
     }
 
-    /// Compares what was read for a run with what is known of it.
+    /// Compares a read session with what is known of the run.
     ///
     /// # Errors
-    /// [`Fault::WentBack`]: what was acknowledged is not there any more.
+    /// [`Fault::WentBack`]: acknowledged data is missing.
     pub(crate) fn compare(&self, fence: &Fence, found: &Found) -> Result<Fits, Fault> {
         let Some(grant) = self.of(fence) else { return Ok(Fits::Well) };
         let granted = fence.epoch;
         let Some(row) = found.row().filter(|row| row.incarnation == fence.incarnation) else {
             let mut lives = found.slot.iter().flat_map(|slot| &slot.lives);
-            // A tombstone stands for a day: what was last heard of longer ago may have been deleted since.
+            // A tombstone stands for a day. After a longer silence, the session may have been deleted and its
+            // tombstone removed.
             let is_old = grant.at.until(found.now) > TOMBSTONE_STANDS;
             if is_old || lives.any(|life| life.incarnation == fence.incarnation) {
                 return Ok(Fits::Well);

@@ -17,7 +17,7 @@ use crate::keys::Keys;
 use crate::options::RedisOptions;
 use crate::wire::Listener;
 
-/// The hints that one handle hears.
+/// The change hints that one handle listens to.
 pub(crate) struct Hints {
     options: RedisOptions,
     channels: Vec<String>,
@@ -29,7 +29,8 @@ struct Changes {
     ear: Ear<Listener>,
 }
 
-/// An opening on its way. However it ends, also with the runtime of its task, the next who waits may begin another.
+/// A connection that is being opened. However this ends, even with the runtime of its task, the next waiter may
+/// begin another.
 struct Opening {
     changes: Weak<Changes>,
     number: u64,
@@ -42,16 +43,16 @@ impl Hints {
         Self { options, channels, changes: Arc::new(changes) }
     }
 
-    /// Returns when what is watched may have changed, at the latest after `at_most`. Where nothing can be heard it
-    /// waits as long as whoever polls.
+    /// Returns when a watched session may have changed, after `at_most` at the latest. If no hints can be heard,
+    /// it waits for `at_most`.
     pub(crate) async fn wait(&self, watch: &Watch, at_most: Duration) {
         let wait = self.changes.waiters.begin(watch);
         self.listen();
         wait.heard(at_most).await;
     }
 
-    /// Opens the connection if it is not open, in a task of its own: however short the first waits are, it is opened
-    /// once. Then whoever waits is woken, since what it waits for may have changed while nobody listened.
+    /// Opens the connection if it is closed, in a task of its own: it is opened once, however short the first
+    /// waits are. Then all waiters are woken, because changes may have been missed before.
     fn listen(&self) {
         let Some(number) = self.changes.ear.begin() else { return };
         let opening = Opening { changes: Arc::downgrade(&self.changes), number };
@@ -72,7 +73,7 @@ impl Opening {
         let Some(changes) = self.changes.upgrade() else { return };
         match opened {
             Ok(listener) => {
-                // Or it was lost before it was told of; whoever lost it has woken all.
+                // If it was lost before this point, the handler of the loss has woken all waiters.
                 if changes.ear.open(number, listener) {
                     changes.waiters.tell_all();
                 }
@@ -91,7 +92,7 @@ impl Drop for Opening {
 }
 
 impl Changes {
-    /// What the connection of an opening has heard.
+    /// Handles a message that the connection of an opening received.
     fn hear(&self, push: PushInfo, number: u64) {
         match push.kind {
             PushKind::SMessage => match push.data.into_iter().nth(1) {

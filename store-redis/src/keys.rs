@@ -6,10 +6,10 @@ use holdover_store::payload::Digest;
 /// The longest namespace, in bytes.
 pub(crate) const NAMESPACE_BYTES_MAX: usize = 64;
 
-/// The most partitions of a store.
+/// The maximum number of partitions of a store.
 pub(crate) const PARTITIONS_MAX: u16 = 1024;
 
-/// Where the sessions of one store lie.
+/// The namespace and the partitions in which the sessions of one store lie.
 #[derive(Debug, Clone)]
 pub(crate) struct Keys {
     namespace: String,
@@ -21,12 +21,12 @@ impl Keys {
         Self { namespace: namespace.to_owned(), partitions: partitions.max(1) }
     }
 
-    /// What is fixed when a store is made.
+    /// Returns the key of the fixed parameters of the store in a namespace.
     pub(crate) fn meta(namespace: &str) -> String {
         format!("{{{namespace}}}:meta")
     }
 
-    /// The same of this store.
+    /// Returns the key of this store's fixed parameters.
     pub(crate) fn of_store(&self) -> String {
         Self::meta(&self.namespace)
     }
@@ -35,7 +35,7 @@ impl Keys {
         0..self.partitions
     }
 
-    /// The partition of a session. Never changes: stored sessions lie where it says.
+    /// Returns the partition of a session. The result must never change, because stored sessions lie there.
     pub(crate) fn partition_of(&self, key: &SessionKey) -> u16 {
         let named = format!("{}:{}{}", key.tenant.as_str().len(), key.tenant, key.id);
         let digest = Digest::of(named.as_bytes());
@@ -43,46 +43,48 @@ impl Keys {
         u16::try_from(hash % u64::from(self.partitions)).unwrap_or(0)
     }
 
-    /// What every key of a partition begins with.
+    /// Returns the hash tag with which every key of a partition begins.
     pub(crate) fn tag(&self, partition: u16) -> String {
         format!("{{{}:{partition}}}", self.namespace)
     }
 
-    /// The incarnation of the store.
+    /// Returns the key that holds the incarnation of the store.
     pub(crate) fn store(&self, partition: u16) -> String {
         format!("{}:store", self.tag(partition))
     }
 
-    /// A key that no store ever makes.
+    /// Returns a key that no store ever creates.
     pub(crate) fn unused(&self, partition: u16) -> String {
         format!("{}:unused", self.tag(partition))
     }
 
-    /// The row of a session. The length of the tenant keeps one tenant's ids from reading as another's.
+    /// Returns the key of a session's row. It contains the length of the tenant, so that ids of different tenants
+    /// cannot collide.
     pub(crate) fn row(&self, key: &SessionKey) -> String {
         let tag = self.tag(self.partition_of(key));
         format!("{tag}:s:{}:{}{}", key.tenant.as_str().len(), key.tenant, key.id)
     }
 
-    /// The keys of a life of a session in this partition.
+    /// Returns the keys of an incarnation in this partition, by its number.
     pub(crate) fn life(&self, partition: u16, number: u64) -> Life {
         Life(format!("{}:{number}", self.tag(partition)))
     }
 
-    /// What versions before tokens left of a deleted session: a key for its incarnation, one for its operation.
+    /// Returns the keys that versions before tokens left of a deleted session: one for its incarnation, one for
+    /// its operation.
     pub(crate) fn graves(&self, key: &SessionKey, incarnation: &str, operation: &str) -> [String; 2] {
         let (tag, tenant, id) = (self.tag(self.partition_of(key)), key.tenant.as_str(), key.id.as_str());
         let session = format!("{}:{tenant}{}:{id}", tenant.len(), id.len());
         [format!("{tag}:buried:i:{session}{incarnation}"), format!("{tag}:buried:o:{session}{operation}")]
     }
 
-    /// Where the changes of a partition's sessions are told.
+    /// Returns the channel for changes of a partition's sessions.
     pub(crate) fn hints(&self, partition: u16) -> String {
         format!("{}:hints", self.tag(partition))
     }
 }
 
-/// What the keys of one life of a session hold, and the command that tells the size of each.
+/// The names of the keys of one incarnation, each with the command that returns the size of its value.
 pub(crate) const OF_LIFE: [(&str, &str); 18] = [
     ("payloads", "HLEN"),
     ("labels", "HLEN"),
@@ -105,19 +107,19 @@ pub(crate) const OF_LIFE: [(&str, &str); 18] = [
     ("urgent", "ZCARD"),
 ];
 
-/// The keys of one life of a session. Its number is drawn at random when it is made, so a session that is created again
-/// shares no key with the one before.
+/// The keys of one incarnation of a session. Its number is drawn at random when it is created, so a session that
+/// is created again shares no key with the one before.
 #[derive(Debug, Clone)]
 pub(crate) struct Life(String);
 
 impl Life {
-    /// The key of what it holds, by a name of [`OF_LIFE`].
+    /// Returns the key with a name of [`OF_LIFE`].
     pub(crate) fn key(&self, name: &str) -> String {
         format!("{}:{name}", self.0)
     }
 }
 
-/// Whether `namespace` may be one: nothing in it is special to a hash tag or a pattern.
+/// Returns whether `namespace` is valid: it contains no character that is special in a hash tag or a pattern.
 pub(crate) fn is_namespace(namespace: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'/');
     !namespace.is_empty() && namespace.len() <= NAMESPACE_BYTES_MAX && namespace.bytes().all(plain)
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(places, PLACES);
     }
 
-    /// Changing these loses every stored session.
+    /// The expected partitions. A change of these would lose every stored session.
     const PLACES: [u16; 3] = [42, 60, 49];
 
     #[test]

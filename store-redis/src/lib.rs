@@ -10,16 +10,16 @@
 //!
 //! - **One script for each write.** This crate decides what is written, by the rules that all stores share,
 //!   on rows that were read with the session's token. One script compares the token and the clock, and runs
-//!   the commands that came with them. No script knows a rule. Scripts run one after the other, so the row
+//!   the commands that came with them. No script contains a rule. Scripts run one after the other, so the row
 //!   needs no lock.
 //! - **All or nothing.** A script is not rolled back. So before its first write, it touches every key that it
 //!   will write, with a command that fails where a write would.
-//! - **Partitions.** Sessions are hashed to partitions, whose number is fixed when the store is made. All
-//!   keys of a partition carry one hash tag and lie in one slot of a cluster. A method on one session touches
-//!   one partition. Lists, `claim_due` and `purge` visit all of them, in one exchange with each server;
-//!   `claim_due` needs two if more is due than is asked for.
-//! - **Nothing is parsed.** Payloads are bytes with their digest, in keys of their own. The cost of a write
-//!   does not grow with the session.
+//! - **Partitions.** Sessions are hashed to partitions, whose number is fixed when the store is made. All keys of
+//!   a partition carry one hash tag and lie in one slot of a cluster. A method on one session touches one
+//!   partition. Lists, `claim_due` and `purge` visit all of them, in one exchange with each server; `claim_due`
+//!   needs two if more sessions are due than it was asked for.
+//! - **Nothing is parsed.** Payloads are bytes with their digest, in keys of their own. The cost of a write does
+//!   not grow with the session.
 //!
 //! # Keys
 //!
@@ -27,27 +27,26 @@
 //!
 //! | key | holds |
 //! |---|---|
-//! | `s:LENGTH:TENANTID` | a hash: the row of a session, its `token`, and the lives that were deleted under its key |
-//! | `LIFE:NAME` | what one life of a session holds: `messages`, `events`, `inbox`, `pending`, `runs`, and so on |
+//! | `s:LENGTH:TENANTID` | a hash: the row of a session, its `token`, and the incarnations deleted under it |
+//! | `LIFE:NAME` | the data of one incarnation: `messages`, `events`, `inbox`, `pending`, `runs`, and so on |
 //! | `due`, `turns` | sorted sets: sessions with an alarm, by queue and format, then by alarm or by tenant |
 //! | `resting`, `dead` | sorted sets: sessions by their last change, deleted ones by their end |
-//! | `sessions:TENANT`, `pending:TENANT`, `lives:TENANT` | sorted sets: the lists of a tenant, and its sessions by their lives |
+//! | `sessions:TENANT`, `pending:TENANT`, `lives:TENANT` | sorted sets: lists of a tenant; sessions by incarnation |
 //! | `store`, `hints` | the incarnation of the store; the channel of changes |
 //!
 //! # Rows of older versions
 //!
-//! Versions before tokens could write a session without anybody noticing. Their rows are read as they are.
-//! The first write by this version gives a row a token and renames its field `version` to `session_version`.
-//! From then on, an older version reports that the row is corrupt. It can still delete the row by force,
-//! which this version notices.
+//! Versions before tokens could write a session unnoticed. Their rows are read as they are. The first write by
+//! this version gives a row a token and renames its field `version` to `session_version`. From then on, an older
+//! version reports that the row is corrupt. It can still delete the row by force, which this version notices.
 //!
 //! # Several versions on one store
 //!
-//! Only workers of versions that know the same format may share a store. When the first process of a newer
-//! version opens the store to write, it raises the format and replaces the store's incarnation. From then on
-//! no process of an older version reads or writes anything: each of its calls fails, for good, and it cannot
-//! open the store again. From format 2 on the error is [`Newer`](holdover_store::StoreErrorKind::Newer); a
-//! version of format 1 says that the store went back in time. There is no way back.
+//! Only workers of versions that know the same format may share a store. When the first process of a newer version
+//! opens the store to write, it raises the format and replaces the store's incarnation. From then on, every read
+//! and write by a process of an older version fails for good, and that process cannot open the store again. From
+//! format 2 on the error is [`Newer`](holdover_store::StoreErrorKind::Newer); a version of format 1 says that the
+//! store went back in time. The change cannot be undone.
 //!
 //! No session is served until all sessions are moved. The time for that grows with the number of sessions
 //! that have an alarm. A process that opens the store meanwhile helps, and continues where another process
@@ -60,35 +59,34 @@
 //!
 //! # A slot that moves to another node
 //!
-//! The keys of a life and of indexes are not declared. They lie in the slot of the declared keys, and are
-//! touched before the first write. While a slot is moving, the server refuses such a touch. A write of that
-//! partition then answers [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) with nothing changed,
-//! until the slot has arrived.
+//! Scripts do not declare the keys of an incarnation and of indexes. These keys lie in the slot of the declared
+//! keys, and are touched before the first write. While a slot is moving, the server refuses such a touch. A write
+//! of that partition then fails with [`Unavailable`](holdover_store::StoreErrorKind::Unavailable), with nothing
+//! changed, until the slot has arrived.
 //!
 //! # What a commit survives
 //!
-//! The settings of every master are read when the store is opened, and again whenever another server may
-//! answer: a connection was lost, a slot has moved, a master became a replica. Then nothing is acknowledged
-//! before they are read, if they can be read, and [`Capabilities`](holdover_store::Capabilities) follow them.
-//! Only `appendfsync always` on servers without replicas promises anything. Under `everysec` the server
-//! acknowledges what it has not written yet, and a replica that takes over may lack what its master
-//! acknowledged. A replica that joins later is noticed at the next such event.
+//! The settings of every master are read when the store is opened, and again whenever another server may answer: a
+//! connection was lost, a slot has moved, a master became a replica. Then nothing is acknowledged before they are
+//! read, if they can be read, and [`Capabilities`](holdover_store::Capabilities) follow them. Only
+//! `appendfsync always` on servers without replicas promises anything. Under `everysec` the server acknowledges
+//! data that it has not written yet, and a replica that takes over may lack commits that its master acknowledged.
+//! A replica that joins later is noticed at the next such event.
 //!
 //! # A store that went back in time
 //!
-//! Redis can lose what it acknowledged: at a failover, by `FLUSHALL`, by a restart from old data. A live
+//! Redis can lose data that it acknowledged: at a failover, by `FLUSHALL`, by a restart from old data. A live
 //! worker always notices, in one of two ways:
 //!
-//! - Every partition holds the random incarnation of the store, and every script compares it with the one
-//!   that the handle has opened. So an emptied or replaced store answers an error until it is opened again.
+//! - Every partition holds the random incarnation of the store, and every script compares it with the one that the
+//!   handle has opened. So calls to an emptied or replaced store fail until it is opened again.
 //! - For each run that it was granted, the handle remembers the run's id and the newest version that was
-//!   acknowledged under it. A write is applied only on the very token on which it was decided. If the token
-//!   is another, the session is read again and compared with what the handle remembers. If that run was never
-//!   claimed, was claimed by another, or has an older version, the write is an error and nothing is applied.
+//!   acknowledged under it. A write is applied only on the token on which it was decided. If the token differs,
+//!   the session is read again and compared with the handle's memory. If that run was never claimed, was claimed
+//!   by another worker, or has an older version, the write fails and nothing is applied.
 //!
-//! Both errors are [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) and never worth a retry.
-//! Nobody can notice the loss of something that no live worker has seen: an older state that no live run
-//! contradicts is accepted.
+//! Both errors are [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) and never worth a retry. A loss of
+//! data that no live worker has seen goes unnoticed: an older state that no live run contradicts is accepted.
 
 mod apply;
 mod args;

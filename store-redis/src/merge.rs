@@ -1,8 +1,7 @@
 //! Merges the entries of many partitions into one list, in one order.
 //!
-//! Every partition returns its entries in order, a bounded number at a time, and says up to where it has
-//! looked. A row is shown once no partition can still have one before it, so the order over all of them is
-//! exact.
+//! Every partition returns its entries in order, a bounded number at a time, and reports up to where it has
+//! looked. A row is shown once no partition can still have one before it, so the order over all of them is exact.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -13,20 +12,20 @@ use futures::future::BoxFuture;
 use crate::error::Fault;
 use crate::keys::Keys;
 
-/// What one look at a partition found.
+/// The result of one look at a partition.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
     /// Rows with their places, in order.
     pub(crate) rows: Vec<(Bytes, T)>,
-    /// Up to which place it has looked; none: to the end.
+    /// The place up to which it has looked. None: to the end.
     pub(crate) looked: Option<Bytes>,
 }
 
-/// How partitions are looked at, each after a place: in their order.
+/// A function that looks at partitions, each after a place, and returns results in the same order.
 pub(crate) type Look<'a, T> =
     dyn Fn(Vec<(u16, Bytes)>) -> BoxFuture<'a, Result<Vec<Found<T>>, Fault>> + Send + Sync + 'a;
 
-/// Which way a list goes by the bytes of its places.
+/// The direction of a list along the bytes of its places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Upwards,
@@ -42,17 +41,17 @@ impl Order {
     }
 }
 
-/// How many rows to ask each of so many partitions for, if about `rows` of all are wanted.
+/// Returns how many rows to ask of each partition, if about `rows` rows of all are wanted.
 pub(crate) fn share(rows: usize, partitions: usize) -> usize {
     (rows / partitions.max(1)).saturating_mul(2).saturating_add(8).min(rows.saturating_add(1))
 }
 
-/// What is known of one partition.
+/// The known rows of one partition.
 #[derive(Debug)]
 struct Stream<T> {
     partition: u16,
     rows: VecDeque<(Bytes, T)>,
-    /// Where the next look begins.
+    /// The place after which the next look begins.
     after: Bytes,
     done: bool,
 }
@@ -65,7 +64,7 @@ pub(crate) struct Merge<T> {
 }
 
 impl<T> Merge<T> {
-    /// A walk that goes on after a place; empty: from the start.
+    /// Creates a walk that continues after a place. Empty: from the start.
     pub(crate) fn new(keys: &Keys, order: Order, after: &[u8]) -> Self {
         let after = Bytes::copy_from_slice(after);
         let stream =
@@ -73,13 +72,13 @@ impl<T> Merge<T> {
         Self { streams: keys.partitions().map(stream).collect(), order }
     }
 
-    /// How many rows to ask one partition for, of a page of `rows`.
+    /// Returns how many rows to ask of one partition, for a page of `rows`.
     pub(crate) fn share(&self, rows: usize) -> usize {
         share(rows, self.streams.len())
     }
 
-    /// Looks until the next row is known, and shows it. None: there is none. What lies in the partitions bounds it,
-    /// since each look begins where the one before it ended.
+    /// Looks until the next row is known, and returns it without taking it. None: there are no more rows. The
+    /// content of the partitions bounds the number of looks, because each begins where the one before it ended.
     pub(crate) async fn peek(&mut self, look: &Look<'_, T>) -> Result<Option<&(Bytes, T)>, Fault> {
         loop {
             if let Some(index) = self.next_known() {
@@ -104,13 +103,13 @@ impl<T> Merge<T> {
         }
     }
 
-    /// Takes the row that [`peek`](Self::peek) showed.
+    /// Takes the row that [`peek`](Self::peek) returned.
     pub(crate) fn take(&mut self) -> Option<(Bytes, T)> {
         let index = self.next_known()?;
         self.streams.get_mut(index)?.rows.pop_front()
     }
 
-    /// Whose first row comes before all that may still be found.
+    /// Returns the stream whose first row comes before all rows that may still be found.
     fn next_known(&self) -> Option<usize> {
         let heads = self
             .streams
@@ -130,7 +129,7 @@ impl<T> Merge<T> {
 mod tests {
     use super::*;
 
-    /// Each partition's rows, handed out two at a time.
+    /// The rows of each partition, returned two at a time.
     const ROWS: [&[&str]; 3] = [&["a", "d", "e", "k"], &[], &["b", "c", "f", "g", "h"]];
 
     fn look(asked: Vec<(u16, Bytes)>) -> BoxFuture<'static, Result<Vec<Found<()>>, Fault>> {

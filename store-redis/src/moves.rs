@@ -1,8 +1,8 @@
-//! Moves the entries of format 1, which kept sessions with an alarm in `alarms`, `alarms:QUEUE` and
-//! `interrupted`.
+//! Moves the entries of format 1, which kept sessions with an alarm in `alarms`, `alarms:QUEUE` and `interrupted`.
 //!
-//! Nothing else uses the store meanwhile: older versions have lost it, and it is not complete yet. One script
-//! moves each session, so an interrupted process leaves the rest to the next, and several may move at once.
+//! Nothing else uses the store meanwhile: older versions have lost access, and the store is not complete yet. One
+//! script moves each session, so if a process is interrupted the next one moves the rest, and several may move at
+//! once.
 
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -17,18 +17,20 @@ use crate::store::Shared;
 use crate::torn::{Looked, possible_groups};
 use crate::walk::{Beside, Walk};
 
-/// How many members one step of the walk looks at.
+/// The number of members that one step of the walk looks at.
 const STEP: usize = 1_000;
 
-/// How many sessions are moved at once, in each of so many partitions.
+/// The number of sessions that are moved at once in each partition, and the number of partitions in which that is
+/// done at once.
 const AT_ONCE: usize = 64;
 const PARTITIONS_AT_ONCE: usize = 4;
 
-/// How often a session is looked at because it was written in between: then another one has moved it already, and serves.
+/// The most attempts to move a session that is written in between. After these, another process has moved it and
+/// serves it.
 const TRIES_MAX: usize = 10;
 
 impl Shared {
-    /// Moves every session of `alarms`, which named all that have one.
+    /// Moves every session of `alarms`, the old index of all sessions with an alarm.
     pub(crate) async fn move_alarms(&self) -> Result<(), Fault> {
         let first = Walk::upwards("alarms", b"", "+", 1);
         let walks: Vec<_> =
@@ -59,7 +61,7 @@ impl Shared {
         }
     }
 
-    /// Moves what stands at a place. What stands for nothing is taken out.
+    /// Moves the session at a place. Removes the entry if it names no session.
     async fn move_one(&self, partition: u16, member: &[u8]) -> Result<(), Fault> {
         let place = place::session(member).filter(|place| self.keys.partition_of(&place.key) == partition);
         let row =
@@ -70,7 +72,7 @@ impl Shared {
                 None => Looked::nothing(Timestamp::EPOCH),
             };
             let mut plan = Plan::new(&self.keys, partition, there.expected.clone());
-            // It makes room as soon as it is done, so it is done also where there is none.
+            // The move frees memory when it is done, so it may run even if no memory is left.
             plan.removes = true;
             if let Some(place) = &place {
                 for (index, member) in belongs(place, &there)? {
@@ -90,7 +92,8 @@ impl Shared {
     }
 }
 
-/// Where a session belongs that had an alarm. One that cannot be read is found by workers, so that they say so.
+/// Returns the new index entries of a session that had an alarm. A session that cannot be read gets entries by
+/// which workers find it and report it.
 fn belongs(place: &SessionPlace, there: &Looked) -> Result<Vec<(String, Vec<u8>)>, Fault> {
     match there.slot(&place.key) {
         Ok(slot) => Ok(entries(slot.as_ref())),

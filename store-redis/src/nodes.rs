@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::error::Fault;
 
-/// From where on a line of `CLUSTER NODES` names slots.
+/// The number of fields before the slots in a line of `CLUSTER NODES`.
 const SLOTS: usize = 8;
 
-/// The nodes of a cluster as one of them sees them, also those that are away.
+/// The nodes of a cluster as one of them reports them, including those that are away.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Nodes {
-    /// The one that says it.
+    /// The id of the reporting node.
     myself: String,
     /// The masters that have slots.
     owners: BTreeSet<String>,
@@ -30,7 +30,7 @@ impl Nodes {
             if is("myself") {
                 id.clone_into(&mut nodes.myself);
             }
-            // A slot that only moves is named in brackets.
+            // A slot that is only moving is named in brackets.
             let has_slots = line.split(' ').skip(SLOTS).any(|slots| !slots.starts_with('['));
             if is("slave") {
                 nodes.replicas += 1;
@@ -42,7 +42,7 @@ impl Nodes {
     }
 }
 
-/// The first master that has slots, as any of the nodes sees it, and is none of them.
+/// Returns a master with slots that some node reports but that is not among the reporting nodes, if there is one.
 pub(crate) fn silent<'a>(said: impl Iterator<Item = &'a Nodes> + Clone) -> Option<&'a str> {
     let mut owners = said.clone().flat_map(|nodes| &nodes.owners);
     owners.find(|owner| said.clone().all(|nodes| nodes.myself != **owner)).map(String::as_str)

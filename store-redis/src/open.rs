@@ -14,11 +14,11 @@ use crate::script::{FOUND, LOOK, LOOK_AT, MARK, Script};
 use crate::settings;
 use crate::wire::Wire;
 
-/// The layout that this version reads and writes. 1: sessions with an alarm stood in other indexes. 2: none stood in those
-/// by their labels.
+/// The format that this version reads and writes. In format 1, sessions with an alarm were in other indexes. In
+/// format 2, no index had sessions by label.
 const FORMAT: u64 = 3;
 
-/// How often opening begins anew because others have changed what is fixed of the store meanwhile.
+/// The most attempts to open a store whose fixed parameters other processes change meanwhile.
 const CHANGES_MAX: usize = 16;
 
 /// A store that was opened.
@@ -26,45 +26,45 @@ pub(crate) struct Opened {
     pub(crate) wire: Wire,
     pub(crate) keys: Keys,
     pub(crate) incarnation: String,
-    /// Whether sessions may stand where an older version put them. Until they are moved the store is not whole.
+    /// True if sessions may be in the indexes of an older version. The store is not whole until they are moved.
     pub(crate) is_unfinished: bool,
-    /// Whether all sessions stand in the indexes by their lives: not where format 1 left some.
+    /// True if the indexes by incarnation contain all sessions. Format 1 may have left some out.
     pub(crate) has_all_lives: bool,
-    /// The same by their labels: not where formats 1 and 2 left some.
+    /// True if the indexes by label contain all sessions. Formats 1 and 2 may have left some out.
     pub(crate) has_all_labels: bool,
     pub(crate) capabilities: Capabilities,
-    /// After how many breaks the capabilities were read.
+    /// The break count at which the capabilities were read.
     pub(crate) breaks: u64,
 }
 
-/// What is fixed when a store is made.
+/// The fixed parameters of a store.
 #[derive(Debug)]
 struct Founded {
     format: u64,
     partitions: u16,
     incarnation: String,
-    /// Whether every partition was marked once, and all that an older version left was moved.
+    /// True if every partition has been marked, and everything that an older version left was moved.
     whole: bool,
-    /// The incarnation that it had until it was raised from an older format. None: nothing is left to be done of that.
+    /// The incarnation before the store was raised from an older format. None: that work is finished.
     raised_from: Option<String>,
-    /// Whether format 1 left nothing, or a rebuild has since put it in the indexes by life.
+    /// True if format 1 left no session, or a rebuild has since added all sessions to the indexes by incarnation.
     has_all_lives: bool,
-    /// Whether formats 1 and 2 left nothing, or a rebuild has since put it in the indexes by label.
+    /// True if formats 1 and 2 left no session, or a rebuild has since added all sessions to the indexes by label.
     has_all_labels: bool,
 }
 
-/// How what is fixed of a store is changed.
+/// A change of the fixed parameters.
 #[derive(Debug, Clone, Copy)]
 enum Change {
-    /// It is made.
+    /// Creates them.
     Make,
-    /// It gets another incarnation: what was lost is given up.
+    /// Gives the store another incarnation, and so gives up lost data.
     Renew,
-    /// It gets another incarnation and this version's format.
+    /// Gives the store another incarnation and this version's format.
     Raise,
-    /// Nothing is left to be done.
+    /// Records that creating or raising the store is finished.
     Whole,
-    /// All sessions stand in all indexes.
+    /// Records that all indexes contain all sessions.
     Indexed,
 }
 
@@ -80,8 +80,8 @@ impl Change {
     }
 }
 
-/// Connects, checks the settings, and makes the store if it is not there and may be made. Safe when many do so at
-/// once.
+/// Connects, checks the settings, and creates the store if it does not exist and may be created. Many processes
+/// may do so at once.
 pub(crate) async fn open(options: &RedisOptions) -> Result<Opened, Fault> {
     let wire = Wire::connect(options).await?;
     let breaks = wire.breaks().count();
@@ -104,7 +104,7 @@ fn went_back() -> Fault {
     Fault::WentBack("partitions have lost their data; open with accept_loss to go on without it".into())
 }
 
-/// The store that is there, whole.
+/// Returns the existing store. Fails if it is not whole.
 async fn as_it_is(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault> {
     let Some(founded) = look(wire, options).await? else {
         return Err(absent(options, "there is no store yet, and nothing was to be changed"));
@@ -123,7 +123,8 @@ async fn as_it_is(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault>
     if whole { Ok(founded) } else { Err(went_back()) }
 }
 
-/// Makes the store, or what is missing of it, and raises one of an older format. Every partition carries its mark then.
+/// Creates the store or its missing parts, and raises one of an older format. Afterwards every partition carries
+/// its mark.
 async fn make(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault> {
     let fresh = || Uuid::new_v4().simple().to_string();
     for _ in 0..CHANGES_MAX {
@@ -144,7 +145,7 @@ async fn make(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault> {
             if look(wire, options).await?.is_none_or(|now| now.incarnation != *incarnation) {
                 continue;
             }
-            // Partitions were lost, or what is fixed, or it was renewed by somebody who did not come far.
+            // Partitions or the fixed parameters were lost, or an earlier renewal was interrupted.
             if !options.accept_loss {
                 return Err(went_back());
             }
@@ -158,27 +159,27 @@ async fn make(wire: &Wire, options: &RedisOptions) -> Result<Founded, Fault> {
         if founded.format == FORMAT {
             return Ok(founded);
         }
-        // Nothing of it is missing. From the next look on the marks of the older version are replaced.
+        // Nothing is missing. From the next look on, the marks of the older version are replaced.
         change(wire, options, &fresh(), Change::Raise, incarnation).await?;
     }
     Err(absent(options, "others change it all the time"))
 }
 
-/// Says that nothing is left to be done of making or raising the store.
+/// Records that creating or raising the store is finished.
 pub(crate) async fn finished(wire: &Wire, options: &RedisOptions, incarnation: &str) -> Result<(), Fault> {
     change(wire, options, incarnation, Change::Whole, incarnation).await.map(drop)
 }
 
-/// Says that all sessions stand in all indexes, if the store still has this incarnation: who opens it from now on may rely
-/// on them.
+/// Records that all indexes contain all sessions, if the store still has this incarnation. Handles that are opened
+/// from then on may rely on that.
 pub(crate) async fn indexed(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<(), Fault> {
     let args = Args::default().number(FORMAT).size(keys.partitions().len()).text(incarnation);
     let args = args.text(Change::Indexed.name()).text(incarnation);
     wire.run(&FOUND, &[&keys.of_store()], &args).await.map(drop)
 }
 
-/// Why a store that was open has another incarnation: a newer version has raised it, or it went back in time as `fault`
-/// says.
+/// Returns why an open store has another incarnation: a newer version has raised it, or it went back in time, as
+/// `fault` says.
 pub(crate) async fn why_changed(wire: &Wire, keys: &Keys, fault: Fault) -> Fault {
     let looked = wire.run(&LOOK, &[&keys.of_store()], &Args::default()).await;
     let format = looked.and_then(Reply::new).and_then(|mut fields| fields.number());
@@ -188,7 +189,7 @@ pub(crate) async fn why_changed(wire: &Wire, keys: &Keys, fault: Fault) -> Fault
     }
 }
 
-/// What is fixed of the store, if there is one.
+/// Reads the fixed parameters of the store, if there is one.
 async fn look(wire: &Wire, options: &RedisOptions) -> Result<Option<Founded>, Fault> {
     let answer = wire.run(&LOOK, &[&Keys::meta(&options.namespace)], &Args::default()).await?;
     if let redis::Value::Array(fields) = &answer
@@ -199,7 +200,8 @@ async fn look(wire: &Wire, options: &RedisOptions) -> Result<Option<Founded>, Fa
     Ok(Some(read(answer, options)?))
 }
 
-/// Changes what is fixed of the store, if its incarnation is still the one that was seen. Answers what there is then.
+/// Changes the fixed parameters, if the incarnation is still the one that was seen. Returns the parameters after
+/// that.
 async fn change(
     wire: &Wire,
     options: &RedisOptions,
@@ -246,7 +248,7 @@ fn read(answer: redis::Value, options: &RedisOptions) -> Result<Founded, Fault> 
     })
 }
 
-/// Whether every partition carries the mark of this store.
+/// Returns whether every partition carries the mark of this store.
 async fn is_whole(wire: &Wire, keys: &Keys, incarnation: &str) -> Result<bool, Fault> {
     let marks = in_each(wire, keys, &LOOK_AT, &Args::default()).await?;
     Ok(marks.iter().all(|found| found == incarnation))
@@ -262,7 +264,7 @@ async fn mark(
     in_each(wire, keys, &MARK, &Args::default().text(incarnation).text(what).text(seen)).await
 }
 
-/// What a script on the mark of each partition answers.
+/// Runs a script on the mark of each partition, and returns the answers.
 async fn in_each(wire: &Wire, keys: &Keys, script: &Script, args: &Args) -> Result<Vec<String>, Fault> {
     let asked = keys.partitions().map(|partition| {
         let key = keys.store(partition);

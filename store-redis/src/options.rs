@@ -10,18 +10,18 @@ use crate::script::ClockSource;
 
 const MIB: usize = 1024 * 1024;
 
-/// What opening may do to the server.
+/// The changes that opening may make to the server's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// Whatever is missing is made.
+    /// Creates whatever is missing.
     Makes,
-    /// Where there is no store, none is made.
+    /// Updates an existing store, but creates none.
     Updates,
-    /// Nothing is changed.
+    /// Changes nothing.
     Looks,
 }
 
-/// Where the server is and how it is used.
+/// The location of the server and the settings with which it is used.
 #[derive(Clone)]
 pub struct RedisOptions {
     pub(crate) nodes: Vec<String>,
@@ -40,33 +40,36 @@ pub struct RedisOptions {
 }
 
 impl RedisOptions {
-    /// What every key begins with, unless another namespace is named.
+    /// The beginning of every key, unless another namespace is named.
     pub const NAMESPACE: &str = "holdover";
-    /// How many partitions a new store on one server has, unless another number is named. A look at what is due asks each, and
-    /// one server gains nothing from more.
+    /// The number of partitions of a new store on one server, unless another number is named. A search for due
+    /// sessions asks each partition, and one server gains nothing from more.
     pub const PARTITIONS_ON_ONE_SERVER: u16 = 8;
-    /// How many partitions a new store in a cluster has, unless another number is named: enough that each of some masters
-    /// gets its share.
+    /// The number of partitions of a new store in a cluster, unless another number is named: enough for
+    /// several masters to share them.
     pub const PARTITIONS_IN_A_CLUSTER: u16 = 64;
-    /// How long one command may take. Longer than a server that rewrites its log needs.
+    /// The default time limit of one command. It is longer than a pause of a server that rewrites its log.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
-    /// How long a connection may take to be made.
+    /// The default time limit for making a connection.
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-    /// The largest single payload, unless a lower limit is set.
+    /// The largest single payload in bytes, unless a lower limit is set.
     pub const PAYLOAD_BYTES_MAX: usize = 32 * MIB;
-    /// The largest write, all payloads together, unless a lower limit is set.
+    /// The largest write in bytes, all payloads together, unless a lower limit is set.
     pub const COMMIT_BYTES_MAX: usize = 64 * MIB;
 
-    /// The server named by `redis://[user:password@]host[:port][/db]`, or the cluster of which
-    /// `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes. After it may stand `?namespace=name`
-    /// (left out: [`Self::NAMESPACE`]) and `?partitions=number` (see [`partitions`](Self::partitions)), joined by `&`.
+    /// Creates options for the server named by `redis://[user:password@]host[:port][/db]`, or for the cluster of
+    /// which `redis+cluster://[user:password@]host:port[,host:port …]` names some nodes. The URL may end with
+    /// `?namespace=name` (default: [`Self::NAMESPACE`]) and `?partitions=number` (see
+    /// [`partitions`](Self::partitions)), joined by `&`.
     ///
-    /// With `rediss://` and `rediss+cluster://` all connections speak TLS, and the server proves who it is: to an authority that
-    /// the system trusts, or the one that [`authority`](Self::authority) names.
+    /// With `rediss://` and `rediss+cluster://` all connections use TLS, and the server's certificate is verified:
+    /// it must be signed by an authority that the system trusts, or by the one that [`authority`](Self::authority)
+    /// names.
     ///
     /// # Errors
-    /// Another scheme, a URL that Redis does not know, a parameter that is not known or has no such value, a namespace that
-    /// [`namespace`](Self::namespace) refuses. The error does not repeat the URL: it may hold a password.
+    /// Fails for another scheme, an invalid Redis URL, an unknown parameter or an invalid value of one, and a
+    /// namespace that [`namespace`](Self::namespace) refuses. The error does not repeat the URL, because it may
+    /// hold a password.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let (url, named) = match url.split_once('?') {
             Some((url, query)) => (url, Parameters::parse(query)?),
@@ -85,7 +88,7 @@ impl RedisOptions {
         for node in &nodes {
             let url = redis::parse_redis_url(node)
                 .ok_or_else(|| StoreError::invalid("open", "the Redis URL names no server"))?;
-            // It could ask for a server that need not prove who it is.
+            // Such a part could turn off the check of the server's certificate.
             if url.fragment().is_some() {
                 return Err(StoreError::invalid("open", "the Redis URL has a part after #: none is known"));
             }
@@ -111,10 +114,11 @@ impl RedisOptions {
         }
     }
 
-    /// Sets what every key begins with: several stores may share a server.
+    /// Sets the beginning of every key, so that several stores can share a server.
     ///
     /// # Errors
-    /// Longer than 64 bytes, or other characters than letters, digits and `-_.:/`.
+    /// Fails for an empty namespace, for one of more than 64 bytes, and for characters other than letters, digits
+    /// and `-_.:/`.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Result<Self, StoreError> {
         self.namespace = namespace.into();
         if is_namespace(&self.namespace) {
@@ -127,11 +131,10 @@ impl RedisOptions {
         Err(StoreError::invalid("open", detail))
     }
 
-    /// Names the authority, as PEM, that alone is trusted to sign the certificates of the servers. Needs a URL with
-    /// TLS.
+    /// Names the only authority, as PEM, that may sign the certificates of the servers. Needs a URL with TLS.
     ///
     /// # Errors
-    /// The URL names no TLS: nothing would be proved.
+    /// Fails if the URL does not use TLS, since no certificate would be checked.
     pub fn authority(mut self, pem: impl Into<Vec<u8>>) -> Result<Self, StoreError> {
         if !self.speaks_tls() {
             let detail = "authority: the URL names no TLS; it begins with rediss:// or rediss+cluster://";
@@ -145,68 +148,71 @@ impl RedisOptions {
         self.nodes.iter().any(|node| node.starts_with("rediss:"))
     }
 
-    /// Sets how many partitions a new store has, 1 to 1024. A store that is there must have as many. A store that may move
-    /// from one server into a cluster has as many from the start as it will need there.
+    /// Sets the number of partitions of a new store, 1 to 1024. An existing store must have this number. If a
+    /// store may move from one server into a cluster, give it from the start the number that it will need there.
     #[must_use]
     pub fn partitions(mut self, partitions: u16) -> Self {
         self.partitions = Some(partitions.clamp(1, PARTITIONS_MAX));
         self
     }
 
-    /// Sets how long one command may take. A write that takes longer has an unknown outcome. After a connection was
-    /// lost the settings are read before it, which may take as long again. A call that waits for other writes of its
-    /// session, or is decided anew because of them, ends in twice that time, too.
+    /// Sets the time limit of one command. If a write takes longer, its outcome is unknown. After a connection was
+    /// lost, the settings are read before the command, which may take as long again. A call that waits for other
+    /// writes of its session, or is decided again because of them, still ends within twice this time.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.operation_timeout = timeout;
         self
     }
 
-    /// Sets how long a connection may take to be made.
+    /// Sets the time limit for making a connection.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Lowers the largest payload; [`Self::PAYLOAD_BYTES_MAX`] at most.
+    /// Lowers the limit of a single payload, in bytes. The limit is at most [`Self::PAYLOAD_BYTES_MAX`].
     #[must_use]
     pub fn payload_bytes_max(mut self, bytes: usize) -> Self {
         self.payload_bytes_max = bytes.min(Self::PAYLOAD_BYTES_MAX);
         self
     }
 
-    /// Lowers the largest write, all payloads together; [`Self::COMMIT_BYTES_MAX`] at most.
+    /// Lowers the limit of a write in bytes, all payloads together. The limit is at most
+    /// [`Self::COMMIT_BYTES_MAX`].
     #[must_use]
     pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
         self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);
         self
     }
 
-    /// Whether changes are listened for, on a connection of their own. Without, waiters only poll.
+    /// Sets whether the handle listens for changes, on a connection of its own. If not, a caller that waits for a
+    /// change waits its full time.
     #[must_use]
     pub fn change_hints(mut self, listen: bool) -> Self {
         self.change_hints = listen;
         self
     }
 
-    /// Goes on with a store of which partitions were lost, under a new incarnation: every other handle must be
-    /// opened anew. Without, such a store is refused.
+    /// Accepts a store that has lost partitions, under a new incarnation. Every other handle must then be opened
+    /// again. Without this option, such a store is refused.
     #[must_use]
     pub fn accept_loss(mut self) -> Self {
         self.accept_loss = true;
         self
     }
 
-    /// Opens only a store that is there and whole, to look at it: nothing is made, nothing changed. One that an older
-    /// version made and that has to be updated is refused.
+    /// Opens the store only to look at it, and only if it exists and is whole. Nothing is created or changed. A
+    /// store of an older version that needs an update is refused.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.opening = Opening::Looks;
         self
     }
 
-    /// Opens only a store that is there, and updates it if an older version made it: where there is none, none is made.
+    /// Opens only an existing store, and updates it if an older version made it. If there is no store, none is
+    /// created.
     #[must_use]
     pub fn must_exist(mut self) -> Self {
         self.opening = Opening::Updates;
@@ -214,7 +220,7 @@ impl RedisOptions {
     }
 }
 
-/// What the parameters of a URL say.
+/// The parameters of a URL.
 #[derive(Default)]
 struct Parameters {
     namespace: Option<String>,
@@ -232,7 +238,7 @@ impl Parameters {
                     let detail = || format!("partitions: a number from 1 to {PARTITIONS_MAX} is needed");
                     named.partitions = Some(number.ok_or_else(|| StoreError::invalid("open", detail()))?);
                 }
-                // Without the name: it may be a part of a password that holds a question mark.
+                // The name is not repeated: it may be part of a password that contains a question mark.
                 Some(_) | None => {
                     let detail =
                         "the Redis URL has an unknown parameter: only namespace and partitions are known";
@@ -286,7 +292,7 @@ mod tests {
         let both = vec!["rediss://u:p@a:1".into(), "rediss://u:p@b:2".into()];
         assert_eq!(nodes("rediss+cluster://u:p@a:1,b:2"), Some((true, both)));
         let misspelt = ["redis://h:1?namespce=n", "redis://h:1?n", "redis://h:1?namespace={n}"];
-        // Whatever comes after #: it would turn the proof off.
+        // Anything after # could turn off the check of the certificate.
         let unproved = ["rediss://h:1/#insecure", "rediss+cluster://h:1#insecure"];
         let bad = ["h:1", "http://h:1", "redis+cluster://a:b:c"];
         for bad in bad.into_iter().chain(misspelt).chain(unproved) {

@@ -1,5 +1,5 @@
-//! Places in the indexes: an instant as text that sorts like the instant, then ids. All members of an index
-//! have the same score, so they sort by their bytes.
+//! Places in the indexes: an instant as text that sorts like the instant, then ids. All members of an index have
+//! the same score, so they sort by their bytes.
 
 use holdover_store::PendingCall;
 use holdover_store::ids::{Incarnation, PendingId, SessionId, SessionKey, TenantId};
@@ -8,13 +8,13 @@ use holdover_store::time::Timestamp;
 
 use crate::args::clamped;
 
-/// How long the text of an instant is: a digit for the sign, then 16.
+/// The length of an instant as text: a digit for the sign, then 16.
 const INSTANT: usize = 17;
 
-/// Added to an instant before 1970, so that its text has its order.
+/// The number that is added to an instant before 1970, so that its text sorts correctly.
 const BEFORE: i64 = 1 << 53;
 
-/// An instant as a text whose order is that of time.
+/// Returns an instant as text that sorts like the instant.
 pub(crate) fn instant(at: Timestamp) -> String {
     match clamped(at) {
         before if before < 0 => format!("0{:016}", BEFORE + before),
@@ -35,75 +35,75 @@ fn instant_of(text: &[u8]) -> Option<Timestamp> {
     }
 }
 
-/// The place of a session among those of all tenants.
+/// Returns the place of a session among those of all tenants.
 pub(crate) fn of_all(at: Timestamp, key: &SessionKey) -> Vec<u8> {
-    // Ids hold no control character, so NUL ends the first.
+    // Ids contain no control character, so NUL ends the first one.
     format!("{}{}\0{}", instant(at), key.tenant, key.id).into_bytes()
 }
 
-/// The place of a session among those of its tenant.
+/// Returns the place of a session among those of its tenant.
 pub(crate) fn of_tenant(at: Timestamp, id: &SessionId) -> Vec<u8> {
     format!("{}{id}", instant(at)).into_bytes()
 }
 
-/// The place of a session among those of its tenant, by its life.
+/// Returns the place of a session among those of its tenant, by incarnation.
 pub(crate) fn of_life(life: Incarnation, created: Timestamp, id: &SessionId) -> Vec<u8> {
     format!("{life}{}{id}", instant(created)).into_bytes()
 }
 
-/// How long the text of a life is.
+/// The length of an incarnation as text.
 const LIFE: usize = 32;
 
-/// The session at a place among those of one tenant by their lives.
+/// Reads a place among the sessions of one tenant, by incarnation.
 pub(crate) fn lived(place: &[u8], tenant: &TenantId) -> Option<SessionPlace> {
     let (life, place) = place.split_at_checked(LIFE)?;
     life.iter().all(u8::is_ascii_hexdigit).then(|| listed(place, tenant)).flatten()
 }
 
-/// What the places of sessions begin with that have this label, among those of its tenant. It says how long its texts are, so
-/// none begins as another does.
+/// Returns the beginning of the places of a tenant's sessions with this label. It contains the lengths of its
+/// texts, so the beginning for one label is never that of another.
 pub(crate) fn label_head(name: &str, value: &str) -> Vec<u8> {
     format!("{}:{name}{}:{value}", name.len(), value.len()).into_bytes()
 }
 
-/// The place of a session among those of its tenant, by a label.
+/// Returns the place of a session among those of its tenant, by a label.
 pub(crate) fn of_label(name: &str, value: &str, created: Timestamp, id: &SessionId) -> Vec<u8> {
     [label_head(name, value), of_tenant(created, id)].concat()
 }
 
-/// The session at a place among those of one tenant by their labels.
+/// Reads a place among the sessions of one tenant, by label.
 pub(crate) fn labelled(place: &[u8], tenant: &TenantId) -> Option<SessionPlace> {
     listed(behind_text(behind_text(place)?)?, tenant)
 }
 
-/// What follows on a text that says how long it is.
+/// Returns the bytes after a text that begins with its length.
 fn behind_text(bytes: &[u8]) -> Option<&[u8]> {
     let end = bytes.iter().position(|byte| *byte == b':')?;
     let length: usize = std::str::from_utf8(bytes.get(..end)?).ok()?.parse().ok()?;
     bytes.get(end + 1..)?.get(length..)
 }
 
-/// The place of a pending call among those of its tenant: those without a deadline come last.
+/// Returns the place of a pending call among those of its tenant. Calls without a deadline come last.
 pub(crate) fn of_pending(call: &PendingCall) -> Vec<u8> {
     pending_at(call.deadline, &call.key.id, &call.id)
 }
 
-/// The same of a call with this deadline.
+/// Returns the place of a pending call with this deadline.
 pub(crate) fn pending_at(deadline: Option<Timestamp>, session: &SessionId, id: &PendingId) -> Vec<u8> {
     let at = deadline.map_or_else(|| "2".to_owned(), instant);
     format!("{at}\0{session}\0{id}").into_bytes()
 }
 
-/// The same of a place.
+/// Returns the bytes of a pending call's place.
 pub(crate) fn pending_place(place: &PendingPlace) -> Vec<u8> {
     pending_at((!place.endless).then_some(place.deadline), &place.session, &place.id)
 }
 
-/// How long the text of a format is.
+/// The length of a format as text.
 const FORMAT: usize = 10;
 
-/// What the places of a group begin with: its queue, and its format as a text that has its order. No queue has an empty
-/// name, so those with an interrupt waiting come first.
+/// Returns the beginning of the places of a group: its queue, and its format as text that sorts correctly. No
+/// queue has an empty name, so sessions with an interrupt waiting come first.
 pub(crate) fn head(group: &DueGroup) -> Vec<u8> {
     let (queue, format) = match group {
         DueGroup::Interrupted => (&[][..], 0),
@@ -112,17 +112,17 @@ pub(crate) fn head(group: &DueGroup) -> Vec<u8> {
     [queue, format!("\0{format:0FORMAT$}\0").as_bytes()].concat()
 }
 
-/// The place of a session among those of its group, by alarm.
+/// Returns the place of a session in its group, by alarm.
 pub(crate) fn of_due(group: &DueGroup, place: &DuePlace) -> Vec<u8> {
     [head(group).as_slice(), instant(place.alarm).as_bytes(), &place.tenant, &[0], &place.id].concat()
 }
 
-/// The same by tenant.
+/// Returns the place of a session in its group, by tenant.
 pub(crate) fn of_turn(group: &DueGroup, place: &DuePlace) -> Vec<u8> {
     [head(group).as_slice(), &place.tenant, &[0], instant(place.alarm).as_bytes(), &place.id].concat()
 }
 
-/// What follows on the head of a group.
+/// Returns the bytes after the head of a group.
 fn in_group(place: &[u8]) -> Option<&[u8]> {
     let (_, rest) = split(place)?;
     let (format, rest) = rest.split_at_checked(FORMAT)?;
@@ -134,21 +134,21 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(..end)?, bytes.get(end + 1..)?))
 }
 
-/// Where a session stands whose place is one by alarm.
+/// Reads a place by alarm.
 pub(crate) fn due(place: &[u8]) -> Option<DuePlace> {
     let (alarm, names) = in_group(place)?.split_at_checked(INSTANT)?;
     let (tenant, id) = split(names)?;
     Some(DuePlace { alarm: instant_of(alarm)?, tenant: tenant.to_vec(), id: id.to_vec() })
 }
 
-/// The same of a place by tenant.
+/// Reads a place by tenant.
 pub(crate) fn turn(place: &[u8]) -> Option<DuePlace> {
     let (tenant, rest) = split(in_group(place)?)?;
     let (alarm, id) = rest.split_at_checked(INSTANT)?;
     Some(DuePlace { alarm: instant_of(alarm)?, tenant: tenant.to_vec(), id: id.to_vec() })
 }
 
-/// The session at a place among those of all tenants.
+/// Reads a place among the sessions of all tenants.
 pub(crate) fn session(place: &[u8]) -> Option<SessionPlace> {
     let (at, ids) = place.split_at_checked(INSTANT)?;
     let (tenant, id) = std::str::from_utf8(ids).ok()?.split_once('\0')?;
@@ -156,14 +156,14 @@ pub(crate) fn session(place: &[u8]) -> Option<SessionPlace> {
     Some(SessionPlace { at: instant_of(at)?, key })
 }
 
-/// The session at a place among those of one tenant.
+/// Reads a place among the sessions of one tenant.
 pub(crate) fn listed(place: &[u8], tenant: &TenantId) -> Option<SessionPlace> {
     let (at, id) = place.split_at_checked(INSTANT)?;
     let key = SessionKey::new(tenant.clone(), std::str::from_utf8(id).ok()?.parse().ok()?);
     Some(SessionPlace { at: instant_of(at)?, key })
 }
 
-/// The pending call at a place among those of one tenant.
+/// Reads a place among the pending calls of one tenant.
 pub(crate) fn pending(place: &[u8]) -> Option<PendingPlace> {
     let (at, ids) = std::str::from_utf8(place).ok()?.split_once('\0')?;
     let (session, id) = ids.split_once('\0')?;

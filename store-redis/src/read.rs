@@ -18,13 +18,13 @@ use crate::records::{self, Owner};
 use crate::reply::{self, Reply};
 use crate::row::Fields;
 
-/// So many rows with numbers are read by one script. A longer read is cut there.
+/// The most numbered rows that one script reads. A longer read is cut there.
 const NUMBERS_MAX: usize = 2_000;
 
-/// As much of a record is read where its payload is not wanted: what comes before it is shorter.
+/// The bytes of a record that are read if its payload is not wanted: everything before the payload is shorter.
 const HEAD_BYTES: usize = 512;
 
-/// What a record of a kind has at least beside its payload.
+/// Returns the most bytes that a record has besides its payload, for kinds that are read within a limit of bytes.
 fn overhead(kind: Kind) -> usize {
     match kind {
         Kind::Message | Kind::Events => 54,
@@ -43,11 +43,11 @@ fn overhead(kind: Kind) -> usize {
     }
 }
 
-/// Where rows that have numbers lie.
+/// The keys in which numbered rows are stored.
 enum Numbered {
-    /// In a hash without gaps, between fields of the session's row.
+    /// A hash without gaps, with two fields of the session's row as its bounds.
     Hash(&'static str, &'static str, &'static str),
-    /// In a hash, and their numbers in a sorted set.
+    /// A hash, with the numbers in a sorted set.
     Scored(&'static str, &'static str),
     Runs,
 }
@@ -71,7 +71,7 @@ fn numbered(kind: Kind) -> Option<Numbered> {
     }
 }
 
-/// What a script reads for `wants`.
+/// Returns the arguments with which a script reads the rows for `wants`.
 pub(crate) fn args(args: Args, wants: &[Want]) -> Result<Args, Fault> {
     wants.iter().try_fold(args.size(wants.len()), asked)
 }
@@ -87,7 +87,7 @@ fn asked(args: Args, want: &Want) -> Result<Args, Fault> {
         (Kind::Staged, Which::All) => args.text("hash").text("staged"),
         (Kind::Start, Which::All) => args.text("set").text("starts"),
         (Kind::Pending, Which::All) => args.text("pending").size(cut(want)),
-        // No name at all is asked for none.
+        // A request for no names reads a key that does not exist.
         (_, Which::Names(named)) if named.is_empty() => args.text("hash").text("none"),
         (Kind::Staged, Which::Names(calls)) => names(args.text("fields").text("staged"), calls),
         (Kind::Key, Which::Names(keys)) => names(args.text("fields").text("items"), keys),
@@ -107,7 +107,7 @@ fn asked(args: Args, want: &Want) -> Result<Args, Fault> {
             match numbered {
                 Numbered::Runs => args.text("runs").number(from).number(to).text(down).size(most),
                 Numbered::Hash(hash, low, high) => {
-                    // Numbers begin with 1.
+                    // Numbers begin at 1.
                     let args = args.text("numbers").text(hash).text(low).text(high).number(from.max(1));
                     limits(args.number(to).text(down).size(most), want, NUMBERS_MAX, 0)
                 }
@@ -134,7 +134,7 @@ fn unsupported<T>(want: &Want) -> Result<T, Fault> {
     Err(Fault::Invalid(format!("{:?} of {:?} cannot be read", want.which, want.kind)))
 }
 
-/// What was found of a session.
+/// Reads the answer about a session.
 pub(crate) fn found(key: &SessionKey, wants: &[Want], reply: &mut Reply) -> Result<Found, Fault> {
     let now = reply::instant(&reply.bytes()?)?;
     let fields = Fields::read(reply)?;
@@ -144,13 +144,13 @@ pub(crate) fn found(key: &SessionKey, wants: &[Want], reply: &mut Reply) -> Resu
         return Ok(Found { now, slot, rows: wants.iter().map(|_| Vec::new()).collect() });
     };
     let owner = Owner { key, incarnation: row.incarnation };
-    // The script reads a little more than goes in, never less.
+    // The script reads at least the wanted rows, and maybe a few more.
     let all = |want| Ok::<_, Fault>(answered(&owner, want, reply)?.into_iter().map(Ok));
     let rows = read_wants(wants, all)?;
     Ok(Found { now, slot, rows })
 }
 
-/// The rows in the answer to one want.
+/// Reads the rows in the answer to one want.
 fn answered(owner: &Owner<'_>, want: &Want, reply: &mut Reply) -> Result<Vec<Row>, Fault> {
     let mut list = reply.list()?;
     let mut rows = Vec::new();
@@ -204,7 +204,7 @@ fn answered(owner: &Owner<'_>, want: &Want, reply: &mut Reply) -> Result<Vec<Row
     Ok(rows)
 }
 
-/// Numbers and records in turn.
+/// Reads alternating numbers and records.
 fn by_numbers(list: &mut Reply, row: impl Fn(u64, Bytes) -> Result<Row, Fault>) -> Result<Vec<Row>, Fault> {
     let mut rows = Vec::with_capacity(list.left() / 2);
     while list.left() > 0 {
@@ -233,7 +233,7 @@ fn by_names(kind: Kind, names: &[String], list: &mut Reply) -> Result<Vec<Row>, 
     Ok(rows)
 }
 
-/// A value, or none.
+/// Reads a value, if there is one.
 fn optional(list: &mut Reply) -> Result<Option<Bytes>, Fault> {
     match list.value()? {
         Value::Nil => Ok(None),
@@ -243,7 +243,7 @@ fn optional(list: &mut Reply) -> Result<Option<Bytes>, Fault> {
     }
 }
 
-/// Names and values in turn.
+/// Reads alternating names and values.
 pub(crate) fn labels(list: &mut Reply) -> Result<Labels, Fault> {
     let mut labels = Vec::new();
     while list.left() > 0 {

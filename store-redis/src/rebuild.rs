@@ -16,56 +16,56 @@ use crate::walk::{Beside, Walk};
 
 const OPERATION: &str = "rebuild_indexes";
 
-/// How many keys one step of the walk looks at.
+/// The number of keys that one step of the walk looks at.
 const STEP: usize = 1000;
 
-/// How many sessions are put back at once.
+/// The number of sessions that are indexed at once.
 const AT_ONCE: usize = 64;
 
-/// How often a session is looked at because others wrote it in between. Then it is left to them: each write puts a
-/// session where it belongs.
+/// The most attempts to index a session that others write in between. After these it is left to them, because each
+/// write updates the indexes of its session.
 const TRIES_MAX: usize = 10;
 
-/// What a rebuild has done.
+/// The result of a rebuild.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// How many sessions there are.
+    /// The number of sessions in the store.
     pub sessions: u64,
-    /// How many entries were missing.
+    /// The number of entries that were missing and were added.
     pub added: u64,
-    /// How many entries stood for nothing.
+    /// The number of entries that pointed to nothing and were removed.
     pub removed: u64,
-    /// How many of the sessions could not be read wholly: entries that they have stay, and they can be deleted. Of
-    /// one whose `life` cannot be read only the row and its entries are removed: nothing says which messages, payloads
-    /// and items were its.
+    /// The number of sessions that could not be read completely. Their entries stay, and they can be deleted. If
+    /// the field `life` of a session cannot be read, a deletion removes only its row and its entries, because its
+    /// messages, payloads and items cannot be identified.
     pub unreadable: u64,
 }
 
 impl RedisStore {
-    /// Makes the indexes of alarms, of sessions and of pending calls anew, by a walk over every key: entries that
-    /// are missing are added, entries that stand for nothing are removed. Each session is dealt with at one
-    /// instant, so workers may go on meanwhile. What cannot be read of one session holds up no other. Takes time with
-    /// the size of the server, once for each partition.
+    /// Rebuilds the indexes of alarms, of sessions and of pending calls by a walk over every key. Missing entries
+    /// are added, and entries that point to nothing are removed. Each session is handled at one instant, so
+    /// workers may continue meanwhile. An unreadable session does not stop the rebuild. The time grows with the
+    /// size of the server, once for each partition.
     ///
-    /// In a store that an earlier version made, sessions from before the update are found by their labels in a walk over all
-    /// sessions of their tenant. Handles that are opened after a rebuild that could read everything
-    /// ([`unreadable`](Rebuilt::unreadable) is 0) find them along an index.
+    /// In a store that an earlier version made, sessions from before the update are found by their labels in a
+    /// walk over all sessions of their tenant. After a rebuild that could read everything
+    /// ([`unreadable`](Rebuilt::unreadable) is 0), newly opened handles find them along an index.
     ///
     /// # Errors
-    /// Of operation `rebuild_indexes`. Whoever is interrupted begins again.
+    /// Errors have the operation `rebuild_indexes`. After an interruption, call it again from the start.
     pub async fn rebuild_indexes(&self) -> Result<Rebuilt, StoreError> {
         let rebuilt = self.shared.rebuild().await;
         rebuilt.map_err(|fault| fault.of(Call::Write, OPERATION, None))
     }
 }
 
-/// What was done of one session.
+/// The result for one session.
 #[derive(Default)]
 struct Done {
     is_session: bool,
     added: u64,
     torn: bool,
-    /// Whether it is left to those who write it.
+    /// True if the session is left to the processes that write it.
     is_left: bool,
 }
 
@@ -81,7 +81,7 @@ impl Shared {
         Ok(rebuilt)
     }
 
-    /// Answers how many sessions may not stand in all indexes yet.
+    /// Rebuilds one partition. Returns how many sessions may still be missing from an index.
     async fn rebuild_partition(&self, partition: u16, rebuilt: &mut Rebuilt) -> Result<u64, Fault> {
         let mut missed = 0;
         let tag = self.keys.tag(partition);
@@ -117,7 +117,7 @@ impl Shared {
         }
     }
 
-    /// Puts one session where it belongs.
+    /// Adds the missing index entries of one session.
     async fn reindex(&self, partition: u16, session: Option<&SessionKey>, row: &str) -> Result<Done, Fault> {
         let torn = Done { is_session: true, torn: true, ..Done::default() };
         let Some(key) = session else { return Ok(torn) };
@@ -148,8 +148,8 @@ impl Shared {
         Ok(Done { is_session: true, is_left: true, ..Done::default() })
     }
 
-    /// Takes out of one index what no row stands behind. What stands behind a row that cannot be read nobody knows: it
-    /// stays.
+    /// Removes entries from one index if no row stands behind them. An entry stays if its row cannot be read,
+    /// because it may be right.
     async fn sweep(&self, partition: u16, index: &str, kind: Indexes<'_>) -> Result<u64, Fault> {
         let (mut removed, mut from) = (0, Bytes::new());
         loop {
@@ -180,7 +180,7 @@ impl Shared {
     ) -> Result<u64, Fault> {
         let (key, pending) = kind.names(member).map_or((None, None), |(key, pending)| (Some(key), pending));
         for _ in 0..TRIES_MAX {
-            // What names no session stands for nothing.
+            // A member that names no session points to nothing.
             let there = match &key {
                 Some(key) => self.look(partition, &self.keys.row(key)).await?,
                 None => Looked::nothing(Timestamp::EPOCH),
@@ -203,7 +203,7 @@ impl Shared {
     }
 }
 
-/// Whether an entry of an index stands for what is there. None: nobody knows.
+/// Returns whether an index entry matches its session. None: that cannot be known.
 fn stands(
     key: &SessionKey,
     there: &Looked,
@@ -226,29 +226,29 @@ fn stands(
     if places.iter().any(|place| place == member) {
         return Some(true);
     }
-    // Of one whose facts are torn nobody knows where it stands.
+    // If the call's facts cannot be read, its place is unknown.
     let open = there.pending.as_ref()?.iter().any(|(id, _)| id.as_ref() == pending.as_str().as_bytes());
     if open && !all { None } else { Some(false) }
 }
 
-/// The indexes of a partition.
+/// The kinds of index in a partition.
 #[derive(Clone, Copy)]
 enum Indexes<'a> {
-    /// Of sessions of all tenants.
+    /// Sessions of all tenants.
     All,
-    /// Of those with an alarm, by alarm.
+    /// Sessions with an alarm, by alarm.
     Due,
-    /// The same by tenant.
+    /// Sessions with an alarm, by tenant.
     Turns,
-    /// One that only versions before this one had: nothing belongs there.
+    /// An index that only older versions use. Nothing belongs in it.
     Old,
-    /// Of sessions of one.
+    /// The sessions of one tenant.
     Sessions(&'a str),
-    /// The same by their lives.
+    /// The sessions of one tenant, by incarnation.
     Lives(&'a str),
-    /// The same by their labels.
+    /// The sessions of one tenant, by label.
     Labels(&'a str),
-    /// Of its pending calls.
+    /// The pending calls of one tenant.
     Pending(&'a str),
 }
 
@@ -262,7 +262,7 @@ impl Indexes<'_> {
         }
     }
 
-    /// What a member names.
+    /// Returns the session, and the pending call if any, that a member names.
     fn names(self, member: &[u8]) -> Option<(SessionKey, Option<PendingId>)> {
         match self {
             Self::All => place::session(member).map(|place| (place.key, None)),
@@ -280,7 +280,7 @@ impl Indexes<'_> {
     }
 }
 
-/// The kind of an index by the end of its key. None: it is no index.
+/// Returns the kind of an index by the end of its key. None: it is no index.
 fn index(name: &str) -> Option<Indexes<'_>> {
     match name.split_once(':') {
         Some(("sessions", tenant)) => Some(Indexes::Sessions(tenant)),
@@ -296,7 +296,7 @@ fn index(name: &str) -> Option<Indexes<'_>> {
     }
 }
 
-/// The session whose row's key ends so.
+/// Returns the session from the end of its row's key.
 fn session_of(names: &str) -> Option<SessionKey> {
     let (length, names) = names.split_once(':')?;
     let (tenant, id) = names.split_at_checked(length.parse().ok()?)?;

@@ -1,4 +1,4 @@
-//! Converts the rows of a session to and from the form in which the keys of its life hold them.
+//! Converts the rows of a session to and from the form in which the keys of its incarnation store them.
 
 use bytes::Bytes;
 use holdover_store::ids::{
@@ -22,12 +22,12 @@ pub(crate) struct Owner<'a> {
     pub(crate) incarnation: Incarnation,
 }
 
-/// A payload, unless it was left out.
+/// Reads a payload. Returns an empty one if payloads were left out (`light`).
 fn payload(sealed: Result<Bytes, Fault>, light: bool) -> Result<Payload, Fault> {
     if light { Ok(Payload::empty()) } else { reply::payload(sealed?) }
 }
 
-/// The record of an item.
+/// Returns the stored record of an item.
 pub(crate) fn item_record(item: &StoredItem, wake: Wake) -> Vec<u8> {
     let (pending, settles) = answer_columns(&item.kind);
     let (pending, settles) = (pending.map_or("", PendingId::as_str), if settles { "1" } else { "0" });
@@ -48,7 +48,7 @@ pub(crate) fn item(seq: u64, record: Bytes) -> Result<Row, Fault> {
     let kind = reply::text(&record.next()?)?;
     let (wake, pending) = (record.next()?, record.next()?);
     let settles = record.next()?.as_ref() == b"1";
-    // Versions before tokens did not say how an answer counts: it may have been the last that was needed.
+    // Versions before tokens did not store how an answer counts: it may have been the last that was needed.
     let wake = if wake.is_empty() && kind == "answer" { Wake::Now } else { reply::word(&wake, wake_named)? };
     let kind = match kind.as_str() {
         "answer" => ItemKind::Answer { pending: reply::id::<PendingId>(&pending)?, settles },
@@ -66,7 +66,7 @@ pub(crate) fn item(seq: u64, record: Bytes) -> Result<Row, Fault> {
     Ok(Row::Item { content: told.digest(), item, wake })
 }
 
-/// What is kept under an item's key: its number and the digest of what it says.
+/// Returns the record under an item's key: its number and the digest of its content.
 pub(crate) fn key_record(seq: InboxSeq, content: Digest) -> Vec<u8> {
     let mut record = format!("{}:", seq.0).into_bytes();
     record.extend_from_slice(&content.0);
@@ -81,19 +81,19 @@ pub(crate) fn item_key(key: &ItemKey, record: &[u8]) -> Result<Row, Fault> {
     Ok(Row::Key { key: key.clone(), seq: InboxSeq(reply::number(seq)?), content: Digest(digest) })
 }
 
-/// What answers change of a pending call.
+/// Returns the facts of a pending call. Answers change them.
 pub(crate) fn pending_facts(call: &PendingCall) -> String {
     let deadline = call.deadline.map_or_else(|| "-".to_owned(), |at| at.as_ms().to_string());
     format!("{} {} {deadline} {} {}", call.needed, call.answered, call.last_answer.0, call.kind.as_str())
 }
 
-/// What nothing changes of it.
+/// Returns the part of a pending call that never changes.
 pub(crate) fn pending_record(call: &PendingCall) -> Vec<u8> {
     let opened = call.opened_at.as_ms().to_string();
     pack(&[call.call.as_str().as_bytes(), opened.as_bytes(), &sealed(&call.body)])
 }
 
-/// The deadline in the facts of a pending call.
+/// Reads the deadline from the facts of a pending call.
 pub(crate) fn deadline_in(facts: &[u8]) -> Result<Option<Timestamp>, Fault> {
     let text = reply::text(facts)?;
     let mut parts = text.split(' ').skip(2);
@@ -112,7 +112,7 @@ pub(crate) fn pending(
 ) -> Result<Row, Fault> {
     let id = reply::id::<PendingId>(id)?;
     let order = reply::text(order)?;
-    // As the server writes the score of a sorted set: a whole number, above 2^53 perhaps with an exponent.
+    // The server writes the score of a sorted set as a whole number, possibly with an exponent above 2^53.
     let number = order.parse::<u64>().ok().or_else(|| order.parse::<f64>().ok().map(whole));
     let order = number.ok_or_else(|| Fault::Corrupt(format!("pending {id}: its order is {order:?}")))?;
     let text = reply::text(facts)?;
@@ -150,7 +150,7 @@ pub(crate) fn message(seq: u64, record: Bytes) -> Result<Row, Fault> {
     Ok(Row::Message(StoredMessage { seq: MessageSeq(seq), at, payload }))
 }
 
-/// Each event lies alone.
+/// Reads an event. Each event has a record of its own.
 pub(crate) fn event(seq: u64, record: Bytes) -> Result<Row, Fault> {
     let (at, payload) = reply::dated(record)?;
     Ok(Row::Events(EventBatch { last: EventSeq(seq), at, payloads: vec![payload] }))
@@ -160,14 +160,14 @@ pub(crate) fn delta(place: u64, record: Bytes) -> Result<Row, Fault> {
     Ok(Row::Delta(StoredDelta { place, payload: reply::payload(record)? }))
 }
 
-/// How a run began.
+/// Returns the record of a run's beginning.
 pub(crate) fn run_record(run: &RunRecord) -> Vec<u8> {
     let parent = run.parent.map_or_else(String::new, |parent| parent.0.to_string());
     let started = run.started_at.as_ms().to_string();
     pack(&[run.run.as_str(), run.worker.as_str(), run.found.as_str(), &parent, &started])
 }
 
-/// How it ended.
+/// Returns the record of a run's end.
 pub(crate) fn end_record(end: &RunEnded) -> Vec<u8> {
     let at = end.at.as_ms().to_string();
     let detail = end.detail.as_ref().map(sealed).unwrap_or_default();

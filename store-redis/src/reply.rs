@@ -15,7 +15,7 @@ use crate::error::Fault;
 
 const DIGEST_BYTES: usize = 32;
 
-/// A list of an answer, read from its start.
+/// A list in an answer, read from its start.
 #[derive(Debug)]
 pub(crate) struct Reply(std::vec::IntoIter<Value>);
 
@@ -48,7 +48,7 @@ impl Reply {
         text(&self.bytes()?)
     }
 
-    /// A text, if there is one.
+    /// Reads a text, if there is one.
     pub(crate) fn optional_text(&mut self) -> Result<Option<String>, Fault> {
         match self.value()? {
             Value::Nil => Ok(None),
@@ -69,7 +69,7 @@ impl Reply {
         Self::new(value)
     }
 
-    /// All that is left: texts.
+    /// Reads all remaining values as texts.
     pub(crate) fn texts(mut self) -> Result<Vec<Bytes>, Fault> {
         let mut texts = Vec::with_capacity(self.left());
         while self.left() > 0 {
@@ -78,7 +78,7 @@ impl Reply {
         Ok(texts)
     }
 
-    /// Names and values in turn.
+    /// Reads a list of alternating names and values.
     pub(crate) fn pairs(&mut self) -> Result<Vec<(Bytes, Bytes)>, Fault> {
         let mut list = self.list()?;
         let mut pairs = Vec::with_capacity(list.left() / 2);
@@ -122,18 +122,18 @@ pub(crate) fn incarnation(bytes: &[u8]) -> Result<Incarnation, Fault> {
     id.map(Incarnation)
 }
 
-/// A text id of any kind.
+/// Reads a text id of any kind.
 pub(crate) fn id<T: TryFrom<String, Error = InvalidId>>(bytes: &[u8]) -> Result<T, Fault> {
     T::try_from(text(bytes)?).map_err(|why| Fault::Corrupt(format!("a stored id: {why}")))
 }
 
-/// A word of a closed set.
+/// Reads a word of a closed set.
 pub(crate) fn word<T>(bytes: &[u8], from_wire: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
     let text = text(bytes)?;
     from_wire(&text).ok_or_else(|| Fault::Corrupt(format!("{text:?} is stored where another word belongs")))
 }
 
-/// A payload behind its digest.
+/// Reads a payload that follows its digest.
 pub(crate) fn payload(mut sealed: Bytes) -> Result<Payload, Fault> {
     if sealed.len() < 32 {
         return Err(Fault::Corrupt(format!("a payload of {} bytes has no digest", sealed.len())));
@@ -144,7 +144,7 @@ pub(crate) fn payload(mut sealed: Bytes) -> Result<Payload, Fault> {
     Payload::from_stored(bytes, Digest(digest)).map_err(|why| Fault::Corrupt(why.to_string()))
 }
 
-/// A payload behind the instant at which it was appended.
+/// Reads an instant and the payload that follows it.
 pub(crate) fn dated(mut stored: Bytes) -> Result<(Timestamp, Payload), Fault> {
     let Some(colon) = stored.iter().take(20).position(|byte| *byte == b':') else {
         return Err(Fault::Corrupt("a stored record has no date".into()));
@@ -154,7 +154,7 @@ pub(crate) fn dated(mut stored: Bytes) -> Result<(Timestamp, Payload), Fault> {
     Ok((instant(at)?, payload(sealed)?))
 }
 
-/// Texts as one, each behind its length.
+/// Joins texts into one, each after its length.
 pub(crate) fn pack<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(texts.iter().map(|text| text.as_ref().len() + 4).sum());
     for text in texts {
@@ -164,7 +164,7 @@ pub(crate) fn pack<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
     packed
 }
 
-/// A payload behind its digest, as it is stored.
+/// Returns the stored form of a payload: its digest, then its bytes.
 pub(crate) fn sealed(payload: &Payload) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(DIGEST_BYTES + payload.len());
     sealed.extend_from_slice(&payload.digest().0);
@@ -172,7 +172,7 @@ pub(crate) fn sealed(payload: &Payload) -> Vec<u8> {
     sealed
 }
 
-/// A payload behind the instant at which it was appended, as it is stored.
+/// Returns the stored form of a dated payload: the instant at which it was appended, its digest, then its bytes.
 pub(crate) fn dated_of(at: Timestamp, payload: &Payload) -> Vec<u8> {
     let mut dated = format!("{}:", at.as_ms()).into_bytes();
     dated.extend_from_slice(&payload.digest().0);
@@ -180,7 +180,7 @@ pub(crate) fn dated_of(at: Timestamp, payload: &Payload) -> Vec<u8> {
     dated
 }
 
-/// Several texts in one, each behind its length.
+/// Several texts in one, each after its length.
 #[derive(Debug)]
 pub(crate) struct Packed(Bytes);
 

@@ -9,11 +9,11 @@ use crate::script::TRY_WRITE;
 use crate::store::RedisStore;
 
 impl RedisStore {
-    /// Why the store cannot be written, if that is so: by this user, or by anybody while the server has no memory
-    /// left, cannot save, or misses its replicas. Changes nothing.
+    /// Returns why the store cannot be written. None: it can. The reason may concern this user, or the server: it
+    /// has no memory left, cannot save, or has too few replicas. Changes nothing.
     ///
     /// # Errors
-    /// Of operation `unwritable`, when a server cannot be asked.
+    /// Errors have the operation `unwritable`. The call fails if a server cannot be asked.
     pub async fn unwritable(&self) -> Result<Option<String>, StoreError> {
         let keys = &self.shared.keys;
         let args = Args::default();

@@ -1,8 +1,8 @@
 //! The row under a session's key, as the fields of a hash.
 //!
-//! A version before tokens wrote the field `version` and no `token`. It could write a session without anybody
-//! noticing. So the first write of a newer version renames that field to `session_version`. For the older
-//! version the row is corrupt from then on, except that it can still delete the row by force.
+//! A version before tokens wrote the field `version` and no `token`. It could write a session unnoticed. So the
+//! first write of a newer version renames that field to `session_version`. For the older version the row is
+//! corrupt from then on, except that it can still delete the row by force.
 
 use std::collections::HashMap;
 
@@ -19,15 +19,15 @@ use holdover_store::{Interrupt, Lease, Receipt, SessionStatus, StreamId, Tombsto
 use crate::error::Fault;
 use crate::reply::{self, Packed, Reply, pack};
 
-/// The token of a row that a version before tokens wrote. Nothing is decided on it: the row gets one first.
+/// The token of a row from a version before tokens. No write is decided on it: the row gets a token first.
 pub(crate) const NO_TOKEN: Token = Token(0);
 
-/// A token as it is stored.
+/// Returns the stored form of a token.
 pub(crate) fn token_text(token: Token) -> String {
     format!("{:016x}", token.0)
 }
 
-/// The lives that were deleted under a key, as they are stored.
+/// Returns the stored form of the incarnations that were deleted under a key.
 pub(crate) fn lives_text(lives: &[Tombstone]) -> Vec<u8> {
     let texts = lives.iter().flat_map(|life| {
         [life.incarnation.to_string(), life.operation.to_string(), life.at.as_ms().to_string()]
@@ -43,7 +43,7 @@ impl Fields {
         Ok(Self(reply.pairs()?.into_iter().collect()))
     }
 
-    /// Whether there is no row at all.
+    /// Returns whether there is no row at all.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -101,7 +101,7 @@ impl Fields {
         }
     }
 
-    /// The interrupt that waits. A version before tokens kept its reason beside the row.
+    /// Reads the waiting interrupt. A version before tokens stored its reason outside the row.
     fn interrupt(&self, reason: &[u8]) -> Result<Option<Interrupt>, Fault> {
         let Some(id) = self.read_optional("interrupt_id", reply::id::<InterruptId>)? else { return Ok(None) };
         let own = self.optional("interrupt_reason").map(AsRef::as_ref);
@@ -160,7 +160,7 @@ impl Fields {
         self.number("life")
     }
 
-    /// The token, as it is stored.
+    /// Returns the token in its stored form.
     pub(crate) fn token_text(&self) -> Result<Option<String>, Fault> {
         self.read_optional("token", reply::text)
     }
@@ -180,7 +180,7 @@ impl Fields {
         Ok(lives)
     }
 
-    /// What stands there. `reason` is that of an interrupt, where the row does not hold it itself.
+    /// Returns the slot. `reason` is that of an interrupt, if the row does not contain it.
     pub(crate) fn slot(&self, key: &SessionKey, reason: &[u8]) -> Result<Option<Slot>, Fault> {
         if self.is_empty() {
             return Ok(None);
@@ -200,7 +200,7 @@ impl Fields {
         Ok(Some(Slot { token, place: self.life()?, row: Some(self.row(reason)?), lives }))
     }
 
-    /// The row as the rules know it.
+    /// Returns the row in the form of the contract.
     fn row(&self, reason: &[u8]) -> Result<SessionRow, Fault> {
         let tenant = self.read_as("tenant", reply::id::<TenantId>)?;
         let version = if self.optional("session_version").is_some() { "session_version" } else { "version" };
@@ -245,7 +245,7 @@ fn named<T>(name: &str, read: Result<T, Fault>) -> Result<T, Fault> {
     })
 }
 
-/// A receipt as it is stored: its parts in a row.
+/// Reads a stored receipt: its parts, separated by spaces.
 fn receipt(text: &[u8]) -> Result<Receipt, Fault> {
     let text = reply::text(text)?;
     let torn = || Fault::Corrupt(format!("{text:?} is no receipt"));
@@ -268,7 +268,7 @@ fn receipt_text(receipt: &Receipt) -> String {
     format!("{} {} {} {unread} {interrupt} {now} {lease_ends}", version.0, last_message.0, last_item.0)
 }
 
-/// The fields of a row that follow from the session's row, in one order.
+/// Returns the fields that store a session's row, in a fixed order.
 pub(crate) fn fields(row: &SessionRow) -> Vec<(&'static str, String)> {
     let flag = |flag: bool| if flag { "1".to_owned() } else { "0".to_owned() };
     let ms = |at: Timestamp| at.as_ms().to_string();

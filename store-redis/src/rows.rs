@@ -33,7 +33,7 @@ impl fmt::Debug for RedisRows {
     }
 }
 
-/// Told of no operation: whoever asks names it.
+/// Converts a fault of a read. The operation stays empty, because the caller names it.
 fn reading(fault: Fault) -> StoreError {
     fault.of(Call::Read, "", None)
 }
@@ -43,7 +43,7 @@ fn writing(fault: Fault) -> StoreError {
 }
 
 impl Shared {
-    /// Reads what stands under a key, and rows of that session.
+    /// Reads the slot under a key, and rows of that session.
     pub(crate) async fn read_rows(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, Fault> {
         let args = read::args(self.args(), wants)?;
         let sent = Instant::now();
@@ -53,13 +53,13 @@ impl Shared {
         Ok(found)
     }
 
-    /// The same for the write of a run: what is found must come after what is known of the run.
+    /// Reads for the write of a run. Fails if the session contradicts what is known of the run.
     async fn read_for_run(&self, key: &SessionKey, wants: &[Want]) -> Result<Found, Fault> {
         let found = self.read_rows(key, wants).await?;
         if let Some(fence) = grants::fence().filter(|fence| fence.key == *key)
             && let Fits::Missing(went_back) = self.grants.compare(&fence, &found)?
         {
-            // A version before tokens may have deleted it.
+            // A version before tokens may have deleted the session.
             let [grave, _] = self.keys.graves(key, &fence.incarnation.to_string(), "");
             let args = self.args().size(1).text(grave);
             if self.on(&self.scripts.graves, key, args).await?.bytes()?.is_empty() {
@@ -69,13 +69,13 @@ impl Shared {
         Ok(found)
     }
 
-    /// Gives a row that a version before tokens wrote its first token.
+    /// Gives the row of a version before tokens its first token.
     pub(crate) async fn adopt(&self, key: &SessionKey) -> Result<(), Fault> {
         let args = self.args().text(token_text(Token::random()));
         self.on(&self.scripts.adopt, key, args).await.map(drop)
     }
 
-    /// Runs the commands of a plan, if what it expects is there.
+    /// Runs the commands of a plan, if the row is in the expected state.
     pub(crate) async fn run_plan(
         &self,
         key: &SessionKey,
@@ -84,7 +84,7 @@ impl Shared {
         self.run_plan_on(self.keys.partition_of(key), &self.keys.row(key), plan).await
     }
 
-    /// The same on the row with this key.
+    /// Runs the commands of a plan on the row with this key.
     pub(crate) async fn run_plan_on(
         &self,
         partition: u16,
@@ -125,8 +125,8 @@ impl Shared {
         Ok(outcome.verdict(now, plan.place))
     }
 
-    /// Keeps what a version before tokens left of a deleted session as a life that has ended. Whoever reads it then
-    /// finds it.
+    /// Stores the remains that a version before tokens left of a deleted session as a tombstone, which later reads
+    /// find.
     async fn keep_buried(
         &self,
         write: &Write,

@@ -1,15 +1,14 @@
-//! The scripts. Each is built from shared files, each of which may use those before it, and from its own
-//! file. No script decides anything about sessions: it reads, compares a token, and runs commands that come
-//! ready.
+//! The scripts. Each is built from shared files, each of which may use those before it, and from its own file. No
+//! script decides anything about sessions: it reads, compares a token, and runs commands that it was given.
 
 use std::sync::LazyLock;
 
-/// Where a script reads the clock.
+/// The clock that a script reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClockSource {
-    /// The server's own.
+    /// The server's clock.
     Server,
-    /// A key of each partition, which a test moves.
+    /// A key of each partition, which a test changes.
     #[cfg(feature = "test-access")]
     Key,
 }
@@ -26,12 +25,12 @@ impl ClockSource {
 
 const STORE: &str = include_str!("../scripts/prelude/store.lua");
 
-/// What a script may do, as the server is told.
+/// The kind of access that a script declares to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Does {
     Reads,
     Writes,
-    /// Also when no memory is left: it makes room.
+    /// Writes even when no memory is left, because it frees some.
     Removes,
 }
 
@@ -45,7 +44,7 @@ impl Does {
     }
 }
 
-/// One script, with the name by which a server knows it.
+/// One script, with the hash by which a server knows it.
 #[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) source: String,
@@ -59,7 +58,7 @@ impl Script {
         Self { source, sha }
     }
 
-    /// A script of a test, which stands on nothing.
+    /// Creates a script of a test, without the shared files.
     #[cfg(feature = "test-access")]
     pub(crate) fn plain(source: &str) -> Self {
         Self::new(Does::Writes, &[source])
@@ -101,7 +100,7 @@ scripts! {
     look Reads "look",
     graves Reads "graves",
     apply Writes "apply",
-    // The same, for what makes room.
+    // The same script, for writes that free memory.
     remove Removes "apply",
     adopt Writes "adopt",
     fork_source Reads "fork_source",
@@ -111,7 +110,7 @@ scripts! {
 }
 
 impl Scripts {
-    /// The scripts that read this clock, made once.
+    /// Returns the scripts that read this clock. They are built once.
     pub(crate) fn of(clock: ClockSource) -> &'static Self {
         static SERVER: LazyLock<Scripts> = LazyLock::new(|| Scripts::new(ClockSource::Server));
         #[cfg(feature = "test-access")]
@@ -124,7 +123,7 @@ impl Scripts {
     }
 }
 
-/// Reads what is fixed of a store.
+/// Reads the fixed parameters of a store.
 pub(crate) static LOOK: LazyLock<Script> =
     LazyLock::new(|| Script::new(Does::Reads, &[include_str!("../scripts/look_store.lua")]));
 
@@ -136,7 +135,7 @@ pub(crate) static LOOK_AT: LazyLock<Script> =
 pub(crate) static TRY_WRITE: LazyLock<Script> =
     LazyLock::new(|| Script::new(Does::Writes, &[include_str!("../scripts/try_write.lua")]));
 
-/// Makes what is fixed of a store, or reads it.
+/// Creates, changes or reads the fixed parameters of a store.
 pub(crate) static FOUND: LazyLock<Script> =
     LazyLock::new(|| Script::new(Does::Writes, &[include_str!("../scripts/found_store.lua")]));
 

@@ -1,4 +1,4 @@
-//! The settings of one server, and what the store may promise on it alone.
+//! The settings of one server, and the promises that the store can make on it alone.
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,33 @@ use holdover_store::CommitSurvives;
 
 use crate::error::Fault;
 
-/// The oldest server whose scripts do what these need.
+/// The oldest major version that supports these scripts.
 const VERSION_MIN: u32 = 7;
 
-/// The only policy under which a server forgets nothing by itself.
+/// The only policy under which a server never evicts data.
 const POLICY: &str = "noeviction";
 
-/// What bounds how much a failover loses.
+/// The setting that bounds how much a failover loses.
 pub(crate) const MIN_REPLICAS: &str = "min-replicas-to-write";
 
-/// What one server says of itself.
+/// The settings that one server reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) info: BTreeMap<String, String>,
-    /// None: `CONFIG` is forbidden there.
+    /// The configuration. None: `CONFIG` is forbidden.
     pub(crate) config: Option<BTreeMap<String, String>>,
     pub(crate) replicas: Replicas,
 }
 
-/// Which replicas may take over.
+/// The replicas that may take over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Replicas {
-    /// Those that are connected: the server is alone.
+    /// The connected ones, since the server is not in a cluster.
     #[default]
     Connected,
-    /// So many of a cluster, also those that are away.
+    /// This number of replicas in the cluster, including those that are away.
     Known(u64),
-    /// The cluster does not say.
+    /// The cluster does not report its replicas.
     Unknown,
 }
 
@@ -45,7 +45,7 @@ impl Server {
         self.config.as_ref()?.get(name).map(String::as_str)
     }
 
-    /// What this server alone promises, and the settings on which that rests.
+    /// Returns what this server alone promises, and the settings on which the promise rests.
     pub(crate) fn judge(&self) -> Result<(CommitSurvives, Vec<(String, String)>), Fault> {
         let version = self.info("redis_version").unwrap_or("unknown");
         let major: u32 = version.split('.').next().and_then(|major| major.parse().ok()).unwrap_or(0);
@@ -68,8 +68,9 @@ impl Server {
         Ok((by_log.min(by_failover), named))
     }
 
-    /// Where a replica may take over, the death of the server is enough to lose commits: it acknowledges them before
-    /// any replica has them, and `min-replicas-to-write` only bounds how many.
+    /// Returns the promise that replicas allow. If a replica may take over, the death of the server can lose
+    /// commits: it acknowledges them before any replica has them, and `min-replicas-to-write` only bounds how
+    /// many.
     fn by_failover(&self) -> (CommitSurvives, Vec<(&'static str, String)>) {
         let connected = self.info("connected_slaves").and_then(|count| count.parse::<u64>().ok());
         let replicas = match self.replicas {
@@ -88,9 +89,10 @@ impl Server {
         (survives, why)
     }
 
-    /// Only under `always` is written what is acknowledged. Under `everysec` the write itself is put off while an
-    /// older one is being synced, and under both others a disk that is full holds it up: then the death of the
-    /// server loses commits, not only a power cut.
+    /// Returns the promise that the log allows. Only under `always` are commits written before they are
+    /// acknowledged. Under `everysec` the write itself is delayed while an older one is being synced, and under
+    /// both other settings a full disk delays it. Then the death of the server loses commits, not only a power
+    /// cut.
     fn by_log(&self) -> (CommitSurvives, Vec<(&'static str, String)>) {
         let on = match (self.config("appendonly"), self.info("aof_enabled")) {
             (Some(appendonly), _) => appendonly == "yes",
@@ -145,7 +147,7 @@ mod tests {
         let with =
             |fsync| [("maxmemory-policy", "noeviction"), ("appendonly", "yes"), ("appendfsync", fsync)];
         assert_eq!(promise(&[], Some(&with("always"))), Ok(CommitSurvives::PowerCut));
-        // The server's death loses what it has put off.
+        // The server's death loses the delayed writes.
         assert_eq!(promise(&[], Some(&with("everysec"))), Ok(CommitSurvives::Nothing));
         assert_eq!(promise(&[], Some(&with("no"))), Ok(CommitSurvives::Nothing));
         assert_eq!(promise(&[], Some(&[("appendonly", "no")])), Ok(CommitSurvives::Nothing));

@@ -1,4 +1,4 @@
-//! The server's settings, and what the store may promise under them.
+//! The servers' settings, and the promises that the store can make under them.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"
@@ -16,29 +16,29 @@ use crate::reply::{self, Reply};
 use crate::server::{MIN_REPLICAS, Replicas, Server};
 use crate::wire::Wire;
 
-/// What is asked for by `CONFIG GET`.
+/// The settings that are read by `CONFIG GET`.
 const ASKED: [&str; 5] =
     ["maxmemory-policy", "appendonly", "appendfsync", "no-appendfsync-on-rewrite", MIN_REPLICAS];
 
-/// What servers answer, by their addresses.
+/// The answers of servers, by address.
 type Answers<T> = BTreeMap<String, T>;
 
-/// What every master says.
+/// The answers of all masters.
 #[derive(Debug, Default)]
 struct Said {
     info: Answers<BTreeMap<String, String>>,
-    /// None: `CONFIG` is forbidden.
+    /// The configurations. None: `CONFIG` is forbidden.
     config: Option<Answers<BTreeMap<String, String>>>,
-    /// None: it is no cluster, or `CLUSTER NODES` is forbidden.
+    /// The views of the cluster. None: there is no cluster, or `CLUSTER NODES` is forbidden.
     nodes: Option<Answers<Nodes>>,
 }
 
 /// Reads the settings of every master.
 ///
 /// # Errors
-/// A server that is too old, is a replica, or forgets data when its memory is full. What a server does not answer
-/// for a passing reason is an error too, and so is a master that cannot be asked: nothing is taken for forbidden that
-/// is only late, nor for known that is only away.
+/// Fails for a server that is too old, is a replica, or evicts data when its memory is full. Also fails if a
+/// server does not answer for a passing reason, or if a master cannot be asked: a late answer is not taken for a
+/// forbidden command, and a master that is away is not ignored.
 pub(crate) async fn read(wire: &Wire, options: &RedisOptions) -> Result<Capabilities, Fault> {
     let nodes = if options.cluster { nodes(wire).await? } else { None };
     let info = wire.ask_all(redis::cmd("INFO").arg("everything")).await?;
@@ -51,7 +51,7 @@ pub(crate) async fn read(wire: &Wire, options: &RedisOptions) -> Result<Capabili
     judge(&said.servers(options.cluster)?, options)
 }
 
-/// The nodes of the cluster, as every master that has slots sees them.
+/// Returns the nodes of the cluster, as every master with slots reports them.
 async fn nodes(wire: &Wire) -> Result<Option<Answers<Nodes>>, Fault> {
     let Some(answers) = allowed(wire, redis::cmd("CLUSTER").arg("NODES")).await? else { return Ok(None) };
     let nodes = each(answers, |text| Nodes::read(&text_of(text)?))?;
@@ -61,8 +61,8 @@ async fn nodes(wire: &Wire) -> Result<Option<Answers<Nodes>>, Fault> {
     }
 }
 
-/// What every master answers; none where the command is forbidden, as on managed services: what INFO says has to do
-/// then.
+/// Returns the answers of all masters. None: the command is forbidden, as on managed services, and INFO has to
+/// suffice.
 async fn allowed(wire: &Wire, command: &Cmd) -> Result<Option<Answers<Value>>, Fault> {
     match wire.ask_all(command).await {
         Ok(answers) => Ok(Some(answers)),
@@ -76,7 +76,7 @@ fn each<T>(answers: Answers<Value>, read: impl Fn(Value) -> Result<T, Fault>) ->
 }
 
 impl Said {
-    /// What each server says of itself, if every master has said all that it may.
+    /// Returns the settings of each server. Fails if the answers of a master are incomplete.
     fn servers(self, cluster: bool) -> Result<Vec<Server>, Fault> {
         let Self { info, mut config, mut nodes } = self;
         let mut servers = Vec::new();
@@ -96,7 +96,7 @@ impl Said {
     }
 }
 
-/// What a node has answered, where it is not forbidden.
+/// Takes the answer of a node. None: the command is forbidden.
 fn of_node<T>(answers: &mut Option<Answers<T>>, node: &str) -> Result<Option<T>, Fault> {
     match answers {
         Some(answers) => answers.remove(node).map(Some).ok_or_else(|| incomplete(node)),
@@ -104,13 +104,13 @@ fn of_node<T>(answers: &mut Option<Answers<T>>, node: &str) -> Result<Option<T>,
     }
 }
 
-/// A master was not asked, or not everything.
+/// Returns the fault of a master whose settings were not all read.
 fn incomplete(node: &str) -> Fault {
     let what = "the settings of a node could not be read";
     RedisError::from((ErrorKind::ClusterConnectionNotFound, what, node.to_owned())).into()
 }
 
-/// What all of them together promise: no more than the weakest.
+/// Returns the promises of all servers together: those of the weakest.
 fn judge(servers: &[Server], options: &RedisOptions) -> Result<Capabilities, Fault> {
     let mut survives = CommitSurvives::PowerCut;
     let mut settings = BTreeMap::new();
@@ -176,7 +176,7 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// What the masters of a cluster say: each its name, wherever it may.
+    /// Returns the answers of the masters of a cluster. Each contains its node's name where it can.
     fn said_by_all(info: &[&str], config: &[&str], nodes: &[&str]) -> Said {
         let owners: String =
             nodes.iter().map(|node| format!("{node} h:1@2 master - 0 0 1 connected 1\n")).collect();

@@ -1,5 +1,5 @@
-//! The contract. The store over rows decides. This module adds what only Redis needs: instants that a script
-//! can count exactly, the runs that a handle remembers, and the removal of sessions that cannot be read.
+//! The contract. The store over rows decides. This module adds what only Redis needs: a check that scripts can
+//! compute with an instant, the runs that a handle remembers, and the removal of unreadable sessions.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::error::{Call, Fault};
 use crate::grants::of_run;
 use crate::store::RedisStore;
 
-/// Refuses an instant that is kept, if its place in an index is not its own.
+/// Refuses an instant that Redis cannot store exactly: it would have no place of its own in an index.
 fn kept(
     operation: &'static str,
     key: &SessionKey,
@@ -72,7 +72,7 @@ impl StateStore for RedisStore {
         deletion: Deletion,
     ) -> Result<DeleteOutcome, StoreError> {
         match self.rows.delete_session(key, deletion).await {
-            // Of one that no run holds. By force the store over rows does it.
+            // A session that no run holds. The store over rows handles a deletion by force.
             Err(error)
                 if error.kind == StoreErrorKind::Corrupt
                     && deletion.mode == DeleteMode::UnlessActive

@@ -35,7 +35,7 @@ pub struct RedisStore {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What all clones of a handle share.
+/// The state that all clones of a handle share.
 pub(crate) struct Shared {
     pub(crate) wire: Wire,
     pub(crate) keys: Keys,
@@ -44,29 +44,31 @@ pub(crate) struct Shared {
     pub(crate) hints: Option<Hints>,
     pub(crate) clocks: Clocks,
     pub(crate) drafts: Drafts,
-    /// Whether the partitions lie in a cluster.
+    /// True if the partitions lie in a cluster.
     pub(crate) cluster: bool,
-    /// Whether each partition is asked by itself: always in a cluster, and where the server asks for it.
+    /// True if each partition is asked separately: always in a cluster, and on a server that requires it.
     pub(crate) apart: AtomicBool,
-    /// Whether all sessions stand in the indexes by their lives.
+    /// True if the indexes by incarnation contain all sessions.
     pub(crate) has_all_lives: bool,
-    /// The same by their labels.
+    /// True if the indexes by label contain all sessions.
     pub(crate) has_all_labels: bool,
     trust: Trust,
     incarnation: String,
 }
 
 impl RedisStore {
-    /// Opens the store and makes it if it is not there. One that an older version made is updated, which shuts that version
-    /// out. Safe when several processes do so at once.
+    /// Opens the store, and creates it if it does not exist. A store of an older version is updated, which shuts
+    /// that version out. Several processes may do so at once.
     ///
     /// # Errors
-    /// Of operation `open`: [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server
-    /// cannot be reached, is too old, is a replica, may forget sessions by itself, or has lost partitions, or if the store
-    /// has to be made or updated and that was ruled out;
-    /// [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made the store;
-    /// [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) if it has another number of
-    /// partitions than is asked for.
+    /// Errors have the operation `open`:
+    ///
+    /// - [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the server cannot be reached, is too old,
+    ///   is a replica, may evict sessions by itself, or has lost partitions, or if the store would have to be
+    ///   created or updated and the options rule that out
+    /// - [`Newer`](holdover_store::StoreErrorKind::Newer) if a newer version made the store
+    /// - [`InvalidArgument`](holdover_store::StoreErrorKind::InvalidArgument) if the store has another number of
+    ///   partitions than was asked for
     pub async fn open(options: RedisOptions) -> Result<Self, StoreError> {
         let opened = open::open(&options).await.map_err(|fault| fault.of(Call::Read, "open", None))?;
         let Opened {
@@ -111,20 +113,20 @@ impl RedisStore {
     /// TLS, with the usual options.
     ///
     /// # Errors
-    /// As [`RedisOptions::from_url`] and [`open`](Self::open).
+    /// The errors of [`RedisOptions::from_url`] and [`open`](Self::open).
     pub async fn open_url(url: &str) -> Result<Self, StoreError> {
         Self::open(RedisOptions::from_url(url)?).await
     }
 }
 
 impl Shared {
-    /// Moves what an older version left to where this one looks, and says that it is done.
+    /// Moves the entries that an older version left to the indexes of this one, and records that this is done.
     async fn finish(&self, options: &RedisOptions) -> Result<(), Fault> {
         self.move_alarms().await?;
         open::finished(&self.wire, options, &self.incarnation).await
     }
 
-    /// Says that all sessions stand in all indexes.
+    /// Records that all indexes contain all sessions.
     pub(crate) async fn indexed(&self) -> Result<(), Fault> {
         open::indexed(&self.wire, &self.keys, &self.incarnation).await
     }
@@ -133,12 +135,12 @@ impl Shared {
         self.trust.capabilities()
     }
 
-    /// The arguments of a script begin with the incarnation of the store that was opened.
+    /// Returns the first argument of every script: the incarnation of the store that was opened.
     pub(crate) fn args(&self) -> Args {
         Args::default().text(&self.incarnation)
     }
 
-    /// Which clock tells the time of a partition.
+    /// Returns the number of the clock that a partition uses.
     pub(crate) fn clock_of(&self, partition: u16) -> usize {
         if self.cluster { usize::from(partition) } else { 0 }
     }
@@ -161,8 +163,8 @@ impl Shared {
         self.run_on(script, &keys, args).await
     }
 
-    /// Runs a script over several partitions, with arguments for all and for each: one exchange with each server. `read`
-    /// takes apart what it answers of one. Each answer comes with the clock.
+    /// Runs a script over several partitions, with arguments for all and for each, in one exchange with each
+    /// server. `read` parses the answer of one partition. Each result comes with the clock.
     pub(crate) async fn over<T>(
         &self,
         script: &Script,
@@ -200,8 +202,8 @@ impl Shared {
         of_each.iter().map(|_| Ok((now, read(&mut reply)?))).collect()
     }
 
-    /// Runs a script, on a server whose settings are known; again, as long as the server refuses to run it and the
-    /// time of one operation is not over.
+    /// Runs a script on a server whose settings are known. Retries while the server refuses to run it, within the
+    /// time limit of one operation.
     pub(crate) async fn run_on(&self, script: &Script, keys: &[&str], args: &Args) -> Result<Reply, Fault> {
         let (began, mut pauses) = (Instant::now(), Pauses::within(self.wire.timeout()));
         loop {
@@ -225,7 +227,7 @@ impl Shared {
     }
 }
 
-/// A word that no script of this version answers.
+/// Returns the fault of a word that no script of this version answers.
 pub(crate) fn unknown<T>(word: &str) -> Result<T, Fault> {
     Err(Fault::Corrupt(format!("a script answered {word:?}")))
 }

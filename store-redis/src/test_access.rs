@@ -1,4 +1,4 @@
-//! What a harness of tests needs of the store's inside. Behind the feature `test-access`.
+//! Access to the store's internals for test harnesses, behind the feature `test-access`.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use crate::script::{ClockSource, Script};
 use crate::wire::Wire;
 
 impl RedisOptions {
-    /// Replaces the servers' clocks by the keys that [`Layout::clocks`] names. Each holds milliseconds as a decimal
-    /// number, and must exist before the store is used.
+    /// Replaces the servers' clocks by the keys that [`Layout::clocks`] names. Each holds milliseconds as a
+    /// decimal number, and must exist before the store is used.
     #[must_use]
     pub fn test_clock(mut self) -> Self {
         self.clock = ClockSource::Key;
@@ -30,12 +30,12 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The keys of the store with so many partitions in `namespace`.
+    /// Returns the layout of a store with this number of partitions in `namespace`.
     pub fn new(namespace: &str, partitions: u16) -> Self {
         Self { namespace: namespace.to_owned(), keys: Keys::new(namespace, partitions) }
     }
 
-    /// Returns the key of what is fixed when the store is made: a hash with the field `format`.
+    /// Returns the key of the store's fixed parameters: a hash with the field `format`.
     pub fn meta(&self) -> String {
         self.keys.of_store()
     }
@@ -50,7 +50,7 @@ impl Layout {
         self.keys.partitions().map(|partition| format!("{}:clock", self.keys.tag(partition))).collect()
     }
 
-    /// Returns the hash tags that the keys of the namespace begin with: one for each partition, one for the store.
+    /// Returns the hash tags of all keys of the namespace: one for each partition, one for the store.
     pub fn tags(&self) -> Vec<String> {
         let partitions = self.keys.partitions().map(|partition| self.keys.tag(partition));
         partitions.chain([format!("{{{}}}", self.namespace)]).collect()
@@ -62,10 +62,10 @@ impl Layout {
 pub struct Bypass(Wire);
 
 impl Bypass {
-    /// Connects to what the options name.
+    /// Connects to the server or cluster that the options name.
     ///
     /// # Errors
-    /// Of `operation`, as the store's own writes.
+    /// Errors have the given `operation` and are those of the store's own writes.
     pub async fn connect(options: &RedisOptions, operation: &'static str) -> Result<Self, StoreError> {
         let connected = Wire::connect(options).await;
         connected.map(Self).map_err(|error| Fault::from(error).of(Call::Write, operation, None))
@@ -74,7 +74,7 @@ impl Bypass {
     /// Runs a Lua script on the server that has `key`.
     ///
     /// # Errors
-    /// Of `operation`, as the store's own writes.
+    /// Errors have the given `operation` and are those of the store's own writes.
     pub async fn run(
         &self,
         script: &str,

@@ -1,4 +1,4 @@
-//! Sessions that are partly unreadable. They can be removed, and delay nobody else.
+//! Sessions that are partly unreadable. They can be removed, and do not delay other sessions.
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "Redis may answer, push or fail in ways that are not known yet"
@@ -22,16 +22,16 @@ use crate::reply::{self, Reply};
 use crate::row::{Fields, lives_text, token_text};
 use crate::store::Shared;
 
-/// How often a removal is tried because others wrote the session in between.
+/// The most attempts at a removal, which others may disturb by writing the session.
 const TRIES_MAX: usize = 100;
 
-/// As much as can be read of a session.
+/// The readable parts of a session.
 pub(crate) struct Looked {
     pub(crate) now: Timestamp,
     pub(crate) expected: Expected,
-    /// None: the row is no hash.
+    /// The fields of the row. None: the row is no hash.
     pub(crate) fields: Option<Fields>,
-    /// Ids and facts of its open pending calls. None: they cannot be read.
+    /// The ids and facts of its open pending calls. None: they cannot be read.
     pub(crate) pending: Option<Vec<(Bytes, Bytes)>>,
     /// Its labels. None: they cannot be read.
     pub(crate) labels: Option<Labels>,
@@ -42,7 +42,7 @@ impl Looked {
         Self { now, expected: Expected::Nothing, fields: None, pending: None, labels: None }
     }
 
-    /// What stands there, if it can be read.
+    /// Returns the slot, if it can be read.
     pub(crate) fn slot(&self, key: &SessionKey) -> Result<Option<Slot>, Fault> {
         match (&self.fields, &self.expected) {
             (Some(fields), _) => fields.slot(key, &[]),
@@ -53,15 +53,15 @@ impl Looked {
 }
 
 impl Shared {
-    /// Reads as much as can be read of the session whose row has this key.
+    /// Reads as much as possible of the session whose row has this key.
     pub(crate) async fn look(&self, partition: u16, row: &str) -> Result<Looked, Fault> {
         let mut reply = self.run(&self.scripts.look, partition, Some(row), &self.args()).await?;
         looked(&mut reply)
     }
 
-    /// Removes a session of which not everything can be read, with all of it that is known. A place in an index that is
-    /// not known stands for nothing, and a rebuild takes it out. Where the number of its life cannot be read, the keys of
-    /// that life stay.
+    /// Removes a partly unreadable session, with all its known parts. Entries at unknown places in an index then
+    /// name no session, and a rebuild removes them. If the number of the incarnation cannot be read, the keys of
+    /// that incarnation stay.
     pub(crate) async fn delete_torn(
         &self,
         key: &SessionKey,
@@ -79,7 +79,7 @@ impl Shared {
                 return Ok(DeleteOutcome::NotFound);
             }
             if deletion.mode == DeleteMode::UnlessActive {
-                // A run may hold it.
+                // A run may hold the session.
                 let status = fields.map(Fields::session_status).transpose()?;
                 match status {
                     Some(SessionStatus::Active) => return Ok(DeleteOutcome::Active),
@@ -141,8 +141,8 @@ impl Shared {
     }
 }
 
-/// The groups in which a session may stand that has an alarm. The last is the one where it is put if not all of it can be
-/// read: where its queue or format cannot, every worker finds it.
+/// Returns the groups in which a session with an alarm may stand. The last group is the one for a partly
+/// unreadable session: if its queue or format cannot be read, every worker finds it.
 pub(crate) fn possible_groups(fields: &Fields) -> Vec<DueGroup> {
     let queue = fields.queue().ok().zip(fields.format().ok());
     let of_queue = queue.map(|(queue, format)| DueGroup::Queue { queue: queue.as_str().into(), format });
@@ -152,7 +152,7 @@ pub(crate) fn possible_groups(fields: &Fields) -> Vec<DueGroup> {
     [DueGroup::Interrupted].into_iter().chain(of_queue).collect()
 }
 
-/// The places of its open pending calls, and whether all could be read.
+/// Returns the places of its open pending calls, and whether all of them could be read.
 pub(crate) fn pending_members(key: &SessionKey, there: &Looked) -> (Vec<Vec<u8>>, bool) {
     let Some(pending) = &there.pending else { return (Vec::new(), false) };
     let place = |(id, facts): &(Bytes, Bytes)| {

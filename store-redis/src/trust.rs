@@ -13,16 +13,16 @@ use crate::options::RedisOptions;
 use crate::settings;
 use crate::wire::Wire;
 
-/// How long all masters of a cluster may take to say their settings. One that hangs holds up no call to another for
-/// longer.
+/// The time in which all masters of a cluster must report their settings. A master that hangs delays calls to
+/// others no longer than this.
 const READ_WITHIN: Duration = Duration::from_secs(1);
 
-/// For how long they are not asked again when one took longer. A server that is alone holds up nobody but itself: it
-/// is always asked.
+/// The pause after a master took longer, in which the settings are not read again. A single server delays only its
+/// own calls, so it is always asked.
 const LATE_PAUSE: Duration = Duration::from_secs(5);
 
-/// How often something happened after which another server may answer, or the same one with other settings: a
-/// connection was lost, a slot has moved, a master became a replica.
+/// Counts events after which another server may answer, or the same one with other settings: a connection was
+/// lost, a slot has moved, a master became a replica.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Breaks(Arc<AtomicU64>);
 
@@ -36,19 +36,20 @@ impl Breaks {
     }
 }
 
-/// What the servers promised when their settings were last read, and up to which break that is true.
+/// The promises of the servers when their settings were last read, and the break count up to which they hold.
 pub(crate) struct Trust {
     options: RedisOptions,
     capabilities: RwLock<Capabilities>,
     known: AtomicU64,
-    /// How often the settings could not be read.
+    /// The number of times that the settings could not be read.
     missed: AtomicU64,
-    /// One reads for all who need it. When a master of the cluster last took too long to say them.
+    /// Held while one task reads the settings for all. Holds the last instant at which a master of the cluster
+    /// took too long to report them.
     reading: Mutex<Option<Instant>>,
 }
 
 impl Trust {
-    /// The capabilities were read after `breaks` breaks.
+    /// Creates the state after the capabilities were read, at break count `breaks`.
     pub(crate) fn new(options: RedisOptions, capabilities: Capabilities, breaks: u64) -> Self {
         Self {
             options,
@@ -63,11 +64,12 @@ impl Trust {
         self.capabilities.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the settings of what answers now, if something was lost since they were read. What cannot be read is
-    /// left to the command itself, which fails in its own way, and read before the next.
+    /// Reads the settings of the servers that answer now, if a break happened since they were last read. If they
+    /// cannot be read, this succeeds: the command itself then fails in its own way, and they are read before the
+    /// next command.
     ///
     /// # Errors
-    /// Settings that the store refuses.
+    /// Fails if the store refuses the settings.
     pub(crate) async fn check(&self, wire: &Wire) -> Result<(), Fault> {
         if self.is_known(wire) {
             return Ok(());
@@ -90,8 +92,8 @@ impl Trust {
                 return Ok(());
             }
             Ok(Err(refused @ Fault::Settings(_))) => return Err(refused),
-            // Quickly known, so asked again before the next command: a master that was away may have come back with
-            // other settings.
+            // The failure came quickly, so the next command asks again: a master that was away may have come back
+            // with other settings.
             Ok(Err(_)) => {}
             Err(_) => *late = cluster.then(Instant::now),
         }
@@ -99,10 +101,11 @@ impl Trust {
         Ok(())
     }
 
-    /// The same after a command was answered: whether by a server that nobody had looked at is only known now.
+    /// Checks again after a command was answered, because only then is it known whether an unchecked server
+    /// answered.
     ///
     /// # Errors
-    /// [`Fault::Unchecked`]: the command was run by a server that the store refuses.
+    /// [`Fault::Unchecked`]: a server that the store refuses ran the command.
     pub(crate) async fn confirm(&self, wire: &Wire) -> Result<(), Fault> {
         match self.check(wire).await {
             Err(Fault::Settings(why)) => Err(Fault::Unchecked(why)),

@@ -25,13 +25,13 @@ use crate::reply::Reply;
 use crate::row::Fields;
 use crate::store::Shared;
 
-/// How many members of an index one look at a partition finds at most, once the first look was not enough.
+/// Sixteen times the least number of members that one look for sessions at rest asks of a partition.
 const LOOKED_AT_MAX: usize = 256;
 
-/// So many pending calls are read at once.
+/// The number of pending calls that are read at once.
 const PENDING_AT_ONCE: usize = 64;
 
-/// What is read of the row behind each member.
+/// The data that is read for each member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beside {
     Nothing,
@@ -48,13 +48,13 @@ pub(crate) struct Walk {
     pub(crate) high: Vec<u8>,
     pub(crate) down: bool,
     pub(crate) most: usize,
-    /// What the members begin with, which is left out of them. Of several, each partition walks along the one with which
-    /// the fewest do. None: they are taken as they are.
+    /// The beginning of the members, which is left out of the results. If several are given, each partition walks
+    /// along the one with the fewest members. If none is given, members are returned whole.
     pub(crate) heads: Vec<Vec<u8>>,
 }
 
 impl Walk {
-    /// Upwards after a place; empty: from the start.
+    /// Creates a walk upwards after a place. Empty: from the start.
     pub(crate) fn upwards(
         index: impl Into<String>,
         after: &[u8],
@@ -72,21 +72,21 @@ impl Walk {
     }
 }
 
-/// A bound behind a place; without one, `open`.
+/// Returns a bound behind a place. If the place is empty, returns `open`.
 fn behind(place: &[u8], open: &[u8]) -> Vec<u8> {
     if place.is_empty() { open.to_vec() } else { [b"(", place].concat() }
 }
 
-/// What was found in one partition.
+/// The result of walks in one partition.
 pub(crate) struct Walked {
-    /// The members, by walk.
+    /// The members found by each walk.
     pub(crate) members: Vec<Vec<Bytes>>,
-    /// What stands behind a member. None: it cannot be read.
+    /// The row and labels of each member. None: they cannot be read.
     pub(crate) rows: HashMap<Bytes, Option<(Fields, Labels)>>,
 }
 
 impl Shared {
-    /// Walks in several partitions, in one exchange with each server. `tenant`: the members name none.
+    /// Walks in several partitions, in one exchange with each server. Give `tenant` if members do not name theirs.
     pub(crate) async fn walk(
         &self,
         beside: Beside,
@@ -114,7 +114,7 @@ impl Shared {
         Ok(walked.into_iter().map(|(_, walked)| walked).collect())
     }
 
-    /// Rows of sessions behind the members of an index, in its order, until `limit` of them are wanted.
+    /// Returns up to `limit` rows behind the members of an index, in its order, and whether there are more.
     async fn sessions_along<T>(
         &self,
         mut merge: Merge<Option<T>>,
@@ -149,7 +149,7 @@ impl Shared {
         let tenant = &query.tenant;
         if let Some(life) = query.life {
             let found = self.session_of_life(tenant, life).await?;
-            // What format 1 left may stand in the list alone.
+            // A session that format 1 left may be only in the list of all.
             if found.is_some() || self.has_all_lives {
                 let is_meant = |(place, summary): &(SessionPlace, SessionSummary)| {
                     summary.listed(query) && after.is_none_or(|after| place < after)
@@ -162,7 +162,7 @@ impl Shared {
         let merge = Merge::new(&self.keys, Order::Downwards, &after);
         let most = merge.share(limit);
         let labels = &query.labels.0;
-        // What earlier formats left may stand in the list of all alone.
+        // Sessions of earlier formats may be only in the list of all.
         let (index, heads) = if labels.is_empty() || !self.has_all_labels {
             (format!("sessions:{tenant}"), Vec::new())
         } else {
@@ -171,7 +171,7 @@ impl Shared {
                 labels.iter().map(|(name, value)| place::label_head(name, value)).collect(),
             )
         };
-        // Only those of the range of creation are looked at.
+        // Only sessions within the range of creation are looked at.
         let low = query.created.since.map_or_else(|| b"-".to_vec(), |since| bound(b"[", since));
         let top = query.created.before.map_or_else(|| b"+".to_vec(), |before| bound(b"(", before));
         let look = |asked: Vec<(u16, Bytes)>| {
@@ -187,7 +187,7 @@ impl Shared {
                 let walked = self.walk(Beside::RowAndLabels, Some(tenant), &walks).await?;
                 let wanted = |member: &Bytes, read: Option<(Fields, Labels)>| {
                     let place = place::listed(member, tenant)?;
-                    // One that cannot be read is shown by nobody, and counted.
+                    // An unreadable session is left out, and counted.
                     let Some((fields, labels)) = read else { return Some(None) };
                     let row = match fields.slot(&place.key, &[]) {
                         Ok(slot) => slot?.row?,
@@ -208,7 +208,7 @@ impl Shared {
         Ok(Scanned { rows, next })
     }
 
-    /// The session of a tenant that lives this life. None: it is not known by it, or cannot be read.
+    /// Returns a tenant's session with this incarnation. None: the index lacks it, or it cannot be read.
     async fn session_of_life(
         &self,
         tenant: &TenantId,
@@ -257,7 +257,7 @@ impl Shared {
                 let walked = self.walk(Beside::Row, None, &walks).await?;
                 let wanted = |member: &Bytes, read: Option<(Fields, Labels)>| {
                     let place = place::session(member)?;
-                    // No rule is about what cannot be read.
+                    // No rule applies to an unreadable session.
                     let row = read?.0.slot(&place.key, &[]).ok()??.row?;
                     (row.key == place.key && row.purgeable(rule)).then_some(Some(row))
                 };
@@ -334,7 +334,7 @@ impl Shared {
         }
     }
 
-    /// The pending call at a place, if it stands there.
+    /// Returns the pending call at a place, if it is still there.
     async fn pending_at(
         &self,
         tenant: &TenantId,
@@ -361,12 +361,12 @@ impl Shared {
     }
 }
 
-/// A bound at an instant.
+/// Returns a bound at an instant.
 fn bound(kind: &[u8], at: Timestamp) -> Vec<u8> {
     [kind, place::instant(at).as_bytes()].concat()
 }
 
-/// What is wanted of one walk in each partition.
+/// Selects the wanted rows of one walk in each partition.
 fn each_found<T>(
     walked: Vec<Walked>,
     most: usize,
@@ -397,7 +397,7 @@ fn walked(reply: &mut Reply) -> Result<Walked, Fault> {
         let row = match fields {
             Value::Array(fields) => {
                 let fields = Fields::read(&mut Reply::new(Value::Array(vec![Value::Array(fields)]))?)?;
-                // Labels that are no text are those of a row that cannot be read.
+                // If the labels cannot be read as text, the whole row counts as unreadable.
                 Reply::new(labels)
                     .and_then(|mut labels| read::labels(&mut labels))
                     .ok()

@@ -27,19 +27,19 @@ use crate::options::RedisOptions;
 use crate::script::Script;
 use crate::trust::Breaks;
 
-/// How often a connection that was lost is tried again before a command is told so.
+/// The number of attempts to restore a lost connection before a command fails.
 const RECONNECTS_MAX: usize = 5;
 
-/// The longest pause between two tries.
+/// The longest pause between two attempts.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
-/// The shortest.
+/// The shortest pause between two attempts.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 
-/// How many commands wait for one connection before the next caller does.
+/// The number of commands that may wait for one connection. Further callers wait to queue theirs.
 const QUEUE_MAX: usize = 256;
 
-/// How many channels of a cluster are subscribed to at once.
+/// The number of channels of a cluster that are subscribed to at once.
 const SUBSCRIBED_AT_ONCE: usize = 64;
 
 /// A connection. Clones share it.
@@ -60,7 +60,7 @@ impl Wire {
     pub(crate) async fn connect(options: &RedisOptions) -> RedisResult<Self> {
         let breaks = Breaks::default();
         let noting = breaks.clone();
-        // Also of a connection that nobody uses at that moment: it is made anew by itself.
+        // This also hears the loss of an idle connection, which is restored automatically.
         let hear = move |push: PushInfo| {
             if push.kind == PushKind::Disconnection {
                 noting.note();
@@ -76,20 +76,20 @@ impl Wire {
         Ok(Self { connection, timeout: options.operation_timeout, breaks })
     }
 
-    /// How often another server may have come to answer.
+    /// Returns the count of events after which another server may answer.
     pub(crate) fn breaks(&self) -> &Breaks {
         &self.breaks
     }
 
-    /// How long one operation may take.
+    /// Returns the time limit of one operation.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Runs a script, whatever the settings of the server are. The keys lie in one partition.
+    /// Runs a script, without a check of the server's settings. The keys must lie in one partition.
     ///
-    /// What the server refused to run (it loads its data, the slot has moved) is tried again until the time of one
-    /// operation is over. What was sent and not answered is never sent twice.
+    /// A command that the server refused to run (it loads its data, the slot has moved) is retried within the time
+    /// limit of one operation. A command that was sent but not answered is never sent twice.
     pub(crate) async fn run(&self, script: &Script, keys: &[&str], args: &Args) -> Result<Value, Fault> {
         let mut pauses = Pauses::within(self.timeout);
         loop {
@@ -104,15 +104,15 @@ impl Wire {
     pub(crate) async fn try_run(&self, script: &Script, keys: &[&str], args: &Args) -> RedisResult<Value> {
         match self.send(&command("EVALSHA", &script.sha, keys, args)).await {
             Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                // The source goes to the node that does not know it, and is known there from then on.
+                // The source is sent to the node that does not have the script; that node keeps it.
                 self.send(&command("EVAL", &script.source, keys, args)).await
             }
             answer => answer,
         }
     }
 
-    /// The answers to a command by where they came from: of the server, or of every master of the cluster to which
-    /// there is a connection. Whoever needs all of them finds out whether one is missing.
+    /// Sends a command to the server, or to every connected master of the cluster, and returns the answers by
+    /// address. A caller that needs all masters must check whether one is missing.
     pub(crate) async fn ask_all(&self, command: &Cmd) -> RedisResult<BTreeMap<String, Value>> {
         match &self.connection {
             Connection::Single(_) => Ok(BTreeMap::from([(String::new(), self.send(command).await?)])),
@@ -161,7 +161,7 @@ fn unknown_answer(what: &'static str) -> RedisError {
     RedisError::from((ErrorKind::UnexpectedReturnType, what))
 }
 
-/// The pauses between the tries of one operation, each longer than the one before.
+/// The pauses between the attempts of one operation. Each is twice as long as the one before, up to a limit.
 pub(crate) struct Pauses {
     over: Instant,
     next: Duration,
@@ -172,7 +172,7 @@ impl Pauses {
         Self { over: Instant::now() + timeout, next: PAUSE_MIN }
     }
 
-    /// Waits before another try. False: its time is over.
+    /// Waits before another attempt. Returns false if the time is over.
     pub(crate) async fn pause(&mut self) -> bool {
         let another = Instant::now() + self.next < self.over;
         if another {
@@ -183,7 +183,7 @@ impl Pauses {
     }
 }
 
-/// Sends a command to the node of its slot, or to the one that this names while the slot moves.
+/// Sends a command to the node of its slot, or to the node that this one names while the slot moves.
 async fn in_cluster(mut cluster: ClusterConnection, command: &Cmd) -> RedisResult<Value> {
     let answer = cluster.req_packed_command(command).await.and_then(Value::extract_error);
     let error = match answer {
@@ -224,16 +224,17 @@ fn client(options: &RedisOptions) -> RedisResult<Client> {
     }
 }
 
-/// Whose signatures are believed, if that was said.
+/// Returns the authority that signs the servers' certificates, if the options name one.
 fn certificates(options: &RedisOptions) -> Option<TlsCertificates> {
     let authority = options.authority.clone()?;
     Some(TlsCertificates { client_tls: None, root_cert: Some(authority) })
 }
 
-/// The crate that speaks TLS takes whichever cryptography the process has chosen, and panics where it cannot tell.
+/// Chooses a cryptography provider for TLS, unless the process has one. Without one, the TLS crate panics if it
+/// cannot decide.
 fn choose_cryptography(options: &RedisOptions) {
     if options.speaks_tls() && CryptoProvider::get_default().is_none() {
-        // Somebody else may choose at the same moment; either will do.
+        // Another thread may choose at the same moment; either choice is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
 }
@@ -252,7 +253,7 @@ async fn manager(options: &RedisOptions, hear: impl AsyncPushSender) -> RedisRes
 
 fn cluster_builder(options: &RedisOptions) -> ClusterClientBuilder {
     choose_cryptography(options);
-    // It would send a write again whose answer was lost: what may be repeated is repeated here.
+    // The client would resend a write whose answer was lost. Safe retries are made here instead.
     let builder = ClusterClient::builder(options.nodes.iter().map(String::as_str))
         .use_protocol(ProtocolVersion::RESP3)
         .connection_timeout(options.connect_timeout)
@@ -271,7 +272,7 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    /// Listens to sharded channels. `hear` is told what comes, and that the connection was lost.
+    /// Listens to sharded channels. `hear` receives the messages, and the loss of the connection.
     pub(crate) async fn open(
         options: &RedisOptions,
         hear: impl AsyncPushSender,

@@ -48,7 +48,7 @@ const PUT_RUN: &str = "INSERT INTO run (sid, epoch, run, worker, found, parent, 
 const PUT_CHECKPOINT: &str = "INSERT INTO checkpoint (sid, id, epoch, last_message, last_event, at, format, \
      digest, payload) VALUES (?,?,?,?,?,?,?,?,?)";
 const PUT_DELTA: &str = "INSERT OR REPLACE INTO delta (sid, place, digest, payload) VALUES (?,?,?,?)";
-/// Its key and what it said stay.
+/// Clears the payload of a consumed item. Its key and the digest of its content stay.
 const CONSUME: &str = "UPDATE item SET digest = NULL, payload = NULL WHERE sid = ? AND seq = ? \
      AND payload IS NOT NULL";
 const DROP_LIVES: &str = "DELETE FROM tombstone WHERE tenant = ? AND id = ?";
@@ -95,7 +95,7 @@ pub(crate) fn apply(conn: &Connection, clock: &dyn Clock, write: &Write) -> Resu
     Ok(Verdict::Applied { now, place: sid.cast_unsigned() })
 }
 
-/// Whether what the write was decided on still stands.
+/// Returns whether the token on which the write was decided is still in place.
 fn stands(conn: &Connection, write: &Write) -> Result<bool, Fault> {
     let names = (write.key.tenant.as_str(), write.key.id.as_str());
     let is_there = || conn.prepare_cached(IS_THERE)?.exists(names);
@@ -111,7 +111,7 @@ fn stands(conn: &Connection, write: &Write) -> Result<bool, Fault> {
     Ok(found.map(i64::cast_unsigned) == write.expect().map(|token| token.0))
 }
 
-/// The first row that was to be inserted and is there.
+/// Returns the first row to insert that already exists, if there is one.
 fn taken(conn: &Connection, write: &Write) -> Result<Option<Row>, Fault> {
     let Some(slot) = write.before.as_deref().filter(|slot| slot.row.is_some()) else { return Ok(None) };
     for op in &write.ops {
@@ -124,7 +124,8 @@ fn taken(conn: &Connection, write: &Write) -> Result<Option<Row>, Fault> {
     Ok(None)
 }
 
-/// Writes what will stand under the key. Answers the row id of the life; none if an update found another token.
+/// Writes the slot that the write leaves under its key. Returns the row id of the session, or 0 if none is left.
+/// Returns `None` if an update found another token.
 fn put_slot(conn: &Connection, write: &Write) -> Result<Option<i64>, Fault> {
     let (before, after) = (write.before.as_deref(), write.after.as_deref());
     let sid = before.map_or(0, |slot| slot.place.cast_signed());
@@ -163,7 +164,8 @@ fn put_lives(conn: &Connection, key: &SessionKey, slot: Option<&Slot>) -> Result
     Ok(())
 }
 
-/// Removes a session: its row, what lists find, and of the others as many as one transaction may.
+/// Removes a session: its row, labels, definition, state and pending calls, and as many of its other rows as one
+/// transaction may remove.
 pub(crate) fn delete(conn: &Connection, sid: i64) -> Result<(), Fault> {
     for kind in [Kind::Labels, Kind::Definition, Kind::State, Kind::Pending] {
         clear(conn, sid, kind)?;
@@ -189,7 +191,7 @@ fn copy(conn: &Connection, sid: i64, prefix: &Prefix) -> Result<(), Fault> {
 
 fn perform(conn: &Connection, sid: i64, session: &SessionRow, op: &Op) -> Result<(), Fault> {
     match op {
-        // What its key says is said by the item's own row.
+        // A `Row::Key` is stored in its item's own row.
         Op::Put(row) | Op::Insert(row) => put(conn, sid, session, row),
         Op::Delete(key) => remove(conn, sid, key),
         Op::DeleteUpTo(kind, last) => match place_of(*kind) {
@@ -263,7 +265,7 @@ fn put_payload(conn: &Connection, sql: &str, sid: i64, payload: &Payload) -> Res
     Ok(())
 }
 
-/// The events of one commit are one row: their bytes one after another.
+/// Writes the events of one commit as one row, which holds their bytes one after another.
 fn put_events(conn: &Connection, sid: i64, batch: &EventBatch) -> Result<(), Fault> {
     let (whole, sizes) = batch.join();
     let sizes = sizes.map(|sizes| serde_json::to_string(&sizes)).transpose();
@@ -358,7 +360,7 @@ fn clear(conn: &Connection, sid: i64, kind: Kind) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The table of a kind whose rows have places, and the column of the place.
+/// Returns the table and the place column of a kind whose rows have places.
 fn place_of(kind: Kind) -> Option<(&'static str, &'static str)> {
     let has_places = !matches!(kind, Kind::Labels | Kind::Definition | Kind::State | Kind::Item | Kind::Key);
     let From { table, place, .. } = source(kind);
@@ -369,13 +371,15 @@ fn parts(payload: &Payload) -> ([u8; 32], &[u8]) {
     (payload.digest().0, payload.bytes().as_ref())
 }
 
-/// In the write transaction that removes the session. Copies what may be unreadable.
+/// Copies a session's identity to a tombstone, in the write transaction that removes the session. The copied
+/// values may be unreadable.
 const BURY: &str = "INSERT INTO tombstone (tenant, id, incarnation, operation, at, token) \
      SELECT tenant, id, incarnation, operation, ?2, abs(random()) FROM session WHERE sid = ?1";
 const FIND_LIFE: &str =
     "SELECT sid FROM session WHERE tenant = ?1 AND id = ?2 AND (?3 IS NULL OR incarnation = ?3)";
 
-/// Removes a session whatever its row holds. Lost: there is none, or it is another life.
+/// Removes a session, even if its row cannot be read. Returns `Lost` if there is no such session or if it has
+/// another incarnation.
 pub(crate) fn remove_unreadable(
     conn: &Connection,
     clock: &dyn Clock,

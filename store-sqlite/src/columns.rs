@@ -43,7 +43,7 @@ impl<'r> Columns<'r> {
         self.take()
     }
 
-    /// A number that is never negative.
+    /// Reads a number that is never negative.
     pub(crate) fn count<T: TryFrom<i64, Error: Display>>(&mut self) -> Result<T, Fault> {
         let value: i64 = self.take()?;
         self.check(T::try_from(value))
@@ -74,7 +74,7 @@ impl<'r> Columns<'r> {
         self.take()
     }
 
-    /// An id, checked again as it was when it came in.
+    /// Reads an id and checks it again, as it was checked when it came in.
     pub(crate) fn id<T: TryFrom<String, Error: Display>>(&mut self) -> Result<T, Fault> {
         let text = self.text()?;
         self.check(T::try_from(text))
@@ -85,7 +85,7 @@ impl<'r> Columns<'r> {
         self.check(text.map(T::try_from).transpose())
     }
 
-    /// A word of one of the contract's closed lists.
+    /// Reads a word of one of the contract's closed lists.
     pub(crate) fn word<T>(&mut self, from_wire: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {
         let text = self.text()?;
         self.check(from_wire(&text).ok_or_else(|| format!("unknown word {text:?}")))
@@ -99,7 +99,7 @@ impl<'r> Columns<'r> {
         self.check(from_wire(&text).ok_or_else(|| format!("unknown word {text:?}")).map(Some))
     }
 
-    /// A small record of the contract's own, written as JSON.
+    /// Reads a small record of the contract, stored as JSON.
     pub(crate) fn record_or_null<T: serde::de::DeserializeOwned>(&mut self) -> Result<Option<T>, Fault> {
         let text = self.text_or_null()?;
         self.check(text.map(|text| serde_json::from_str(&text)).transpose())
@@ -115,7 +115,7 @@ impl<'r> Columns<'r> {
         self.digest_of(bytes)
     }
 
-    /// A digest column and the payload column after it, checked against each other.
+    /// Reads a digest column and the payload column after it, and checks one against the other.
     pub(crate) fn payload(&mut self) -> Result<Payload, Fault> {
         let digest = self.digest()?;
         let bytes: Vec<u8> = self.take()?;
@@ -144,8 +144,8 @@ impl<'r> Columns<'r> {
     }
 }
 
-/// A number as SQLite keeps it. Sequences, versions and epochs never come near the limit; what a caller
-/// names beyond it lies past every end.
+/// Converts a number to SQLite's integer type, capped at `i64::MAX`. Sequences, versions and epochs never come
+/// near that limit. A larger number from a caller lies beyond every stored row.
 pub(crate) fn int(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }

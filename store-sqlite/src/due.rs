@@ -13,8 +13,9 @@ use rusqlite::{Connection, OptionalExtension, Params, params, params_from_iter};
 use crate::error::Fault;
 use crate::{read, session};
 
-// Names go in and come out as their bytes: what is stored may be no texts. A walk goes on after a place by several
-// statements, each with one bound: SQLite would pass over all that comes before a bound of several columns.
+// Names are bound and read as bytes, because a stored name may not be valid text. A walk continues after a place
+// with several statements, each with one bound: with a bound over several columns, SQLite would step over every
+// row before it.
 
 const NEXT_FORMAT: &str = "SELECT CAST(queue AS BLOB), format FROM session INDEXED BY session_due \
      WHERE alarm IS NOT NULL AND interrupt IS NULL AND queue = CAST(?1 AS TEXT) AND format > ?2 \
@@ -23,7 +24,7 @@ const NEXT_QUEUE: &str = "SELECT CAST(queue AS BLOB), format FROM session INDEXE
      WHERE alarm IS NOT NULL AND interrupt IS NULL AND queue > CAST(?1 AS TEXT) \
      ORDER BY queue, format LIMIT 1";
 
-/// The sessions that are due, each with what is wanted of it, at the instant of one read transaction.
+/// Returns the sessions that are due, each with its wanted rows, as of one read transaction.
 pub(crate) fn due(
     conn: &Connection,
     query: &DueQuery,
@@ -33,7 +34,7 @@ pub(crate) fn due(
     find_due(&Look { conn, query, wants, now }, query)
 }
 
-/// One look, and what it is for.
+/// One search for due sessions.
 struct Look<'a> {
     conn: &'a Connection,
     query: &'a DueQuery,
@@ -132,7 +133,7 @@ impl DueIndex for Look<'_> {
 
     fn find(&self, place: &DuePlace) -> Result<Option<Self::Found>, Fault> {
         match self.look(place) {
-            // What cannot be read holds up nobody else.
+            // An unreadable session must not block the others.
             Err(Fault::Corrupt(detail)) => {
                 let [tenant, id] = [&place.tenant, &place.id].map(|name| String::from_utf8_lossy(name));
                 Ok(Some(Err(Fault::Corrupt(format!("session {tenant}/{id}: {detail}")))))
@@ -146,14 +147,14 @@ impl DueIndex for Look<'_> {
     }
 }
 
-/// Which of the two indexes.
+/// The index that a walk follows: by alarm, or by tenant.
 #[derive(Clone, Copy)]
 enum Along {
     Alarms,
     Turns,
 }
 
-/// A part of an index, and its order.
+/// A range of an index and the order in which it is read.
 struct Walk {
     bound: &'static str,
     values: Vec<Value>,
@@ -161,7 +162,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// The statement, and its values, of a group.
+    /// Builds the statement that reads this range for one group, with its values.
     fn statement(self, along: Along, group: &DueGroup, limit: usize) -> (String, Vec<Value>) {
         let index = match (along, group) {
             (Along::Alarms, DueGroup::Interrupted) => "session_due_interrupted",
@@ -188,7 +189,7 @@ impl Walk {
 }
 
 impl Look<'_> {
-    /// The first so many along these walks, one after the other.
+    /// Returns the first `limit` places of these walks, which run one after another.
     fn walk(
         &self,
         along: Along,
@@ -213,7 +214,8 @@ impl Look<'_> {
         Ok(places)
     }
 
-    /// The groups of a queue from one on, as far as the worker reads their format. What cannot be a format is passed over.
+    /// Adds the groups of a queue, from one on, up to the newest format that the worker reads. Skips stored values
+    /// that are not valid formats.
     fn formats(&self, from: Option<Group>, groups: &mut Vec<DueGroup>) -> Result<(), Fault> {
         let mut next = from;
         while let Some((queue, format)) = next

@@ -19,32 +19,32 @@ const CANTOPEN: i32 = 14;
 const TOOBIG: i32 = 18;
 const NOTADB: i32 = 26;
 
-/// The file of the shared index could not grow: no room is left beside the database.
+/// The code of a failure to extend the shared index's file: no space is left beside the database.
 const IOERR_SHMSIZE: i32 = 4874;
 
-/// A failure before the operation and the session it belongs to are known. Cheap to clone: one failed
-/// commit is the failure of every write in its group.
+/// A failure that does not name its operation and session yet. It is cheap to clone, because one failed commit
+/// fails every write of its group.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// SQLite or the way to it failed.
+    /// SQLite, or a call to it, failed.
     Sql(SqlError),
-    /// What was read is not what was written.
+    /// A stored value cannot be read back as it was written.
     Corrupt(String),
-    /// The caller asked for something without a meaning.
+    /// The caller's request is invalid.
     Invalid(String),
-    /// A newer version has raised the schema, to this one.
+    /// A newer version has raised the schema to this version.
     Newer(i64),
-    /// The database could not be opened again after a failure.
+    /// The database could not be reopened after a failure, or too many reads wait for a connection.
     Unreachable(String),
-    /// The file was written although this user, who can take no part in its locks, looked at it as one that nobody writes.
+    /// The file was opened without locks, as one that no process writes, and was written since.
     Thawed,
-    /// A transaction of the caller's has ended.
+    /// The caller's transaction has ended, for this reason.
     Undone(String),
     /// The store was closed.
     Closed,
 }
 
-/// SQLite's own error, shared.
+/// SQLite's own error, in a form that is cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct SqlError(Arc<rusqlite::Error>);
 
@@ -66,7 +66,7 @@ impl From<rusqlite::Error> for Fault {
 }
 
 impl SqlError {
-    /// SQLite's primary result code, if it was SQLite that failed.
+    /// Returns SQLite's primary result code, if SQLite itself failed.
     fn code(&self) -> Option<i32> {
         Some(self.extended_code()? & 0xff)
     }
@@ -93,19 +93,19 @@ impl SqlError {
 }
 
 impl Fault {
-    /// Whether SQLite answered that somebody else holds a lock.
+    /// Returns whether another connection holds a lock that SQLite needed.
     pub(crate) fn is_busy(&self) -> bool {
         self.code().is_some_and(|code| code == BUSY || code == LOCKED)
     }
 
-    /// Whether a COMMIT that failed so has certainly changed nothing. Busy: it was never begun. Full: a
-    /// frame could not be written whole, and the frame that makes a commit is the last one written. Any
+    /// Returns whether a COMMIT that failed with this fault has certainly changed nothing. Busy: the commit never
+    /// began. Full: a frame could not be written whole, and the frame that makes a commit is written last. Any
     /// other failure (a sync, the shared index) may come after that frame reached the disk.
     pub(crate) fn leaves_commit_undone(&self) -> bool {
         self.code().is_some_and(|code| code == BUSY || code == FULL)
     }
 
-    /// Whether the connection can be trusted no more.
+    /// Returns whether the connection can no longer be trusted.
     pub(crate) fn taints_connection(&self) -> bool {
         let tainting = [NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB];
         let Self::Sql(error) = self else { return false };
@@ -116,7 +116,7 @@ impl Fault {
         if let Self::Sql(error) = self { error.code() } else { None }
     }
 
-    /// The store error of `operation`, on `key` if it was about one session.
+    /// Converts the fault to a store error of `operation`, about the session `key` if there is one.
     pub(crate) fn of(self, operation: &'static str, key: Option<&SessionKey>) -> StoreError {
         let unavailable = |detail: String| StoreError::new(StoreErrorKind::Unavailable, operation, detail);
         let error = match self {
@@ -133,7 +133,7 @@ impl Fault {
             }
             Self::Unreachable(detail) => unavailable(detail),
             Self::Undone(why) => unavailable(format!("the transaction has ended: {why}")),
-            // Whatever is read from now on may be of two instants.
+            // Anything read from now on may mix two instants.
             Self::Thawed => {
                 let detail =
                     "the file was written since it was opened, and this user may only read it: open it again";

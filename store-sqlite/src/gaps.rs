@@ -1,10 +1,9 @@
-//! Gaps for the other processes that write the file.
+//! Leaves gaps in which other processes can write the file.
 //!
-//! SQLite has one lock for writers, and no order among those who wait for it: they try again from time to
-//! time. A process that always has something to write would hold the lock nearly without a gap, and the
-//! others would hardly ever get it. So a process that waits tries often, and a process that writes all the
-//! time leaves a gap now and then: every second for others who may be there, and more often once it has met
-//! others.
+//! SQLite has one lock for writers and no queue for it: a waiting process tries again from time to time. A process
+//! that always has something to write would hold the lock with almost no gap, and the others would hardly ever get
+//! it. So a waiting process tries often, and a process that writes all the time leaves a gap now and then: every
+//! second in case there are others, and more often once it has met some.
 
 use std::time::{Duration, Instant};
 
@@ -12,30 +11,31 @@ use rusqlite::Connection;
 
 use crate::error::Fault;
 
-/// Whoever waits tries again after so long.
+/// The interval at which a waiting process tries again.
 const TRY_EVERY: Duration = Duration::from_micros(500);
-/// Long enough that whoever waits comes by in it.
+/// The length of a gap: long enough for a waiting process to try again within it.
 const GAP: Duration = Duration::from_millis(2);
-/// So long a process writes without a gap, while others write too.
+/// The time from one gap to the next while other processes write too.
 const AMONG_OTHERS: Duration = Duration::from_millis(20);
-/// So long it does so while it has met no others: two thousandths of its time are theirs.
+/// The time from one gap to the next while no other process was met: gaps then take two thousandths of the time.
 const ALONE: Duration = Duration::from_secs(1);
-/// For so long others that it has met are expected to write again.
+/// The time for which other processes, once met, are expected to write again.
 const OTHERS_STAY: Duration = Duration::from_secs(1);
 
-/// A process among others that write.
+/// The gaps that this process leaves for other writers.
 #[derive(Default)]
 pub(crate) struct Gaps {
-    /// When it last had to wait for another.
+    /// The last instant at which this process had to wait for another.
     waited: Option<Instant>,
-    /// When the last gap ended: one that it left, or a time in which it had nothing to write.
+    /// The end of the last gap. A gap is one that this process left, or a time in which it had nothing to write.
     gap_ended: Option<Instant>,
-    /// When its last transaction ended.
+    /// The end of this process's last transaction.
     ended: Option<Instant>,
 }
 
 impl Gaps {
-    /// Begins by `begin`, which fails while another writes: then again, for at most so long.
+    /// Begins a transaction with `begin`, which fails while another process writes. Tries again for at most
+    /// `at_most`.
     pub(crate) fn take(
         &mut self,
         conn: &Connection,
@@ -61,7 +61,7 @@ impl Gaps {
         begun
     }
 
-    /// The transaction is over, whichever way.
+    /// Notes that the transaction is over, committed or not.
     pub(crate) fn end(&mut self) {
         self.ended = Some(Instant::now());
     }
@@ -74,7 +74,7 @@ impl Gaps {
         }
     }
 
-    /// How much of a gap is still to be left before the transaction that would begin now.
+    /// Returns the part of a gap that is still to be left before a transaction that begins `now`.
     fn owed(&self, now: Instant) -> Duration {
         match self.is_due(now) {
             true => GAP.saturating_sub(self.idle(now)),
@@ -89,7 +89,7 @@ impl Gaps {
         self.gap_ended.is_none_or(|ended| since(ended) >= every)
     }
 
-    /// How long it has written nothing.
+    /// Returns the time since this process last wrote.
     fn idle(&self, now: Instant) -> Duration {
         self.ended.map_or(Duration::MAX, |ended| now.saturating_duration_since(ended))
     }
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// So often the one writes that writes now and then.
+    /// The number of writes of the connection that writes rarely.
     const WRITES: usize = 20;
 
     fn connect(file: &Path) -> Connection {
@@ -125,8 +125,8 @@ mod tests {
         conn.execute_batch("COMMIT").unwrap();
     }
 
-    /// Whether another is let in, each time that it asks, beside one that always writes. With SQLite's own way of waiting
-    /// it mostly is not.
+    /// Lets one connection write rarely beside one that always writes. Returns, for each rare write, whether it
+    /// got the lock. With SQLite's own way of waiting it mostly does not.
     fn let_in(at_most: Duration) -> Vec<bool> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.db");
@@ -169,7 +169,8 @@ mod tests {
         assert_eq!(let_in(Duration::from_secs(5)), [true; WRITES]);
     }
 
-    /// The gaps that are left by one that writes without a pause for so long, each transaction in no time.
+    /// Returns the gaps that a process leaves if it writes without a pause for `during`, each transaction taking
+    /// no time.
     fn gaps_left(mut gaps: Gaps, began: Instant, during: Duration) -> Vec<Duration> {
         const STEP: Duration = Duration::from_micros(100);
         let (mut now, mut left) = (began, Vec::new());
@@ -190,7 +191,7 @@ mod tests {
     fn who_has_met_others_leaves_a_gap_often_and_who_has_not_every_second() {
         let now = Instant::now();
         let met = Gaps { waited: Some(now), gap_ended: Some(now), ended: Some(now) };
-        // Of each 22 ms two are left; and after a second the others are taken to have gone.
+        // Two of each 22 ms are left. After a second the others are assumed to be gone.
         assert_eq!(gaps_left(met, now, Duration::from_millis(980)), [GAP; 44]);
         let alone = Gaps { waited: None, gap_ended: Some(now), ended: Some(now) };
         assert_eq!(gaps_left(alone, now, Duration::from_millis(3_500)), [GAP; 3]);

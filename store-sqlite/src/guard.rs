@@ -1,5 +1,5 @@
-//! What a caller's code may not do on the connection that writes. The guard protects against mistakes, not
-//! against a caller who means to get round it.
+//! Limits what a caller's code may do on the connection that writes. The guard protects against mistakes, not
+//! against a caller who means to bypass it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::time::Instant;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-/// The store's own tables. One that is made from now on begins with [`PREFIX`]: others may be a caller's.
+/// The store's own tables. Names of new tables must begin with [`PREFIX`], because other names may be a caller's.
 pub(crate) const TABLES: [&str; 15] = [
     "session",
     "label",
@@ -26,10 +26,10 @@ pub(crate) const TABLES: [&str; 15] = [
     "checkpoint",
     "tombstone",
 ];
-/// How the names of the store's tables begin, but for those that came first.
+/// The prefix of the names of all store tables, except the first ones.
 const PREFIX: &str = "holdover_";
 
-/// Pragmas that only say something.
+/// Pragmas that only return information.
 const PRAGMAS: [&str; 8] = [
     "table_info",
     "table_xinfo",
@@ -41,20 +41,21 @@ const PRAGMAS: [&str; 8] = [
     "foreign_key_check",
 ];
 
-/// After so many steps of SQLite's own machine a statement is asked whether its time is over.
+/// The number of steps of SQLite's virtual machine after which a statement's time limit is checked.
 const STEPS: i32 = 10_000;
 
 /// Watches the connection while it is lent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
     lent: Arc<AtomicBool>,
-    /// Whether a transaction was undone as a whole since it was lent.
+    /// True if a transaction was rolled back as a whole since the connection was lent.
     undone: Arc<AtomicBool>,
 }
 
 impl Guard {
-    /// Watches this connection. What the authorizer does not see, since it was prepared before or is SQLite's own doing, the
-    /// other two do: nothing is committed while the connection is lent, and an undone transaction does not go unnoticed.
+    /// Watches this connection. The authorizer does not see statements that were prepared before, nor SQLite's own
+    /// actions. Two hooks cover these: nothing is committed while the connection is lent, and a rolled-back
+    /// transaction is noticed.
     pub(crate) fn watch(&self, conn: &Connection) -> rusqlite::Result<()> {
         let lent = Arc::clone(&self.lent);
         conn.authorizer(Some(move |context: AuthContext<'_>| {
@@ -70,8 +71,8 @@ impl Guard {
         conn.rollback_hook(Some(move || undone.store(true, Ordering::Relaxed)))
     }
 
-    /// Runs code of a caller's, which must not panic, and ends a statement of it that is still at work at `until`. Answers
-    /// whether the transaction still is the one in which it began.
+    /// Runs a caller's code, which must not panic. A statement of that code that still runs at `until` is
+    /// interrupted. Also returns whether the transaction is still the one in which the code began.
     pub(crate) fn while_lent<T>(
         &self,
         conn: &Connection,
@@ -99,7 +100,7 @@ fn may(action: AuthAction<'_>) -> bool {
         | AuthAction::Attach { .. }
         | AuthAction::Detach { .. }
         | AuthAction::Analyze { .. }
-        // What is temporary comes before a table of its name, also for the store.
+        // A temporary object hides a table of the same name, also from the store.
         | AuthAction::CreateTempTable { .. }
         | AuthAction::CreateTempView { .. }
         | AuthAction::CreateTempIndex { .. }
@@ -122,7 +123,7 @@ fn may(action: AuthAction<'_>) -> bool {
     }
 }
 
-/// Names of tables are the same in small and in large letters.
+/// Returns whether a table is the store's. SQLite ignores upper and lower case in table names.
 fn is_ours(table: &str) -> bool {
     let begins = table.get(..PREFIX.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(PREFIX));
     begins || TABLES.iter().any(|ours| ours.eq_ignore_ascii_case(table))

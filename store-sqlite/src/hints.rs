@@ -8,7 +8,7 @@ use holdover_store::hints::Waiters;
 
 static BY_FILE: LazyLock<Mutex<HashMap<PathBuf, Weak<Waiters>>>> = LazyLock::new(Mutex::default);
 
-/// Those who wait for changes of `file` through any handle of this process.
+/// Returns the waiters for changes of `file`, which all handles of this process share.
 pub(crate) fn of(file: &Path) -> Arc<Waiters> {
     let mut by_file = BY_FILE.lock().unwrap_or_else(PoisonError::into_inner);
     by_file.retain(|_, waiters| waiters.strong_count() > 0);

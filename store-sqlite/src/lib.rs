@@ -8,25 +8,25 @@
 //! # Ok(()) }
 //! ```
 //!
-//! One thread owns the one connection that writes. All writes that are queued when that connection is free
-//! share one transaction and one sync. Reads have connections of their own, and each sees one instant. The
-//! rules of a store are not here: [`RowStore`](holdover_store::rows::RowStore) decides, and the writer
-//! compares the token on which it decided, so other processes may use the same file.
+//! One thread owns the only connection that writes. All writes that are queued when that connection is free share
+//! one transaction and one sync. Reads have connections of their own, and each read sees one instant. The rules of
+//! a store are not here: [`RowStore`](holdover_store::rows::RowStore) decides, and the writer compares the token
+//! on which it decided, so other processes may use the same file.
 //!
-//! **Who can read the file.** A new file, its log and the log's index belong to their owner alone (mode
-//! 0600). An existing file keeps its mode, and the two others get the same. Removed data (a session,
-//! checkpoints, rows that a commit deletes) is overwritten in the file. The log is emptied after a deletion
-//! or a purge as soon as no write waits; if a reader of another program holds it, with the next write-back. A
-//! long session is removed piece by piece: closing the last handle waits at most a second for that, and the
-//! next opener of the file removes the rest. Copies that the file system or the drive keeps of overwritten
-//! blocks are out of reach. The file itself does not shrink, since its pages are used again, and keeping
-//! count of them would cost each commit a page. `VACUUM` gives them back while nobody else has the file open.
+//! **Who can read the file.** A new file, its log and the log's index can be read and written by their owner only
+//! (mode 0600). An existing file keeps its mode, and its log and index get the same. Removed data (a session,
+//! checkpoints, rows that a commit deletes) is overwritten in the file. After a deletion or a purge, the log is
+//! emptied as soon as no write waits. If a reader of another program holds the log then, the next write-back
+//! empties it. A long session is removed piece by piece: closing the last handle spends at most a second on it,
+//! and the next process that opens the file removes the rest. The file system or the drive may keep copies of
+//! overwritten blocks; the store cannot reach those. The file does not shrink: its pages are reused, and counting
+//! the free ones would cost each commit a page. `VACUUM` shrinks it while no other process has the file open.
 //!
-//! **Several versions at once.** A newer version brings the schema up to date when it opens the file. From
-//! then on, a process of an older version that has the file open reads and writes nothing more, and reports
-//! that ([`Newer`](holdover_store::StoreErrorKind::Newer)). It must be started again.
+//! **Several versions at once.** A newer version migrates the schema when it opens the file. From then on, in a
+//! process of an older version that has the file open, every read and write fails with
+//! [`Newer`](holdover_store::StoreErrorKind::Newer). Restart such a process with the newer version.
 //!
-//! A service that has tables of its own in the file can change them and a session together:
+//! A service with tables of its own in the file can change them and a session in one transaction: see
 //! [`SqliteStore::begin`].
 
 mod apply;
@@ -56,7 +56,7 @@ mod writer;
 pub use options::{SqliteOptions, Synchronous, SystemClock};
 pub use rights::unwritable;
 pub use room::room;
-/// What [`SqliteTransaction::run`] hands out is of this version of it.
+/// The version of `rusqlite` whose connection [`SqliteTransaction::run`] hands out.
 pub use rusqlite;
 pub use store::{SqliteStore, WriterCounts};
 pub use transaction::SqliteTransaction;

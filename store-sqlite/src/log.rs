@@ -8,32 +8,33 @@ use rusqlite::Connection;
 
 use crate::error::Fault;
 
-/// What stands in the log beside each page, in bytes.
+/// The size of the header of each page in the log, in bytes.
 const FRAME_HEAD: u64 = 24;
-/// The file of the log is kept up to so many times the size at which it is written back.
+/// The log file may grow to this multiple of `bytes_max`; the write-back of a longer file empties it.
 const FILE_KEPT: u64 = 2;
-/// How long a write-back waits for readers.
+/// The time that a write-back waits for readers.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// How many pages the log holds that were written since it was begun anew. It does nothing.
+/// Returns how many pages were written to the log since it was last restarted. Changes nothing.
 const READ: &str = "PRAGMA wal_checkpoint(NOOP)";
-/// Writes it back. From then on it is written from its start again, in the room that it has. In a file that grows, the file
-/// system would have work with each page, and each sync a length to write.
+/// Writes the log back. From then on the log is written from its start again, in the space that it already has. If
+/// the file grew instead, the file system would have work for each page, and each sync would have to write the new
+/// length.
 const RESTART: &str = "PRAGMA wal_checkpoint(RESTART)";
-/// Writes it back and leaves an empty file.
+/// Writes the log back and leaves an empty file.
 const EMPTY: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// What the writer knows of the log.
+/// The writer's knowledge of the log.
 pub(crate) struct Log {
     file: PathBuf,
     bytes_max: u64,
-    /// The size of a page of this database.
+    /// The size of a page of this database, in bytes.
     pub(crate) page_bytes: u64,
-    /// How many bytes the log holds when it is written back next.
+    /// The size in bytes at which the log is written back next.
     written_back_at: u64,
-    /// Whether it may hold what was removed since it was last emptied.
+    /// True if the log may hold data that was removed since the log was last emptied.
     holds_removed: bool,
-    /// Whether it is to be emptied as soon as nobody waits.
+    /// True if the log is to be emptied as soon as no write waits.
     empties_soon: bool,
 }
 
@@ -49,13 +50,14 @@ impl Log {
         }
     }
 
-    /// Something was removed, and what the log holds of it is not to stay.
+    /// Notes that data was removed, so the log must be emptied soon.
     pub(crate) fn empty_soon(&mut self) {
         (self.holds_removed, self.empties_soon) = (true, true);
     }
 
-    /// Writes the log back if it is long, or if something was removed and nobody waits (`idle`). Answers whether it was. While
-    /// readers hold an old view of it that cannot be; then the next try comes when it has grown by as much again.
+    /// Writes the log back if it is long, or if data was removed and no write waits (`idle`). Returns whether all
+    /// of it was written back. That is not possible while readers hold an old view; the next try then comes once
+    /// the log has grown by `bytes_max` more.
     pub(crate) fn keep_short(
         &mut self,
         conn: &Connection,
@@ -68,10 +70,10 @@ impl Log {
             return Ok(false);
         }
         self.written_back_at = held.saturating_add(self.bytes_max);
-        // Once: else it would be tried with each write for as long as a reader stays.
+        // Only once: otherwise each write would try again for as long as a reader stays.
         self.empties_soon = false;
         let file = std::fs::metadata(&self.file).map_or(0, |file| file.len());
-        // Where readers had held it back, its file has become long.
+        // The file is long if readers prevented earlier write-backs.
         let is_long = file / FILE_KEPT > self.bytes_max;
         let how = if is_long || self.holds_removed { EMPTY } else { RESTART };
         let done = write_back(conn, how, busy_timeout)?;
@@ -83,7 +85,7 @@ impl Log {
     }
 }
 
-/// Whether the log was written back as a whole.
+/// Writes the log back by the statement `how`. Returns whether all of it was written back.
 fn write_back(conn: &Connection, how: &str, busy_timeout: Duration) -> Result<bool, Fault> {
     conn.busy_timeout(WAIT)?;
     let busy = conn.query_row(how, [], |row| row.get::<_, i64>(0));
@@ -95,7 +97,7 @@ fn write_back(conn: &Connection, how: &str, busy_timeout: Duration) -> Result<bo
     }
 }
 
-/// Whether a write takes away what people have said, so that nothing of it is to be left.
+/// Returns whether a write removes data of a session, of which nothing is to be left.
 pub(crate) fn erases(write: &Write) -> bool {
     write.ends_life() || write.ops.iter().any(|op| matches!(op, Op::DeleteUpTo(..)))
 }

@@ -7,10 +7,10 @@ use rusqlite::Connection;
 use crate::columns::Columns;
 use crate::error::Fault;
 
-/// "Hold": marks the file as ours.
+/// The number that marks a file as Holdover's: "Hold" in ASCII.
 const APPLICATION_ID: i64 = 0x486f_6c64;
 
-/// Each step leads from the version before it to the next; the first from an empty file to version 1.
+/// The migrations in order. The first leads from an empty file to version 1, each other one to the next version.
 const STEPS: [Step; 8] = [
     Step { schema: include_str!("../schema/0001.sql"), mark: "PRAGMA user_version = 1" },
     Step { schema: include_str!("../schema/0002.sql"), mark: "PRAGMA user_version = 2" },
@@ -22,13 +22,13 @@ const STEPS: [Step; 8] = [
     Step { schema: include_str!("../schema/0008.sql"), mark: "PRAGMA user_version = 8" },
 ];
 
-/// The version that every open database has.
+/// The newest schema version, to which every file is migrated when it is opened.
 pub(crate) const NEWEST: usize = STEPS.len();
 
 const MARK_AS_OURS: &str = "PRAGMA application_id = 1215261796";
 
-/// Read before anything of the file is changed. One statement, so that it sees one instant: between two,
-/// another process could bring an empty file up to date.
+/// Read before anything in the file is changed. It is one statement, so it sees one instant: between two
+/// statements, another process could migrate an empty file.
 const READ_MARKS: &str = "SELECT (SELECT application_id FROM pragma_application_id), \
      (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)";
 
@@ -39,12 +39,12 @@ struct Step {
     mark: &'static str,
 }
 
-/// What a file is.
+/// The state of a file's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schema {
     /// An empty file.
     Empty,
-    /// Ours, at this version, which this program knows.
+    /// A file of this store, at a version that this program knows.
     Known(usize),
 }
 
@@ -57,7 +57,8 @@ impl std::fmt::Display for Schema {
     }
 }
 
-/// Says what the file is, or refuses it: not a database, somebody else's, newer than this program.
+/// Returns the state of the file's schema. Fails if the file is no database, belongs to another program, or is
+/// newer than this program.
 pub(crate) fn inspect(conn: &Connection, file: &str) -> Result<Schema, StoreError> {
     let marks = conn.query_row(READ_MARKS, [], |row| {
         let mut columns = Columns::of(row);
@@ -88,8 +89,8 @@ pub(crate) fn inspect(conn: &Connection, file: &str) -> Result<Schema, StoreErro
     }
 }
 
-/// Refuses to go on where a newer version has raised the schema since the file was opened. Asked within each transaction, which
-/// then sees the schema that was asked for.
+/// Fails if a newer version has raised the schema since the file was opened. It is called within each transaction,
+/// which then sees the schema that was checked.
 pub(crate) fn check(conn: &Connection) -> Result<(), Fault> {
     let version = conn.prepare_cached(READ_VERSION)?.query_row([], |row| row.get::<_, i64>(0))?;
     match usize::try_from(version) {
@@ -98,13 +99,13 @@ pub(crate) fn check(conn: &Connection) -> Result<(), Fault> {
     }
 }
 
-/// Whether there is anything to do.
+/// Returns whether the schema needs no migration.
 pub(crate) fn is_newest(schema: Schema) -> bool {
     schema == Schema::Known(STEPS.len())
 }
 
-/// Brings the file to the newest version. One write transaction; who waited for it looks again, so that of
-/// several processes which open at once one migrates.
+/// Brings the file to the newest version, in one write transaction. A process that had to wait for the lock
+/// inspects the file again, so that only one of several processes migrates.
 pub(crate) fn migrate(conn: &Connection, file: &str) -> Result<(), StoreError> {
     let open = |error: rusqlite::Error| {
         let mut error = Fault::from(error).of("open", None);

@@ -14,23 +14,24 @@ use crate::options::{SqliteOptions, Synchronous};
 use crate::place::Place;
 use crate::rights::{self, Frozen, Look};
 
-/// Earlier libraries can corrupt a WAL database that two connections use.
+/// The oldest SQLite version that is accepted. Earlier ones can corrupt a WAL database that two connections use.
 const VERSION_MIN: [u32; 3] = [3, 51, 3];
 
-/// How often a lock that SQLite does not wait for itself is asked for again.
+/// The interval at which a lock is tried again if SQLite itself does not wait for it.
 const LOCK_RETRY_EVERY: Duration = Duration::from_millis(10);
 
-/// Where the log tells of each statement, at the level `trace`, if that is on when the store is opened.
+/// The log target for statements, at level `trace`. They are logged if it is enabled when a connection is opened.
 const STATEMENTS: &str = "holdover_store_sqlite::statement";
 
-/// Prepared statements kept per connection.
+/// The number of prepared statements kept per connection.
 const STATEMENTS_KEPT: usize = 256;
 
-/// Of a new file; one that exists keeps its own. Results of some kilobytes lie on pages of their own, whose
-/// last one is half empty on average, and each commit logs whole pages: small ones waste less of both.
+/// The page size of a new file, in bytes; an existing file keeps its own. A result of some kilobytes has pages of
+/// its own, the last of which is half empty on average, and each commit logs whole pages. Small pages waste less
+/// of both.
 const PAGE_BYTES: u32 = 2048;
 
-/// Outside any transaction, waits for nobody. Syncs the log before it copies pages.
+/// Runs outside any transaction and waits for no reader or writer. SQLite syncs the log before it copies pages.
 const SYNC_RECOVERED: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 const READ_LIBRARY: &str = "SELECT sqlite_version()";
 const SET_WAL: &str = "PRAGMA journal_mode = WAL";
@@ -39,7 +40,7 @@ const READ_SYNCHRONOUS: &str = "PRAGMA synchronous";
 const READ_MMAP: &str = "PRAGMA mmap_size";
 const READ_PAGE_SIZE: &str = "PRAGMA page_size";
 
-/// How to connect to one checked place.
+/// Opens connections to one checked file.
 pub(crate) struct Connector {
     place: Place,
     options: SqliteOptions,
@@ -47,7 +48,7 @@ pub(crate) struct Connector {
     guard: Guard,
 }
 
-/// What [`Connector::open`] found.
+/// The result of [`Connector::open`].
 pub(crate) struct Opened {
     pub(crate) writer: Connection,
     pub(crate) page_bytes: u64,
@@ -69,12 +70,12 @@ impl Connector {
         Ok(Self { place, options, look, guard: Guard::default() })
     }
 
-    /// The file, under the one name that all handles of this process use.
+    /// Returns the path of the file, in the one form that all handles of this process use.
     pub(crate) fn file(&self) -> &Path {
         &self.place.file
     }
 
-    /// What must hold for what is read to be of one instant, where no lock sees to it.
+    /// Returns the mark that shows whether the file was written, if it is read without locks.
     pub(crate) fn frozen(&self) -> Option<Frozen> {
         match &self.look {
             Look::Frozen(frozen) => Some(frozen.clone()),
@@ -82,17 +83,17 @@ impl Connector {
         }
     }
 
-    /// How a connection commits when it is opened.
+    /// Returns the sync setting of a newly opened connection.
     pub(crate) fn synchronous(&self) -> Synchronous {
         self.options.synchronous
     }
 
-    /// The write-ahead log beside the file.
+    /// Returns the path of the write-ahead log beside the file.
     pub(crate) fn wal_file(&self) -> std::path::PathBuf {
         rights::log(&self.place.file)
     }
 
-    /// Watches the connection that writes.
+    /// Returns the guard of the connection that writes.
     pub(crate) fn guard(&self) -> &Guard {
         &self.guard
     }
@@ -105,7 +106,7 @@ impl Connector {
         self.options.readers_max
     }
 
-    /// Connects, checks, migrates, and reads back what the promises rest on.
+    /// Connects, checks, migrates, and reads back the settings on which the promises rest.
     pub(crate) fn open(&self) -> Result<Opened, StoreError> {
         let name = self.place.file.display().to_string();
         if !self.options.as_it_is {
@@ -138,7 +139,7 @@ impl Connector {
         Ok(Opened { writer, page_bytes, capabilities: self.capabilities(&library, settings) })
     }
 
-    /// The writer connection again, after it failed.
+    /// Opens the writer connection again, after it failed.
     pub(crate) fn reopen(&self) -> Result<Connection, StoreError> {
         let writer = self.connect()?;
         self.bound_file(&writer)?;
@@ -146,20 +147,20 @@ impl Connector {
         Ok(writer)
     }
 
-    /// A connection that only reads.
+    /// Opens a connection that only reads.
     pub(crate) fn connect_reader(&self) -> Result<Connection, Fault> {
         let conn = self.connect_plain()?;
         conn.execute_batch("PRAGMA query_only = ON")?;
         Ok(conn)
     }
 
-    /// Whoever opens the log after a crash may find a commit in it that was written but never synced. A
-    /// repeat of that commit is acknowledged without writing anything, so it is synced here, before.
+    /// Syncs a log that was recovered after a crash. It may hold a commit that was written but never synced. A
+    /// repeat of that commit is acknowledged without writing anything, so it must be synced here.
     fn sync_recovered(&self, conn: &Connection) -> Result<(), StoreError> {
         conn.query_row(SYNC_RECOVERED, [], |_| Ok(())).map_err(|error| self.failed(error))
     }
 
-    /// A connection that writes.
+    /// Opens a connection that writes.
     fn connect(&self) -> Result<Connection, StoreError> {
         let conn = self.connect_plain().map_err(|fault| self.fault(fault))?;
         self.guard.watch(&conn).map_err(|error| self.failed(error))?;
@@ -178,8 +179,9 @@ impl Connector {
         };
         conn.busy_timeout(self.options.busy_timeout)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
-        // Checkpoints are the writer's own, between transactions. Elsewhere than on Linux an fsync alone may stop in the
-        // drive's cache. What is deleted is overwritten. A pragma takes no bound values; these are words and numbers made here.
+        // Checkpoints are the writer's own, between transactions. On systems other than Linux, an fsync alone may
+        // stop in the drive's cache. Deleted data is overwritten. A pragma takes no bound values; these are words
+        // and numbers made here.
         conn.execute_batch(&format!(
             "PRAGMA page_size = {PAGE_BYTES}; PRAGMA foreign_keys = OFF; PRAGMA synchronous = {}; \
              PRAGMA wal_autocheckpoint = 0; PRAGMA mmap_size = 0; PRAGMA fullfsync = ON; \
@@ -192,8 +194,8 @@ impl Connector {
         Ok(conn)
     }
 
-    /// Asks for the write-ahead log. The first change of mode needs the file alone, and SQLite does not
-    /// wait for that: several processes that open a new file at once take turns here.
+    /// Switches the file to the write-ahead log. The first change of mode needs exclusive access, and SQLite does
+    /// not wait for that, so several processes that open a new file at once take turns here.
     fn ask_for_wal(&self, conn: &Connection) -> Result<(), StoreError> {
         let began = Instant::now();
         loop {
@@ -210,7 +212,7 @@ impl Connector {
         }
     }
 
-    /// Sets the bound of the file, which SQLite keeps per connection.
+    /// Sets the maximum size of the file, which SQLite keeps per connection.
     fn bound_file(&self, conn: &Connection) -> Result<(), StoreError> {
         let Some(bytes) = self.options.file_bytes_max else { return Ok(()) };
         let page = self.number(conn, READ_PAGE_SIZE)?.max(1);
@@ -301,14 +303,14 @@ impl Connector {
     }
 }
 
-/// Tells of a statement when it begins. Values are bound, so it holds nothing of a session.
+/// Logs a statement when it begins. Values are bound, so its text holds nothing of a session.
 fn tell(event: TraceEvent<'_>) {
     if let TraceEvent::Stmt(statement, _) = event {
         tracing::trace!(target: STATEMENTS, sql = %statement.sql());
     }
 }
 
-/// The file as a URI by which nobody is supposed to write it.
+/// Returns a URI of the file that tells SQLite that no process writes the file.
 fn immutable(file: &Path) -> String {
     use std::fmt::Write as _;
     let mut uri = "file:".to_owned();

@@ -10,20 +10,20 @@ use holdover_store::time::{Clock, Timestamp};
 
 const MIB: usize = 1024 * 1024;
 
-/// What an acknowledged commit survives.
+/// The failures that an acknowledged commit survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// Each commit is synced before it is acknowledged: it survives a power cut. Deltas, which are
-    /// provisional, are not synced by themselves.
+    /// Each commit is synced before it is acknowledged, so it survives a power cut. Deltas are provisional and are
+    /// not synced separately.
     #[default]
     Full,
-    /// Commits are synced at checkpoints only: the last ones may roll back in a power cut. They survive the
-    /// death of the process, and the database is never corrupt.
+    /// Commits are synced only at checkpoints: a power cut may roll back the last ones. They survive the death of
+    /// the process, and the database is never corrupted.
     Normal,
 }
 
 impl Synchronous {
-    /// SQLite's name of the setting.
+    /// Returns SQLite's name of the setting.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -31,7 +31,7 @@ impl Synchronous {
         }
     }
 
-    /// Sets it, outside any transaction.
+    /// Returns the pragma that chooses the setting. It must run outside any transaction.
     pub(crate) fn pragma(self) -> &'static str {
         match self {
             Self::Full => "PRAGMA synchronous = FULL",
@@ -50,7 +50,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Where the database lies and how it is used.
+/// The location of the database and the settings with which it is used.
 #[derive(Clone)]
 pub struct SqliteOptions {
     pub(crate) path: PathBuf,
@@ -66,18 +66,18 @@ pub struct SqliteOptions {
 }
 
 impl SqliteOptions {
-    /// The largest single payload, unless a lower limit is set.
+    /// The largest single payload in bytes, unless a lower limit is set.
     pub const PAYLOAD_BYTES_MAX: usize = 64 * MIB;
-    /// The largest write, all payloads together, unless a lower limit is set.
+    /// The largest write in bytes, all payloads together, unless a lower limit is set.
     pub const COMMIT_BYTES_MAX: usize = 128 * MIB;
-    /// How many bytes the write-ahead log holds when it is written back and begun anew.
+    /// The default size in bytes at which the write-ahead log is written back and restarted.
     pub const WAL_BYTES_MAX: u64 = 8 * MIB as u64;
-    /// How long one call waits for other processes that hold the database.
+    /// The default time that one call waits for other processes that hold the database.
     pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
-    /// How many reads run at once.
+    /// The default number of reads that run at once.
     pub const READERS_MAX: u32 = 4;
 
-    /// The database at `path`, with safe settings. The file is created if its folder exists.
+    /// Creates options for the database at `path`, with safe settings. The file is created if its folder exists.
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self {
             path: path.as_ref().to_owned(),
@@ -93,10 +93,11 @@ impl SqliteOptions {
         }
     }
 
-    /// The database named by `sqlite:path` (or `sqlite://path`), taken as it is written.
+    /// Creates options for the database named by `sqlite:path` (or `sqlite://path`). The path is taken as it is
+    /// written.
     ///
     /// # Errors
-    /// Another scheme, an empty path, or options after a `?`: none are known, and none is ignored.
+    /// Fails for another scheme, an empty path, or options after a `?`: no options are known, and none is ignored.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let path = url
             .strip_prefix("sqlite:")
@@ -118,45 +119,47 @@ impl SqliteOptions {
         self
     }
 
-    /// Sets how long one call waits for other processes that hold the database, before it answers that it may succeed
-    /// later. Nothing else is waited for: there is no server that could be away.
+    /// Sets how long one call waits for other processes that hold the database, at most an hour. Then the call
+    /// fails with an error that says that a retry may succeed. Nothing else is waited for: there is no server that
+    /// could be away.
     #[must_use]
     pub fn operation_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout.min(Duration::from_secs(3600));
         self
     }
 
-    /// Sets how many reads run at once; at least one.
+    /// Sets how many reads run at once, at least one.
     #[must_use]
     pub fn readers_max(mut self, readers_max: u32) -> Self {
         self.readers_max = readers_max.max(1);
         self
     }
 
-    /// Lowers the largest payload; [`Self::PAYLOAD_BYTES_MAX`] at most.
+    /// Lowers the limit of a single payload, in bytes. The limit is at most [`Self::PAYLOAD_BYTES_MAX`].
     #[must_use]
     pub fn payload_bytes_max(mut self, bytes: usize) -> Self {
         self.payload_bytes_max = bytes.min(Self::PAYLOAD_BYTES_MAX);
         self
     }
 
-    /// Lowers the largest write, all payloads together; [`Self::COMMIT_BYTES_MAX`] at most.
+    /// Lowers the limit of a write in bytes, all payloads together. The limit is at most
+    /// [`Self::COMMIT_BYTES_MAX`].
     #[must_use]
     pub fn commit_bytes_max(mut self, bytes: usize) -> Self {
         self.commit_bytes_max = bytes.min(Self::COMMIT_BYTES_MAX);
         self
     }
 
-    /// Sets how many bytes of commits the write-ahead log holds before it is written back and begun anew. Its file keeps about
-    /// that size until the last handle is closed, which removes it; it is longer while a reader of another program
-    /// holds on to an old view.
+    /// Sets how many bytes of commits the write-ahead log holds before it is written back and restarted. The log
+    /// file keeps about that size until the last handle is closed, which removes it. The file grows longer while a
+    /// reader of another program holds an old view.
     #[must_use]
     pub fn wal_bytes_max(mut self, bytes: u64) -> Self {
         self.wal_bytes_max = bytes;
         self
     }
 
-    /// Bounds the database file. A write that would pass the bound answers
+    /// Bounds the size of the database file, in bytes. A write that would pass the bound fails with
     /// [`Full`](holdover_store::StoreErrorKind::Full).
     #[must_use]
     pub fn file_bytes_max(mut self, bytes: u64) -> Self {
@@ -164,19 +167,20 @@ impl SqliteOptions {
         self
     }
 
-    /// Opens only a database that is there and up to date, to look at it: nothing is created, no schema is
-    /// changed, and what the log holds is not written back, which a full disk would refuse.
+    /// Opens the database only to look at it, and only if it exists and is up to date. Nothing is created, no
+    /// schema is changed, and the log is not written back, because that fails on a full disk.
     ///
-    /// It may be one that this user cannot write. Where its log cannot be made either, it is read as a file that nobody
-    /// writes, which holds for as long as it has no log and does not change: a read during which it did answers that it
-    /// may succeed later. A log with commits in it can be read only where its index is there.
+    /// The file may be one that this user cannot write. If this user cannot create its log either, the store
+    /// assumes that no process writes the file. The assumption holds while the file has no log and does not
+    /// change; after a change, every read fails until the store is opened again. If the file has a log with
+    /// commits, this user can read it only if the log's index exists.
     #[must_use]
     pub fn as_it_is(mut self) -> Self {
         self.as_it_is = true;
         self
     }
 
-    /// Uses `clock` instead of the machine's. All handles on one database must share one clock.
+    /// Uses `clock` instead of the machine's clock. All handles on one database must share one clock.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;

@@ -1,17 +1,17 @@
-//! The location of the database file, and whether it can keep what SQLite promises.
+//! The location of the database file, and a check that its file system can keep what SQLite promises.
 
 use std::path::{Path, PathBuf};
 
 use holdover_store::{Retry, StoreError, StoreErrorKind};
 
-/// A file in a folder that exists, on a file system that keeps SQLite's locks.
+/// A file in an existing folder, on a file system whose locks SQLite can rely on.
 pub(crate) struct Place {
-    /// Absolute, its folder without links: two names of one file are one place. Absolute also because a
-    /// name beginning with `file:` would be read as a URI.
+    /// The absolute path, with links resolved, so that two names of one file are one place. SQLite would read a
+    /// relative name that begins with `file:` as a URI.
     pub(crate) file: PathBuf,
-    /// The file system, as it is named in the settings.
+    /// The name of the file system, as the settings show it.
     pub(crate) filesystem: &'static str,
-    /// Whether it lives in memory and is lost with the machine.
+    /// True if the file system lives in memory and is lost with the machine.
     pub(crate) volatile: bool,
 }
 
@@ -69,8 +69,8 @@ fn filesystem(_folder: &Path) -> std::io::Result<FileSystem> {
     Ok(FileSystem::Local("not checked on this system"))
 }
 
-/// The file system with this magic number (`linux/magic.h`, `statfs(2)`). FUSE counts as a network: what
-/// is behind it cannot be seen, and sshfs and its like are the common case.
+/// Returns the file system with this magic number (`linux/magic.h`, `statfs(2)`). FUSE counts as a network file
+/// system: the store cannot see what is behind it, and sshfs and the like are the common case.
 #[cfg(target_os = "linux")]
 fn by_magic(magic: u64) -> FileSystem {
     match magic {

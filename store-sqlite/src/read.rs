@@ -16,7 +16,7 @@ use rusqlite::{Connection, params_from_iter};
 use crate::columns::{Columns, int};
 use crate::error::Fault;
 
-/// How a kind is read: its columns, its table, the column of its place, and what else must hold of a row.
+/// The source of a kind: its columns, its table, its place column, and a filter for its rows.
 pub(crate) struct From {
     columns: &'static str,
     light: &'static str,
@@ -66,7 +66,8 @@ pub(crate) fn source(kind: Kind) -> From {
     }
 }
 
-/// Reads what is wanted of the session in row `sid`, in the transaction that has read that row. `life` is its incarnation.
+/// Reads the wanted rows of the session in row `sid`, in the transaction that has read that row. `life` is its
+/// incarnation.
 pub(crate) fn wanted(
     conn: &Connection,
     sid: i64,
@@ -86,13 +87,13 @@ pub(crate) fn wanted(
     Ok(rows)
 }
 
-/// The row with this key, if it is there.
+/// Returns the row with this key, if it exists.
 pub(crate) fn one(conn: &Connection, sid: i64, of: &SessionKey, key: &RowKey) -> Result<Option<Row>, Fault> {
     let want = match key.as_name() {
         "" => Want::number(key.kind, key.as_number()),
         name => Want::names(key.kind, vec![name.to_owned()]),
     };
-    // What is inserted conditionally does not show its life.
+    // Rows that are inserted conditionally do not contain the incarnation.
     let life = Incarnation(uuid::Uuid::nil());
     Ok(of_want(conn, sid, of, life, &want, 0)?.0.into_iter().next())
 }
@@ -149,7 +150,7 @@ fn of_want(
     Ok((rows, bytes))
 }
 
-/// Reads one row; none if it went into the one before.
+/// Reads one row. None: it was merged into the row before.
 fn decode(
     kind: Kind,
     c: &mut Columns<'_>,
@@ -222,7 +223,7 @@ fn item(c: &mut Columns<'_>, light: bool) -> Result<Row, Fault> {
     Ok(Row::Item { item: StoredItem { seq, key, kind, payload: body(c, light)?, at }, wake, content })
 }
 
-/// A pending call of the session `key`.
+/// Reads a pending call of the session `key`.
 pub(crate) fn pending(c: &mut Columns<'_>, key: SessionKey, light: bool) -> Result<PendingCall, Fault> {
     Ok(PendingCall {
         key,
@@ -239,7 +240,7 @@ pub(crate) fn pending(c: &mut Columns<'_>, key: SessionKey, light: bool) -> Resu
     })
 }
 
-/// A call without a deadline is marked so, and has some instant.
+/// Reads a deadline. A call without one is marked as endless, and its instant has no meaning.
 fn deadline(c: &mut Columns<'_>) -> Result<Option<Timestamp>, Fault> {
     let (endless, at) = (c.flag()?, c.at()?);
     Ok((!endless).then_some(at))

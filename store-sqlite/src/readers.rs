@@ -10,12 +10,12 @@ use crate::error::Fault;
 use crate::migration;
 use crate::open::Connector;
 
-/// Sees what was committed when its first read began.
+/// Begins a transaction that sees what was committed when its first read began.
 const BEGIN: &str = "BEGIN DEFERRED";
 const END: &str = "COMMIT";
 
-/// A bounded number of connections, opened when they are needed. Reads run on threads for blocking work, each to its
-/// end, whatever becomes of the future that waits for it.
+/// A bounded pool of connections that read, opened when they are needed. Reads run on threads for blocking work.
+/// Each read runs to its end, even if the future that waits for it is dropped.
 pub(crate) struct Readers {
     connector: Arc<Connector>,
     free: Mutex<Vec<Connection>>,
@@ -43,7 +43,7 @@ impl Readers {
             Ok(Err(_)) => return Err(Fault::Closed),
             Err(_) => return Err(Fault::Unreachable("too many reads wait for a connection".into())),
         };
-        // Given back by the thread, which may outlive this future.
+        // The thread gives the permit back, because it may outlive this future.
         turn.forget();
         let readers = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || {
@@ -74,7 +74,7 @@ impl Readers {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes them all, once those at work are done.
+    /// Closes all connections, once the running reads are done.
     pub(crate) async fn close(&self) {
         if let Ok(all) = self.turns.acquire_many(self.most).await {
             all.forget();

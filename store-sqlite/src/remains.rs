@@ -1,30 +1,31 @@
 //! The remains of removed sessions.
 //!
-//! A session may have grown for years. If it were removed in one transaction, no other write could run for
-//! seconds. So the session is gone at once for every reader, and its rows are removed piece by piece, each
-//! piece in a transaction of its own. Nobody finds these rows any more, because the row of the session is
-//! what leads to them. After a crash in between, the next opener of the file removes the rest.
+//! A session may have grown for years. Removing it in one transaction would block all other writes for seconds. So
+//! the session disappears at once for every reader, and its rows are removed piece by piece, each piece in a
+//! transaction of its own. No reader finds these rows, because only the row of the session leads to them. After a
+//! crash in between, the next process that opens the file removes the rest.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::Fault;
 
-/// One transaction removes so many rows at the most, ...
+/// The most rows that one transaction removes.
 const ROWS_MAX: usize = 500;
-/// ... and no more once those that it removes have so many bytes of payload.
+/// The bytes of removed payloads after which a transaction removes no more rows.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// A table with many rows of one session.
 struct Table {
     name: &'static str,
-    /// By it the rows of one session are in order.
+    /// The column by which the rows of one session are ordered.
     place: &'static str,
-    /// How many bytes of payload a row has.
+    /// The SQL expression for the bytes of payload in a row.
     bytes: &'static str,
 }
 
-/// All of them, but those by which lists find a session or its calls: these go with the session.
+/// All tables with many rows of one session, except those by which lists find a session or its calls: their rows
+/// are removed together with the session's row.
 const TABLES: [Table; 9] = [
     Table { name: "message", place: "seq", bytes: "length(payload)" },
     Table { name: "event", place: "seq", bytes: "length(payload)" },
@@ -37,7 +38,8 @@ const TABLES: [Table; 9] = [
     Table { name: "delta", place: "place", bytes: "length(payload)" },
 ];
 
-/// Removes the first of the rows of a session, in the transaction that removes it, and notes if there are more.
+/// Removes the first rows of a session, in the transaction that removes the session itself. Notes the session if
+/// rows are left.
 pub(crate) fn begin(conn: &Connection, sid: i64) -> Result<(), Fault> {
     if !piece(conn, sid)? {
         conn.prepare_cached("INSERT INTO holdover_removed (sid) VALUES (?)")?.execute([sid])?;
@@ -45,13 +47,13 @@ pub(crate) fn begin(conn: &Connection, sid: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The session of which most was removed, if anything is left of any.
+/// Returns the row id of the first removed session that still has rows, if there is one.
 pub(crate) fn first(conn: &Connection) -> Result<Option<i64>, Fault> {
     let mut first = conn.prepare_cached("SELECT min(sid) FROM holdover_removed")?;
     Ok(first.query_row([], |row| row.get::<_, Option<i64>>(0)).optional()?.flatten())
 }
 
-/// Removes some more of what is left of a session.
+/// Removes more of the rows that are left of a session.
 pub(crate) fn go_on(conn: &Connection, sid: i64) -> Result<(), Fault> {
     if piece(conn, sid)? {
         conn.prepare_cached("DELETE FROM holdover_removed WHERE sid = ?")?.execute([sid])?;
@@ -59,7 +61,7 @@ pub(crate) fn go_on(conn: &Connection, sid: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Removes as much as one transaction may. Answers whether nothing is left.
+/// Removes as many rows as one transaction may. Returns whether none is left.
 fn piece(conn: &Connection, sid: i64) -> Result<bool, Fault> {
     let mut room = Room { rows: ROWS_MAX, bytes: BYTES_MAX };
     for table in &TABLES {
@@ -70,14 +72,14 @@ fn piece(conn: &Connection, sid: i64) -> Result<bool, Fault> {
     Ok(true)
 }
 
-/// What may still be removed.
+/// The rows and bytes that the transaction may still remove.
 struct Room {
     rows: usize,
     bytes: u64,
 }
 
 impl Room {
-    /// Removes rows of a session from a table. Answers whether they were all.
+    /// Removes rows of a session from a table. Returns whether none is left there.
     fn remove(
         &mut self,
         conn: &Connection,
@@ -119,7 +121,7 @@ mod tests {
     use crate::due::tests::File;
     use crate::{apply, session};
 
-    /// Rows of this session in all tables.
+    /// Counts the rows of this session in all tables.
     fn left(conn: &Connection, sid: i64) -> usize {
         let count = |table: &Table| {
             let sql = format!("SELECT count(*) FROM {} WHERE sid = ?", table.name);
@@ -128,7 +130,7 @@ mod tests {
         TABLES.iter().map(count).sum::<i64>().unsigned_abs() as usize
     }
 
-    /// Puts so many messages of so many bytes there, and half as many events.
+    /// Inserts `count` messages of `bytes` bytes each, and half as many events.
     fn put(conn: &Connection, sid: i64, count: usize, bytes: usize) {
         conn.execute_batch(&format!(
             "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count}) \
@@ -140,7 +142,7 @@ mod tests {
         .unwrap();
     }
 
-    /// Removes a session; answers how many rows each transaction removed.
+    /// Removes a session and returns how many rows each transaction removed.
     fn pieces(conn: &Connection, sid: i64) -> Vec<usize> {
         let mut before = left(conn, sid);
         let mut pieces = Vec::new();
@@ -173,7 +175,7 @@ mod tests {
         assert_eq!(pieces(conn, 5), [500, 500, 500, 500, 253]);
 
         put(conn, 6, 30, 300 << 10);
-        // The fourth is the one that reaches what may be removed.
+        // The fourth row reaches the limit of bytes.
         assert_eq!(pieces(conn, 6), [4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4]);
 
         put(conn, 7, 2, 5 << 20);

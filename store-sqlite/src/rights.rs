@@ -9,25 +9,25 @@ use std::time::SystemTime;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-/// The rights of a new file: it holds what people have said.
+/// The mode of a new file: its owner alone may read it, because it holds what people have said.
 const OWN: u32 = 0o600;
 
-/// Why this user cannot write the database at `path`, if that is so. Writing it takes its log and the log's index, too:
-/// where they are not there, its folder must be writable. Of a file that is not there nothing is said.
+/// Returns why this user cannot write the database at `path`. None: the user can, or there is no such file. A
+/// writer also needs the log and the log's index: if they do not exist, the folder must be writable.
 pub fn unwritable(path: &Path) -> Option<String> {
     metadata(path).ok()?;
     let aside = || [log(path), index(path)];
     let folder = (!aside().iter().all(|file| file.exists())).then(|| folder(path).to_owned());
     let there = aside().into_iter().filter(|file| file.exists());
     [path.to_owned()].into_iter().chain(there).chain(folder).find_map(|place| {
-        // Whoever closes the database last removes its log and the index, at any moment.
+        // The process that closes the database last removes the log and the index, at any moment.
         let refused = access(&place, Access::WRITE_OK).err().filter(|error| *error != Errno::NOENT)?;
         Some(format!("{}: {}", place.display(), io::Error::from(refused)))
     })
 }
 
-/// Makes an empty file that only its owner may read and write, if there is none. SQLite gives the log and its index the rights
-/// of the file, now and later.
+/// Creates an empty file that only its owner may read and write, unless the file exists. SQLite always gives the
+/// log and its index the same rights as the file.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(OWN).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
@@ -35,12 +35,12 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The write-ahead log beside the database.
+/// Returns the path of the write-ahead log beside the database.
 pub(crate) fn log(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
 
-/// The index of the log, which all who have the database open share.
+/// Returns the path of the log's index, which all connections to the database share.
 fn index(path: &Path) -> PathBuf {
     beside(path, "-shm")
 }
@@ -55,17 +55,17 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How a database is looked at.
+/// The way in which a database is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// As everybody does who has it open, by the log and its index.
+    /// With the log and its index, as every process that has the database open.
     Shared,
-    /// As a file that nobody writes: it has no log, and this user can make none.
+    /// As a file that no process writes: the file has no log, and this user can create none.
     Frozen(Frozen),
 }
 
 impl Look {
-    /// How this user looks at the database at `path`, or why that cannot be.
+    /// Returns the way in which this user can read the database at `path`, or why that is not possible.
     pub(crate) fn at(path: &Path) -> Result<Self, String> {
         let (log, index) = (log(path), index(path));
         let can_make = access(folder(path), Access::WRITE_OK).is_ok();
@@ -84,8 +84,8 @@ impl Look {
     }
 }
 
-/// A database that nobody had open when it was looked at first: whoever opens it makes a log beside it, and whoever
-/// writes it back changes the file.
+/// A database that no process had open when it was first read. A process that opens it creates a log beside it,
+/// and a process that writes that log back changes the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frozen {
     path: PathBuf,
@@ -97,7 +97,7 @@ impl Frozen {
         Ok(Self { path: path.to_owned(), seen: mark(&metadata(path)?) })
     }
 
-    /// Whether it was written since, so that what was read may be of two instants.
+    /// Returns whether the file was written since then, so that data that was read may mix two instants.
     pub(crate) fn is_written(&self) -> bool {
         let has_log = metadata(log(&self.path)).is_ok_and(|log| log.len() > 0);
         has_log || metadata(&self.path).map_or(true, |now| mark(&now) != self.seen)

@@ -6,12 +6,13 @@ use std::path::Path;
 use rustix::fs::statvfs;
 use rustix::process::geteuid;
 
-/// So many bytes this user may still write to the disk on which the database at `path` lies.
+/// Returns how many bytes this user may still write to the disk that holds the database at `path`.
 ///
-/// Where none are left, small writes may succeed for a while: the log beside the database takes as much as it has grown to.
+/// Even with no bytes left, small writes may succeed for a while: the log beside the database reuses the space
+/// that it already has.
 pub fn room(path: &Path) -> io::Result<u64> {
     let disk = statvfs(path)?;
-    // A part is kept for root.
+    // A part is reserved for root.
     let blocks = if geteuid().is_root() { disk.f_bfree } else { disk.f_bavail };
     Ok(blocks.saturating_mul(disk.f_frsize))
 }

@@ -35,13 +35,14 @@ pub(crate) struct SqliteRows {
 }
 
 impl SqliteRows {
-    /// Queues what the writer is to do. From then on it is done or refused whether or not anybody waits for the answer.
+    /// Queues a task for the writer. From then on the task is done or refused, even if the caller does not wait
+    /// for the answer.
     async fn ask(&self, task: Task) -> oneshot::Receiver<Answer> {
         let (reply, answer) = oneshot::channel();
         if let Err(mpsc::error::SendError(Message::Write(job))) =
             self.writes.send(Message::Write(Job { task, reply })).await
         {
-            // Nobody is there any more to answer.
+            // The writer has ended and cannot answer.
             let _ = job.reply.send(Err(Fault::Closed.of("", None)));
         }
         answer
@@ -64,7 +65,7 @@ async fn answered(answer: oneshot::Receiver<Answer>) -> Answer {
     answer.await.unwrap_or_else(|_| Err(Fault::Closed.of("", None).retry(Retry::OutcomeUnknown)))
 }
 
-/// What stands under a key, and rows of that session.
+/// Reads the slot under a key, and the wanted rows of that session.
 pub(crate) fn found(
     conn: &Connection,
     clock: &dyn Clock,

@@ -27,7 +27,7 @@ use list_sessions;
 
 const DEAD: &str = "SELECT tenant, id FROM tombstone WHERE at < ? ORDER BY at LIMIT ?";
 
-/// Sessions of a tenant, newest first.
+/// Lists sessions of a tenant, newest first.
 pub(crate) fn sessions(
     conn: &Connection,
     query: &SessionQuery,
@@ -55,7 +55,7 @@ pub(crate) fn sessions(
         sql.push_str(" AND queue = ?");
         values.push(Value::from(queue.as_str().to_owned()));
     }
-    // What bounds the creation bounds the walk along `session_newest`.
+    // The bounds of the creation time also bound the walk along `session_newest`.
     let times = [
         (" AND created_at >= ?", query.created.since),
         (" AND created_at < ?", query.created.before),
@@ -110,7 +110,7 @@ fn summary(c: &mut Columns<'_>) -> Result<(i64, SessionSummary), Fault> {
     Ok((sid, summary))
 }
 
-/// Open pending calls of a tenant, soonest deadline first.
+/// Lists open pending calls of a tenant, soonest deadline first.
 pub(crate) fn pending(
     conn: &Connection,
     query: &PendingQuery,
@@ -140,7 +140,7 @@ pub(crate) fn pending(
             Value::from(place.id.as_str().to_owned()),
         ]);
     }
-    // Without a limit: which rows count is known once they are read.
+    // No LIMIT: a row counts only once it was read.
     sql.push_str(" ORDER BY endless, deadline, session, id");
     let mut statement = conn.prepare(&sql)?;
     let mut found = statement.query(params_from_iter(values))?;
@@ -165,7 +165,7 @@ fn pending_call(c: &mut Columns<'_>) -> Result<PendingCall, Fault> {
     read::pending(c, key, false)
 }
 
-/// Sessions that rest and in which nothing waits, longest unchanged first.
+/// Lists sessions that are at rest and in which nothing waits, longest unchanged first.
 pub(crate) fn resting(
     conn: &Connection,
     rule: &RetentionRule,
@@ -209,7 +209,7 @@ pub(crate) fn resting(
     Ok(Scanned { rows, next })
 }
 
-/// Keys with a life that ended before `before`.
+/// Returns keys that have an incarnation that ended before `before`.
 pub(crate) fn dead(conn: &Connection, before: Timestamp, limit: usize) -> Result<Vec<SessionKey>, Fault> {
     let mut statement = conn.prepare_cached(DEAD)?;
     let mut found = statement.query((before.as_ms(), i64::try_from(limit).unwrap_or(i64::MAX)))?;

@@ -1,4 +1,4 @@
-//! The session row as columns.
+//! Reads and writes the row of a session as columns.
 
 use holdover_store::ids::{
     Epoch, EventSeq, InboxSeq, MessageSeq, SessionId, SessionKey, StateFormat, TenantId, Version,
@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params_from_iter};
 use crate::columns::{Columns, int};
 use crate::error::Fault;
 
-/// The columns that every write replaces, with as many values. No index has them.
+/// The columns that every write replaces, and as many placeholders. No index has these columns.
 macro_rules! replaced {
     () => {
         "token, status, version, epoch, lease_worker, lease_ends, lease_granted_ms, last_claim, found, \
@@ -24,21 +24,21 @@ macro_rules! replaced {
     };
 }
 
-/// Those that say when a session is due.
+/// The columns that say when a session is due.
 macro_rules! due {
     () => {
         "alarm, format, interrupt, last_interrupt"
     };
 }
 
-/// Those that stay as they are as long as the session lives.
+/// The columns that do not change while the session exists.
 macro_rules! fixed {
     () => {
         "tenant, id, incarnation, operation, queue, created_at"
     };
 }
 
-/// What [`decode`] reads of a session row, in this order.
+/// The columns of a session row that [`decode`] reads, in this order.
 pub(crate) const COLUMNS: &str = concat!("sid, ", fixed!(), ", ", replaced!(), ", ", due!());
 
 const FIND: &str = concat!(
@@ -52,12 +52,12 @@ const FIND: &str = concat!(
 );
 const READ_LIVES: &str =
     "SELECT token, incarnation, operation, at FROM tombstone WHERE tenant = ? AND id = ? ORDER BY tid";
-/// Compares the token in the write that replaces it. Leaves the indexed columns, and so the indexes, alone.
+/// Compares the token in the write that replaces it. Does not touch the indexed columns, and so not the indexes.
 const UPDATE: &str =
     concat!("UPDATE session SET (", replaced!(), ") = (", replaced!(?), ") WHERE sid = ? AND token = ?");
-/// After [`UPDATE`], when one of these moved.
+/// Runs after [`UPDATE`] if one of these columns changed.
 const UPDATE_DUE: &str = concat!("UPDATE session SET (", due!(), ") = (?,?,?,?) WHERE sid = ?");
-/// Under no number by which rows of a [removed](crate::remains) session may still be found.
+/// Inserts a row under a number by which no rows of a [removed](crate::remains) session can still be found.
 const INSERT: &str = concat!(
     "INSERT INTO session (sid, ",
     fixed!(),
@@ -71,7 +71,7 @@ const INSERT: &str = concat!(
     ", ?,?,?,?)"
 );
 
-/// What stands under `key`.
+/// Returns the slot under `key`.
 pub(crate) fn find(conn: &Connection, key: &SessionKey) -> Result<Option<Slot>, Fault> {
     let names = (key.tenant.as_str(), key.id.as_str());
     let mut slot =
@@ -92,7 +92,7 @@ pub(crate) fn find(conn: &Connection, key: &SessionKey) -> Result<Option<Slot>, 
     Ok(slot)
 }
 
-/// The slot of a row that was read as [`COLUMNS`], without earlier lives.
+/// Decodes the slot of a row that was read as [`COLUMNS`], without earlier incarnations.
 pub(crate) fn decode(row: &Row<'_>) -> Result<Slot, Fault> {
     let mut columns = Columns::of(row);
     let c = &mut columns;
@@ -147,7 +147,7 @@ fn lease(c: &mut Columns<'_>) -> Result<Option<Lease>, Fault> {
     }
 }
 
-/// Writes the row if its token is `expected`. Answers whether it was.
+/// Writes the row if its token is `expected`. Returns whether it was written.
 pub(crate) fn update(
     conn: &Connection,
     sid: i64,
@@ -172,7 +172,7 @@ pub(crate) fn update(
     Ok(true)
 }
 
-/// Writes the row of a new life. Answers its row id.
+/// Writes the row of a new incarnation. Returns its row id.
 pub(crate) fn insert(conn: &Connection, token: Token, row: &SessionRow) -> Result<i64, Fault> {
     let fixed: [&dyn ToSql; 6] = [
         &row.key.tenant.as_str(),
@@ -189,7 +189,7 @@ pub(crate) fn insert(conn: &Connection, token: Token, row: &SessionRow) -> Resul
     Ok(conn.last_insert_rowid())
 }
 
-/// Does something with the values of the columns that every write replaces.
+/// Calls `done` with the values of the columns that every write replaces.
 fn with_replaced<T>(
     token: Token,
     row: &SessionRow,
@@ -203,7 +203,7 @@ fn with_replaced<T>(
         &int(row.epoch.0),
         &lease.map(|lease| lease.worker.as_str()),
         &lease.map(|lease| lease.ends.as_ms()),
-        // The longest lease there is has all bits set: kept bit by bit.
+        // The longest possible lease has all bits set, so it is stored bit by bit.
         &lease.map(|lease| lease.granted_ms.cast_signed()),
         &row.last_claim.as_ref().map(|run| run.as_str()),
         &row.found.as_str(),
@@ -227,7 +227,7 @@ fn with_replaced<T>(
     ])
 }
 
-/// The same of those that say when it is due.
+/// Calls `done` with the values of the columns that say when the session is due.
 fn with_due<T>(
     row: &SessionRow,
     done: impl FnOnce(&[&dyn ToSql; 4]) -> Result<T, Fault>,
@@ -240,7 +240,7 @@ fn with_due<T>(
     ])
 }
 
-/// A small record of the contract's own as JSON.
+/// Converts a small record of the contract to JSON.
 fn json<T: serde::Serialize>(record: Option<&T>) -> Result<Option<String>, Fault> {
     let json = record.map(serde_json::to_string).transpose();
     json.map_err(|error| Fault::Invalid(error.to_string()))

@@ -1,4 +1,4 @@
-//! The store: the contract over a file.
+//! The store: implements the contract on one file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use crate::rows::SqliteRows;
 use crate::transaction::SqliteTransaction;
 use crate::writer::{Counters, Message, QUEUE_MAX, Writer};
 
-/// What the writer did since the store was opened.
+/// Counters of the writer since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriterCounts {
-    /// Writes that were asked for.
+    /// Writes that callers asked for.
     pub writes: u64,
-    /// Transactions that were begun for them; each costs at most one sync.
+    /// Transactions begun for these writes; each costs at most one sync.
     pub groups: u64,
-    /// Those of them that held deltas alone, and so were not synced by themselves.
+    /// Transactions that held only deltas and so were not synced separately.
     pub provisional: u64,
-    /// Writes of groups that failed as a whole and were repeated one by one.
+    /// Writes of groups that failed as a whole; these writes were repeated one by one.
     pub repeated: u64,
-    /// Checkpoints that truncated the write-ahead log.
+    /// Checkpoints that wrote the whole write-ahead log back, so that it was restarted or emptied.
     pub checkpoints: u64,
-    /// How often the writer connection was opened again after a failure.
+    /// Times that the writer connection was reopened after a failure.
     pub reopened: u64,
 }
 
 /// Sessions in one SQLite file, shared by every process of one machine.
 ///
-/// Cheap to clone; clones share one writer thread, one pool of readers, and the rows that the store holds of the sessions
-/// it wrote last. Needs a tokio runtime.
+/// Cheap to clone. Clones share one writer thread, one pool of readers, and the rows that the store keeps in
+/// memory of the sessions that it wrote last. Needs a tokio runtime.
 #[derive(Clone)]
 pub struct SqliteStore {
     store: RowStore<SqliteRows>,
@@ -47,15 +47,17 @@ pub struct SqliteStore {
 holdover_store::forward_store! { [] SqliteStore, |sqlite| sqlite.store }
 
 impl SqliteStore {
-    /// Opens the database, creates it if the file does not exist, and brings its schema up to date. Safe
-    /// when several processes do so at once.
+    /// Opens the database, creates it if the file does not exist, and migrates its schema. Several processes may
+    /// do so at once.
     ///
     /// # Errors
-    /// Of operation `open`, in one line that names the file:
-    /// [`Unavailable`](StoreErrorKind::Unavailable) if the folder is missing or lies on a network, or the
-    /// linked library is one that can corrupt data, or this user cannot write it, unless it is only to be looked at
-    /// ([`as_it_is`](SqliteOptions::as_it_is)); [`Corrupt`](StoreErrorKind::Corrupt) if the file is no
-    /// SQLite database or another program's; [`Newer`](StoreErrorKind::Newer) if a newer version wrote it.
+    /// Errors have the operation `open` and name the file in one line:
+    ///
+    /// - [`Unavailable`](StoreErrorKind::Unavailable) if the folder is missing or lies on a network file system,
+    ///   if the linked SQLite library can corrupt data, or if this user cannot write the database, unless it is
+    ///   only to be looked at ([`as_it_is`](SqliteOptions::as_it_is))
+    /// - [`Corrupt`](StoreErrorKind::Corrupt) if the file is no SQLite database, or another program's
+    /// - [`Newer`](StoreErrorKind::Newer) if a newer version wrote it
     pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
         let (clock, wal_bytes_max, synchronous) =
             (options.clock.clone(), options.wal_bytes_max, options.synchronous);
@@ -85,7 +87,7 @@ impl SqliteStore {
                 capabilities
             });
             let goes_on = found.is_ok();
-            // Fails when nobody waits for the store any more; then its queue is closed.
+            // Fails if no caller waits for the store any more; then its queue is closed.
             let _ = opened.send(found);
             if goes_on {
                 writer.serve(queue);
@@ -101,13 +103,13 @@ impl SqliteStore {
     /// Opens the database named by `sqlite:path`, with safe settings.
     ///
     /// # Errors
-    /// As [`SqliteOptions::from_url`] and [`open`](Self::open).
+    /// The errors of [`SqliteOptions::from_url`] and [`open`](Self::open).
     pub async fn open_url(url: &str) -> Result<Self, StoreError> {
         Self::open(SqliteOptions::from_url(url)?).await
     }
 
-    /// Begins a transaction in which the caller writes tables of its own in this file and then one thing of one session: a
-    /// commit, say. Both are there or neither is.
+    /// Begins a transaction in which the caller writes its own tables in this file, and then makes one write to
+    /// one session, such as a commit. Both are written, or neither is.
     ///
     /// ```
     /// # use holdover_store_sqlite::{SqliteOptions, SqliteStore};
@@ -125,14 +127,14 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`Unavailable`](StoreErrorKind::Unavailable) if another process held the file for longer than
-    /// [`operation_timeout`](SqliteOptions::operation_timeout), or the store was closed. Behind the writes and the transactions
-    /// of this process it waits for its turn.
+    /// [`operation_timeout`](SqliteOptions::operation_timeout), or the store was closed. The wait for earlier
+    /// writes and transactions of this process has no such limit.
     pub async fn begin(&self) -> Result<SqliteTransaction, StoreError> {
         SqliteTransaction::begin(&self.store).await
     }
 
-    /// Ends all writes that were asked for and closes the connections of all clones. Later calls answer
-    /// that the store was closed.
+    /// Finishes all writes that were asked for and closes the connections of all clones. Later calls fail with an
+    /// error that says that the store was closed.
     pub async fn close(&self) {
         let rows = self.store.rows();
         rows.readers.close().await;
@@ -143,7 +145,7 @@ impl SqliteStore {
         }
     }
 
-    /// What the writer did since the store was opened.
+    /// Returns counters of the writer since the store was opened.
     pub fn writer_counts(&self) -> WriterCounts {
         let counters = &self.store.rows().counters;
         WriterCounts {

@@ -19,54 +19,56 @@ use crate::rows::{SqliteRows, found};
 use crate::writer::{Answer, Counters, Message, Writer};
 use crate::{apply, log};
 
-/// A transaction of a store's file, in which the caller's own tables and one session are written: both or neither.
+/// A transaction in a store's file that writes the caller's own tables and one session: both or neither.
 ///
-/// Made by [`SqliteStore::begin`](crate::SqliteStore::begin). [`run`](Self::run) writes what is the caller's; then
-/// [`into_store`](Self::into_store) is a store whose next write commits it all, once, in one sync. If that store writes
-/// nothing, because a fence is old or the write was there before, nothing of the caller's is left either. So a step that
-/// is begun again after a crash has either happened with its result, or has not happened.
+/// It is made by [`SqliteStore::begin`](crate::SqliteStore::begin). [`run`](Self::run) writes the caller's tables.
+/// Then [`into_store`](Self::into_store) returns a store whose next write commits everything, once, in one sync.
+/// If that store writes nothing, because a fence is old or the write was applied before, the caller's writes are
+/// undone too. So a step that is begun again after a crash has either happened with its result, or has not
+/// happened.
 ///
-/// While it is open nobody else writes the file, in no process: not the caller either, by another handle. It is undone when it
-/// is dropped, and when it has been open for longer than
-/// [`operation_timeout`](crate::SqliteOptions::operation_timeout), which also ends a statement that is still at work then;
-/// what it is asked afterwards says so. Only code of the caller's that does not come back holds it, and all writers, for ever.
+/// While it is open, nothing else writes the file, in any process; this includes the caller by another handle. It
+/// is undone when it is dropped, or when it has been open for longer than
+/// [`operation_timeout`](crate::SqliteOptions::operation_timeout), which also interrupts a running statement.
+/// Later calls fail and say so. Only a caller's code that does not return can hold the file, and block all
+/// writers, for ever.
 pub struct SqliteTransaction {
     commands: Sender<Command>,
-    /// How it has ended, once it has.
+    /// The way in which the transaction has ended, once it has.
     ended: Arc<OnceLock<Ended>>,
     store: RowStore<SqliteRows>,
 }
 
-/// How a transaction has ended.
+/// The ways in which a transaction can end.
 #[derive(Debug)]
 enum Ended {
-    /// Nothing of it is left, and why.
+    /// Nothing of it is left, for this reason.
     Undone(String),
     Committed,
     /// The COMMIT failed; it may have landed.
     Unknown,
 }
 
-/// The connection, lent to a transaction.
+/// The writer's connection, lent to a transaction.
 pub(crate) struct Loan {
     opened: oneshot::Sender<Result<(), StoreError>>,
     commands: Receiver<Command>,
     ended: Arc<OnceLock<Ended>>,
 }
 
-/// What is done with a connection that is lent.
+/// A command for a lent connection.
 enum Command {
-    /// Code of the caller's.
+    /// Runs the caller's code.
     Run(Work),
-    /// Code of the store's.
+    /// Runs the store's own code, which only reads.
     Read(Work),
-    /// A write, and the end if it is applied.
+    /// Applies a write, and commits the transaction if the write is applied.
     Apply(Arc<Write>, oneshot::Sender<Answer>),
 }
 
 type Work = Box<dyn FnOnce(&Connection) -> Done + Send>;
 
-/// Whether the work came to its end.
+/// The way in which a piece of work ended.
 #[derive(PartialEq, Eq)]
 enum Done {
     Whole,
@@ -74,7 +76,7 @@ enum Done {
 }
 
 impl SqliteTransaction {
-    /// Waits for its turn with the file, and begins it.
+    /// Waits for the transaction's turn to use the file, and begins it.
     pub(crate) async fn begin(store: &RowStore<SqliteRows>) -> Result<Self, StoreError> {
         const OPERATION: &str = "begin";
         let ((opened, opening), (commands, asked)) = (oneshot::channel(), channel());
@@ -86,18 +88,19 @@ impl SqliteTransaction {
         Ok(Self { commands, ended, store: store.clone() })
     }
 
-    /// Runs `work` in the transaction, on the thread that writes, and answers what it answers. A panic of it is the caller's
-    /// again, and undoes the transaction.
+    /// Runs `work` in the transaction, on the thread that writes, and returns its result. If `work` panics, the
+    /// transaction is undone and the panic resumes in the caller.
     ///
-    /// It reads everything in the file, and writes the caller's own tables there. Do not begin their names with `holdover_`:
-    /// the tables that the store may get in future do. To change the store's own tables, to end the transaction, to attach
-    /// another file, to make something temporary or to set a pragma is refused by SQLite as not authorized. Foreign keys are not
-    /// enforced on this connection, and its own settings are to be left as they are.
+    /// The code may read everything in the file, and write the caller's own tables. Their names must not begin
+    /// with `holdover_`, the prefix of tables that the store may add in future. SQLite refuses as not authorized:
+    /// changes of the store's own tables, the end of the transaction, other attached files, temporary objects, and
+    /// setting a pragma. Foreign keys are not enforced on this connection. The code must not change the
+    /// connection's settings.
     ///
     /// # Errors
-    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the transaction has ended: it was open for too long, or
-    /// SQLite undid it over an error of its statements. Nothing of it is left; it may be begun anew. This is answered by the
-    /// call after the one in which that happened; what `work` itself was told is its own answer.
+    /// [`Unavailable`](holdover_store::StoreErrorKind::Unavailable) if the transaction has ended: it was open for
+    /// too long, or SQLite undid it after an error of its statements. Nothing of it is left, and the caller may
+    /// begin a new one. The call during which it ended still returns the result of `work`; the next call fails.
     pub async fn run<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&Connection) -> T + Send + 'static,
@@ -108,13 +111,14 @@ impl SqliteTransaction {
         }
     }
 
-    /// The store in which one thing can be written: in this transaction, which is committed with it. What is asked of it and
-    /// writes nothing leaves the transaction open, until the store is dropped; then it is undone. It can be put behind
+    /// Returns a store for one write, which commits this transaction. Calls to the store that write nothing leave
+    /// the transaction open until the store is dropped; then it is undone. The store can be put behind
     /// [layers](holdover_store::Layer) like any other.
     ///
-    /// Its first write of any kind is the one: to renew a lease, to append deltas or to take an interrupt, too. After it the
-    /// store answers that the transaction was committed, or, if that is not known, that the outcome is unknown: then
-    /// begin anew and do all of it again, with the same operation.
+    /// The first write of any kind is the one that commits: a renewed lease, appended deltas and a taken interrupt
+    /// count too. After it, calls fail with an error that says that the transaction was committed, or, if that is
+    /// not known, that the outcome is unknown. In that case, begin a new transaction and repeat all of it, with
+    /// the same operation.
     #[must_use]
     pub fn into_store(self) -> Arc<dyn StateStore> {
         let store = self.store.clone();
@@ -129,10 +133,10 @@ impl SqliteTransaction {
     ) -> Result<Result<T, Box<dyn Any + Send>>, StoreError> {
         let (reply, answer) = oneshot::channel();
         let work: Work = Box::new(move |conn| {
-            // Whatever it leaves half done in the file is undone.
+            // Changes that a panic leaves half done in the file are undone.
             let answer = catch_unwind(AssertUnwindSafe(|| work(conn)));
             let done = if answer.is_ok() { Done::Whole } else { Done::Panicked };
-            // Fails when nobody waits any more. Then it is dropped here, by code of the caller's.
+            // Fails if the caller no longer waits. Then the answer is dropped here, by the caller's code.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(reply.send(answer))));
             done
         });
@@ -140,7 +144,7 @@ impl SqliteTransaction {
         answer.await.map_err(|_| self.over(operation))
     }
 
-    /// Nothing is done in it any more.
+    /// Returns the error of a call after the transaction has ended.
     fn over(&self, operation: &'static str) -> StoreError {
         match self.ended.get() {
             Some(Ended::Undone(why)) => Fault::Undone(why.clone()).of(operation, None),
@@ -176,7 +180,7 @@ impl Transaction for SqliteTransaction {
     async fn apply(&self, write: Arc<Write>) -> Answer {
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Apply(write, reply)).map_err(|_| self.over("apply"))?;
-        // The thread answers what it was asked, unless it died, or the time was over first.
+        // The thread always answers, unless it died or the time was over first.
         answer.await.unwrap_or_else(|_| match self.ended.get() {
             Some(_) => Err(self.over("apply")),
             None => Err(Fault::Closed.of("apply", None).retry(Retry::OutcomeUnknown)),
@@ -185,15 +189,15 @@ impl Transaction for SqliteTransaction {
 }
 
 impl Loan {
-    /// The transaction does not begin.
+    /// Reports that the transaction does not begin.
     pub(crate) fn refuse(self, fault: Fault) {
-        // Fails when nobody waits for it any more.
+        // Fails if the caller does not wait for it any more.
         let _ = self.opened.send(Err(fault.of("begin", None)));
     }
 }
 
 impl Writer {
-    /// Serves a transaction of the caller's until it ends.
+    /// Serves a caller's transaction until it ends.
     pub(crate) fn lend(&mut self, loan: Loan) {
         Counters::add(&self.counters.groups, 1);
         let conn = match self.begin(false) {
@@ -210,7 +214,7 @@ impl Writer {
         loop {
             let asked = commands.recv_timeout(until.saturating_duration_since(Instant::now()));
             if Instant::now() >= until {
-                // What was asked too late is dropped after this is known.
+                // A command that comes too late is dropped after the end is recorded.
                 undone(&format!("it was open for {:.1} s", most.as_secs_f64()));
                 return self.roll_back(conn);
             }
@@ -222,7 +226,7 @@ impl Writer {
                         return self.roll_back(conn);
                     }
                     if !stands {
-                        // Over what error is known to the caller's code alone: the connection may be of no use any more.
+                        // Only the caller's code knows the error that caused it: the connection may be unusable.
                         undone("SQLite undid it over a statement in it");
                         return drop(conn);
                     }
@@ -235,7 +239,7 @@ impl Writer {
                         Counters::add(&self.counters.writes, 1);
                         if log::erases(&write) {
                             self.log.empty_soon();
-                            // Looked up once it is committed.
+                            // Checked once the write is committed.
                             self.remains = true;
                         }
                         let answer = self.commit_write(conn, &write, verdict);
@@ -244,7 +248,7 @@ impl Writer {
                             Err(error) if error.retry == Retry::OutcomeUnknown => Ended::Unknown,
                             Err(error) => Ended::Undone(error.to_string()),
                         });
-                        // Fails when nobody waits any more, which changes nothing.
+                        // Fails if the caller does not wait any more, which changes nothing.
                         return drop(reply.send(answer));
                     }
                     Ok(verdict) => drop(reply.send(Ok(verdict))),
@@ -260,7 +264,7 @@ impl Writer {
         }
     }
 
-    /// Commits what was applied.
+    /// Commits a write that was applied.
     fn commit_write(&mut self, conn: Connection, write: &Write, verdict: Verdict) -> Answer {
         match self.commit(conn) {
             Ok(()) => {

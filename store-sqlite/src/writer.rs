@@ -1,10 +1,10 @@
-//! The one thread that writes, and its groups.
+//! The one thread that writes, in groups.
 //!
-//! The thread owns the connection. All writes that are queued when the connection is free become one
-//! transaction and one sync. A write decides nothing here: it compares a token and the clock and applies what
-//! was decided, so a group is a series of statements on one thread. If a group fails as a whole, its writes
-//! are repeated one by one. A COMMIT that fails may have landed; then the outcome of every write in its group
-//! is unknown.
+//! The thread owns the connection. All writes that are queued when the connection is free become one transaction
+//! and one sync. The writer decides nothing: for each write it compares a token and the clock and applies the
+//! changes, so a group is a series of statements on one thread. If a group fails as a whole, its writes are
+//! repeated one by one. A COMMIT that fails may have landed; then the outcome of every write in its group is
+//! unknown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,35 +29,35 @@ use crate::options::Synchronous;
 use crate::remains;
 use crate::transaction::Loan;
 
-/// So long whoever closes the file goes on with what is left of removed sessions.
+/// The longest time that closing the file spends on removing the rest of removed sessions.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 
-/// Writes that wait for the writer; more make their callers wait.
+/// The number of writes that may wait for the writer; further callers wait to queue theirs.
 pub(crate) const QUEUE_MAX: usize = 256;
-/// So many writes share a transaction.
+/// The most writes that share a transaction.
 const GROUP_JOBS_MAX: usize = 256;
-/// So many bytes do.
+/// The most bytes of writes that share a transaction. A single larger write has a transaction of its own.
 const GROUP_BYTES_MAX: usize = 32 << 20;
 
-/// Waits for the write lock of other processes; from then on nobody else writes.
+/// Waits for the write lock; from then on no other connection writes.
 const BEGIN: &str = "BEGIN IMMEDIATE";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
 
-/// How a write is answered.
+/// The answer to a write.
 pub(crate) type Answer = Result<Verdict, StoreError>;
 
-/// What the writer is asked.
+/// A request to the writer.
 pub(crate) enum Message {
-    /// To apply a write.
+    /// Applies a write.
     Write(Job),
-    /// To lend the connection to a transaction of the caller's.
+    /// Lends the connection to a caller's transaction.
     Lend(Loan),
-    /// To end, once all that was asked before is done.
+    /// Ends the thread, once all earlier requests are done.
     Close(oneshot::Sender<()>),
 }
 
-/// What is to be done in a group.
+/// A task of a group.
 pub(crate) enum Task {
     Apply(Arc<Write>),
     /// Removes a session whose row cannot be read.
@@ -116,12 +116,12 @@ impl Job {
                 None => error,
             }
         });
-        // Fails when nobody waits any more, which changes nothing.
+        // Fails if the caller does not wait any more, which changes nothing.
         let _ = self.reply.send(answer);
     }
 }
 
-/// What the writer did.
+/// Counters of the writer.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) writes: AtomicU64,
@@ -140,32 +140,32 @@ impl Counters {
 
 pub(crate) struct Writer {
     pub(crate) connector: Arc<Connector>,
-    /// None after a failure, until the next group.
+    /// The connection. None after a failure, until the next group.
     pub(crate) conn: Option<Connection>,
-    /// As the connection has it.
+    /// The present sync setting of the connection.
     pub(crate) synchronous: Synchronous,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hints: Arc<Waiters>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) log: Log,
     pub(crate) gaps: Gaps,
-    /// Whether something may be left of sessions that were removed.
+    /// True if rows of removed sessions may be left.
     pub(crate) remains: bool,
 }
 
-/// How an attempt at a group ended.
+/// The result of one attempt at a group.
 enum Attempt {
     Committed(Vec<Verdict>),
-    /// Nothing was changed.
+    /// The transaction did not begin. Nothing was changed.
     Failed(Fault),
-    /// Something in the group failed. Nothing was changed.
+    /// A write of the group, or its COMMIT, failed. Nothing was changed.
     RolledBack(Fault),
     /// The COMMIT failed; it may have landed.
     Unknown(Fault),
 }
 
 impl Writer {
-    /// Serves until the store is closed or its last handle is gone.
+    /// Serves requests until the store is closed or its last handle is dropped.
     pub(crate) fn serve(mut self, mut queue: mpsc::Receiver<Message>) {
         let mut closing = None;
         let mut carried = None;
@@ -214,14 +214,14 @@ impl Writer {
                 Message::Close(done) => drop(done.send(())),
             }
         }
-        // Whoever closes the last connection writes the log back.
+        // Closing the last connection writes the log back.
         drop(self.conn.take());
         if let Some(done) = closing {
             let _ = done.send(());
         }
     }
 
-    /// What is asked next. While nobody asks, what is left of removed sessions is removed. None: the last handle is gone.
+    /// Waits for the next request, and meanwhile removes rows of removed sessions. None: all handles were dropped.
     fn next(&mut self, queue: &mut mpsc::Receiver<Message>) -> Option<Message> {
         while self.remains {
             match queue.try_recv() {
@@ -239,8 +239,7 @@ impl Writer {
         queue.blocking_recv()
     }
 
-    /// Removes some more of what is left of removed sessions, if anything is. Answers whether that went well: if not, it is
-    /// tried again with the next write.
+    /// Removes more rows of removed sessions, if any are left. Returns false on a failure; the next write retries.
     fn remove_more(&mut self) -> bool {
         if self.remains {
             match self.remove_piece() {
@@ -254,21 +253,21 @@ impl Writer {
         true
     }
 
-    /// Removes what is left of removed sessions before the file is closed, for a while.
+    /// Removes rows that are left of removed sessions before the file is closed, for a limited time.
     fn remove_rest(&mut self) {
         let until = Instant::now() + CLOSE_MAX;
         while self.remains && Instant::now() < until && self.remove_more() {}
     }
 
-    /// Answers whether more may be left.
+    /// Removes one piece of the first removed session. Returns whether more may be left.
     fn remove_piece(&mut self) -> Result<bool, Fault> {
-        // Where nothing is left, nobody is kept from writing.
+        // If nothing is left, the write lock is not taken.
         if let Some(conn) = &self.conn
             && remains::first(conn)?.is_none()
         {
             return Ok(false);
         }
-        // What is lost of it in a crash is done again.
+        // If a crash loses it, it is done again.
         let conn = self.begin(true)?;
         let removed =
             remains::first(&conn).and_then(|sid| sid.map_or(Ok(()), |sid| remains::go_on(&conn, sid)));
@@ -360,7 +359,7 @@ impl Writer {
         }
     }
 
-    /// Begins a transaction, beside which nobody else writes.
+    /// Begins a transaction that excludes all other writers.
     pub(crate) fn begin(&mut self, provisional: bool) -> Result<Connection, Fault> {
         let conn = match self.conn.take() {
             Some(conn) => conn,
@@ -371,7 +370,7 @@ impl Writer {
                 conn
             }
         };
-        // Without it, it would commit otherwise than it should.
+        // If the setting cannot be changed, the COMMIT would be synced otherwise than it should be.
         self.choose_sync(&conn, provisional)?;
         let begun = self.gaps.take(&conn, self.connector.busy_timeout(), || execute(&conn, BEGIN));
         match begun.and_then(|()| migration::check(&conn)) {
@@ -383,7 +382,8 @@ impl Writer {
         }
     }
 
-    /// Commits it. A failure that does not [leave it undone](Fault::leaves_commit_undone) may come after it landed.
+    /// Commits the transaction. Unless the failure [leaves the commit undone](Fault::leaves_commit_undone), the
+    /// commit may have landed.
     pub(crate) fn commit(&mut self, conn: Connection) -> Result<(), Fault> {
         let committed = execute(&conn, COMMIT);
         self.gaps.end();
@@ -399,26 +399,26 @@ impl Writer {
         }
     }
 
-    /// Sets whether the next COMMIT is synced before it is acknowledged.
+    /// Chooses whether the next COMMIT is synced before it is acknowledged.
     fn choose_sync(&mut self, conn: &Connection, provisional: bool) -> Result<(), Fault> {
         let wanted = if provisional { Synchronous::Normal } else { self.connector.synchronous() };
         if wanted != self.synchronous {
-            // Compiled each time: a pragma may act when it is compiled, and a kept statement would not.
+            // Compiled each time: a pragma may act when it is compiled, and a cached statement would not.
             conn.execute_batch(wanted.pragma())?;
             self.synchronous = wanted;
         }
         Ok(())
     }
 
-    /// Ends the transaction that failed, and keeps the connection only if it is certainly outside of one:
-    /// after some failures SQLite has rolled back by itself, and then our own ROLLBACK fails.
+    /// Ends the transaction that failed, and keeps the connection only if it is certainly outside of a
+    /// transaction. After some failures SQLite has rolled back by itself, and then our own ROLLBACK fails.
     pub(crate) fn keep(&mut self, conn: Connection, fault: &Fault) {
         if !fault.taints_connection() {
             self.roll_back(conn);
         }
     }
 
-    /// Ends the transaction, and nothing of it is left.
+    /// Ends the transaction and undoes all of it.
     pub(crate) fn roll_back(&mut self, conn: Connection) {
         let outside = execute(&conn, ROLLBACK).is_ok() || conn.is_autocommit();
         self.gaps.end();
@@ -427,7 +427,7 @@ impl Writer {
         }
     }
 
-    /// Keeps the log short. `idle`: nobody waits.
+    /// Keeps the log short. `idle` means that no write waits.
     fn keep_log_short(&mut self, idle: bool) {
         let Some(conn) = self.conn.take() else { return };
         match self.log.keep_short(&conn, idle && !self.remains, self.connector.busy_timeout()) {

@@ -1,5 +1,4 @@
-//! Bare inserts of many tasks at once: all inserts that wait when the connection is free become one
-//! transaction.
+//! Bare inserts of many tasks at once: all inserts that wait when the connection is free become one transaction.
 
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -10,10 +9,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::Raw;
 use crate::Failed;
 
-/// So many inserts share a transaction, as in the store.
+/// The most inserts that share a transaction, as in the store.
 const GROUP_MAX: usize = 256;
 
-/// A thread that inserts.
+/// A handle to the thread that inserts.
 pub(crate) struct Grouped {
     queue: Option<mpsc::Sender<Insert>>,
     writer: Option<JoinHandle<()>>,
@@ -32,7 +31,7 @@ impl Grouped {
         Ok(Self { queue: Some(queue), writer: Some(writer) })
     }
 
-    /// Returns once these bytes are synced.
+    /// Inserts these bytes. Returns once they are synced.
     pub(crate) async fn insert(&self, payload: Vec<u8>) -> Result<(), Failed> {
         let (reply, inserted) = oneshot::channel();
         let queue = self.queue.as_ref().ok_or("closed")?;
@@ -45,7 +44,7 @@ impl Drop for Grouped {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(writer) = self.writer.take() {
-            // It panicked: whoever waited was told.
+            // If the thread panicked, the waiting tasks already received an error.
             let _ = writer.join();
         }
     }
@@ -57,7 +56,7 @@ fn serve(raw: &Raw, mut waiting: mpsc::Receiver<Insert>) {
         let inserted = raw.insert(group.iter().map(|insert| insert.payload.as_slice()));
         let inserted = inserted.map_err(|error| error.to_string());
         for insert in group.drain(..) {
-            // Whoever asked may be gone.
+            // The task that asked may have ended.
             let _ = insert.reply.send(inserted.clone());
         }
     }

@@ -1,4 +1,4 @@
-//! The many sessions of the scaling benchmark, made as a service makes them.
+//! The many sessions of the scaling benchmark, created as a service creates them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use uuid::Uuid;
 
 use crate::Failed;
 
-/// Longer than any measurement.
+/// The lease of a claimed session, longer than any measurement.
 pub(super) const LEASE: Duration = Duration::from_secs(3600);
-/// The queue that all are in.
+/// The queue of all sessions.
 pub(super) const QUEUE: &str = "benchmark";
-/// So many are made at once.
+/// The number of sessions that are created or removed at once.
 const AT_ONCE: usize = 64;
-/// When a call of the crowd is settled by time alone: it lies ahead.
+/// The time until the deadline of a call, which no measurement reaches.
 const AHEAD: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A session that waits for an answer.
@@ -34,7 +34,7 @@ pub(super) struct Asked {
     pub(super) pending: PendingId,
 }
 
-/// So many suspended sessions of a tenant, each with an open call.
+/// Creates `count` suspended sessions of a tenant, each with an open call.
 pub(super) async fn suspended(
     store: &Arc<dyn StateStore>,
     tenant: &str,
@@ -72,7 +72,7 @@ pub(super) async fn suspended(
     stream::iter(0..count).map(one).buffer_unordered(AT_ONCE).try_collect().await
 }
 
-/// So many sessions of a tenant that are due since so many milliseconds after 1970 began.
+/// Creates `count` sessions of a tenant, due since `since`, in milliseconds after the beginning of 1970.
 pub(super) async fn due(
     store: &Arc<dyn StateStore>,
     tenant: &str,
@@ -103,14 +103,14 @@ fn new_session(tenant: &str, start: Start) -> Result<NewSession, Failed> {
     })
 }
 
-/// Leaves a session that was claimed at rest.
+/// Ends the run of a claimed session, which is then idle.
 pub(super) async fn end(store: &dyn StateStore, claim: &Claim) -> Result<(), Failed> {
     let release = Some(Release::To { status: SessionStatus::Idle, deadline: None, wake_on: 0 });
     store.commit(&claim.fence, Commit { release, ..Commit::new("end".parse()?) }).await?;
     Ok(())
 }
 
-/// Answers the call of a session.
+/// Answers the open call of a session.
 pub(super) async fn answer(store: &dyn StateStore, key: &SessionKey, asked: &Asked) -> Result<(), Failed> {
     let item = InboxItem {
         key: "answer".parse()?,

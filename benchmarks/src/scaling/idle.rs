@@ -1,4 +1,4 @@
-//! Counts how often an idle worker asks the store.
+//! Counts the exchanges of an idle worker with its store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use super::crowd::QUEUE;
 use crate::Failed;
 use crate::stores::Backend;
 
-/// What it does first is over, and servers have counted what was done before: Postgres does so when a connection has been
-/// idle for ten seconds.
+/// The wait before counting. The worker's first calls are then over, and the server's counters are current:
+/// Postgres updates them when a connection has been idle for ten seconds.
 const SETTLED: Duration = Duration::from_secs(15);
 
-/// Exchanges a second of one worker as it is by default, counted by the server for so long. None: there is no server that
-/// counts them.
+/// Returns the exchanges per second of one worker with default options, as the server counts them during
+/// `counted`. None: the backend has no such counter.
 pub(super) async fn exchanges(backend: &Backend, counted: Duration) -> Result<Option<f64>, Failed> {
     let runtime =
         Runtime::new(Arc::clone(backend.store()), Arc::new(Agents::new()), RuntimeOptions::default());
@@ -28,7 +28,7 @@ pub(super) async fn exchanges(backend: &Backend, counted: Duration) -> Result<Op
     let after = backend.exchanges().await?;
     stop.cancel();
     worker.await?;
-    // The second question is none of the worker's.
+    // The second reading of the counter is not the worker's.
     let asked = before.zip(after).map(|(before, after)| after.saturating_sub(before).saturating_sub(1));
     Ok(asked.map(|asked| asked as f64 / counted.as_secs_f64()))
 }

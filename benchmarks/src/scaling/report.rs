@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use super::{DUE, Measured, Waits};
 use crate::machine::Facts;
 
-/// The page.
+/// Returns the page with the results.
 pub(super) fn write(command: &str, facts: &Facts, beside: usize, backlog: usize, all: &[Measured]) -> String {
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now());
     let mut lines = vec![

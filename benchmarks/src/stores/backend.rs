@@ -1,4 +1,4 @@
-//! The measured places: each with one of our stores, and with bare access to the same backend.
+//! The measured places: each with a Holdover store, and with bare access to the same backend.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// SQLite, and what is named.
+    /// Returns SQLite, and each server that the arguments name.
     pub(crate) fn all(places: &Places) -> Vec<Self> {
         let redis = [&places.redis, &places.redis_cluster].into_iter().flatten();
         let postgres = places.postgres.iter().cloned().map(Self::Postgres);
@@ -29,7 +29,7 @@ impl Place {
         sqlite.into_iter().chain(postgres).chain(redis.cloned().map(Self::Redis)).collect()
     }
 
-    /// The place that a URL names: `sqlite:FILE` is a new file in the folder of that one.
+    /// Returns the place that a URL names. `sqlite:FILE` stands for a new file in the folder of FILE.
     pub(crate) fn of(url: &str) -> Result<Self, Failed> {
         match url.split_once(':') {
             Some(("sqlite", file)) => {
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// How large the files are that were made.
+/// The sizes of the files that were written, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Files {
     pub(crate) store: u64,
@@ -110,18 +110,20 @@ impl Backend {
         &self.bare
     }
 
-    /// Bytes that lie on the server: of the tables with their indexes, of Redis its whole memory. 0 of a file.
+    /// Returns the bytes stored on the server: of Postgres the tables with their indexes, of Redis all memory, of
+    /// a file 0.
     pub(crate) async fn server_bytes(&self) -> Result<u64, Failed> {
         self.bare.server_bytes().await
     }
 
-    /// How often its server has been asked for something by now, this time included. None: it is no server, or several.
+    /// Returns how many exchanges the server has counted, including this one. None: there is no server, or there
+    /// are several.
     pub(crate) async fn exchanges(&self) -> Result<Option<u64>, Failed> {
         self.bare.exchanges().await
     }
 
-    /// Removes what was made. Of a namespace of Redis its few keys without sessions stay. Answers the bytes of the files,
-    /// once all is written back.
+    /// Removes everything that was created, except the few keys of a Redis namespace that hold no sessions.
+    /// Returns the sizes of the files once everything is written back.
     pub(crate) async fn close(self) -> Result<Files, Failed> {
         match self.opened {
             Opened::Sqlite { store, folder } => {

@@ -1,5 +1,4 @@
-//! The lower limit: the time that a backend takes to keep as many bytes, with nothing decided and nothing
-//! read.
+//! The lower limit: the time that a backend takes to store as many bytes, with nothing decided and nothing read.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,13 +13,13 @@ use sqlx::{AssertSqlSafe, Executor};
 use crate::Failed;
 use crate::raw::Grouped;
 
-/// One insert at a time, acknowledged as a commit of the store is.
+/// Bare access to a backend. Each insert is acknowledged as a commit of the store is.
 pub(crate) enum Bare {
-    /// One writer, a transaction for all inserts that wait.
+    /// One writer, with a transaction for all waiting inserts.
     Sqlite(Grouped),
-    /// As many connections as the store has, a statement for each insert, in the store's schema.
+    /// As many connections as the store has, with a statement for each insert, in the store's schema.
     Postgres { pool: PgPool, schema: String },
-    /// One connection that all tasks share, as in the store; a key for each insert.
+    /// One connection that all tasks share, as in the store, with a key for each insert.
     Redis { connection: Wire, keys: Keys },
 }
 
@@ -61,7 +60,7 @@ impl Bare {
         Ok(Self::Redis { connection, keys })
     }
 
-    /// Keeps these bytes; returns once that is acknowledged.
+    /// Stores these bytes. Returns once that is acknowledged.
     pub(crate) async fn insert(&self, bytes: Vec<u8>) -> Result<(), Failed> {
         match self {
             Self::Sqlite(raw) => raw.insert(bytes).await?,
@@ -77,7 +76,8 @@ impl Bare {
         Ok(())
     }
 
-    /// Bytes of the server: of the schema's tables with their indexes, or all of its memory. None of a file.
+    /// Returns the bytes on the server: of the schema's tables with their indexes, or all memory of Redis. 0 for a
+    /// file.
     pub(super) async fn server_bytes(&self) -> Result<u64, Failed> {
         let bytes = match self {
             Self::Sqlite(_) => 0,
@@ -91,8 +91,8 @@ impl Bare {
         Ok(u64::try_from(bytes)?)
     }
 
-    /// How often the server has been asked for something by now, this time included: transactions of the database, or reads
-    /// from connections. None: it is no server, or several.
+    /// Returns how many exchanges the server has counted, including this one: transactions of the database, or
+    /// reads from connections. None: there is no server, or there are several.
     pub(super) async fn exchanges(&self) -> Result<Option<u64>, Failed> {
         let asked = match self {
             Self::Sqlite(_) | Self::Redis { connection: Wire::Cluster(_), .. } => return Ok(None),
@@ -122,7 +122,7 @@ impl Bare {
         Ok(())
     }
 
-    /// Ends with it; of Postgres the whole schema goes.
+    /// Removes everything that was inserted. Of Postgres, removes the whole schema.
     pub(super) async fn remove(&self) -> Result<(), Failed> {
         match self {
             Self::Sqlite(_) => {}
@@ -145,7 +145,7 @@ impl Wire {
         Ok(answer.extract_error()?)
     }
 
-    /// A number that the server says of itself.
+    /// Returns a number from the server's `INFO`.
     async fn told(&self, section: &str, name: &str) -> Result<u64, Failed> {
         let told: String = redis::from_redis_value(self.ask(redis::cmd("INFO").arg(section)).await?)?;
         let value = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

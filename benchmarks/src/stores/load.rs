@@ -1,4 +1,4 @@
-//! The measured writes: a number of tasks, each of which makes one write after the other.
+//! The measured writes: a number of tasks, each of which makes one write after another.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::Speed;
 use super::bare::Bare;
 use crate::Failed;
 
-/// What a commit brings: the bytes of a step whose tool answered 4 KB.
+/// The payload bytes of a commit: those of a step whose tool returned 4 KB.
 const MESSAGE_BYTES: usize = 4096;
 const STATE_BYTES: usize = 1024;
 const EVENT_BYTES: usize = 256;
@@ -25,10 +25,11 @@ const EVENT_BYTES: usize = 256;
 /// The payload bytes of a commit, and of a bare insert.
 pub(crate) const BYTES: usize = MESSAGE_BYTES + STATE_BYTES + EVENT_BYTES;
 
-/// Longer than any measurement.
+/// The lease of a claimed session, longer than any measurement.
 const LEASE: Duration = Duration::from_secs(3600);
 
-/// `each` commits in each of so many new sessions at once. Making and deleting the sessions is not measured.
+/// Measures `each` commits in each of `sessions` new sessions at once. Creating and deleting the sessions is not
+/// measured.
 pub(super) async fn commits(
     store: &Arc<dyn StateStore>,
     sessions: usize,
@@ -50,7 +51,7 @@ pub(super) async fn commits(
     Ok(())
 }
 
-/// `each` inserts of as many bytes by each of so many tasks at once.
+/// Measures `each` inserts of as many bytes by each of `tasks` tasks at once.
 pub(super) async fn inserts(
     bare: &Arc<Bare>,
     tasks: usize,
@@ -91,7 +92,7 @@ impl Speed {
     }
 }
 
-/// A new session in our hands.
+/// Creates a session that this process has claimed.
 async fn running(store: &Arc<dyn StateStore>) -> Result<Fence, Failed> {
     let name = Uuid::new_v4();
     let claim = ClaimOne {
@@ -138,7 +139,7 @@ async fn commit(store: &dyn StateStore, fence: &Fence, each: usize) -> Result<Ve
     Ok(took)
 }
 
-/// Bytes that no backend can compress.
+/// Returns bytes that no backend can compress.
 fn random(bytes: usize) -> Vec<u8> {
     let mut random = vec![0; bytes];
     fastrand::fill(&mut random);

@@ -1,5 +1,5 @@
-//! Compares the stores: commits of each, beside bare inserts of the same bytes into the same server with the
-//! same settings, in the same run.
+//! Compares the stores: commits of each, beside bare inserts of the same bytes into the same server with the same
+//! settings, in the same run.
 
 mod backend;
 mod bare;
@@ -16,30 +16,30 @@ pub(crate) use self::backend::{Backend, Place};
 pub(crate) use self::bare::Bare;
 pub(crate) use self::report::write;
 
-/// What was measured of one store.
+/// The measurements of one store.
 pub(crate) struct Measured {
-    /// As its capabilities call it.
+    /// The backend's name in the store's capabilities.
     pub(crate) backend: String,
-    /// The settings that its promises rest on.
+    /// The settings on which the store's promises rest.
     pub(crate) settings: Vec<(String, String)>,
     /// A row for each number of sessions.
     pub(crate) rows: Vec<Row>,
 }
 
-/// So many sessions at once.
+/// The speeds with `sessions` sessions at once.
 pub(crate) struct Row {
     pub(crate) sessions: usize,
-    /// Commits of each session, and inserts of each of as many tasks.
+    /// The number of commits of each session, and of inserts of each task.
     pub(crate) each: usize,
     pub(crate) commits: Speed,
     pub(crate) bare: Speed,
 }
 
-/// How fast one kind of write was.
+/// The speed of one kind of write.
 pub(crate) struct Speed {
-    /// Writes a second, of all tasks together: a value a repetition.
+    /// Writes per second of all tasks together: one value for each repetition.
     pub(crate) per_s: Samples,
-    /// Microseconds from asking to the acknowledgement, of each write.
+    /// Microseconds from the call to the acknowledgement of each write.
     pub(crate) us: Histogram<u64>,
 }
 
@@ -49,11 +49,11 @@ impl Speed {
     }
 }
 
-/// At least so many writes are measured a repetition, and each session has at least [`EACH_MIN`].
+/// The least number of writes in a repetition. Each session makes at least [`EACH_MIN`].
 const ALL_MIN: usize = 640;
 const EACH_MIN: usize = 10;
 
-/// SQLite, and each server whose URL is given.
+/// Measures SQLite, and each server whose URL is given.
 pub(crate) async fn measure(settings: &Settings) -> Result<Vec<Measured>, Failed> {
     let mut all = Vec::new();
     for place in Place::all(&settings.places) {
@@ -75,7 +75,7 @@ async fn one(place: &Place, settings: &Settings) -> Result<Measured, Failed> {
 }
 
 async fn measure_rows(backend: &Backend, rows: &mut [Row], repetitions: u32) -> Result<(), Failed> {
-    // Connections, prepared statements and files are made by a first run, which is not told of.
+    // A first run, which is not reported, makes connections, prepared statements and files.
     load::commits(backend.store(), 8, EACH_MIN, &mut Speed::new()).await?;
     load::inserts(backend.bare(), 8, EACH_MIN, &mut Speed::new()).await?;
     for _ in 0..repetitions {

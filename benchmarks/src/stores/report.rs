@@ -4,7 +4,7 @@ use super::load::BYTES;
 use super::{Measured, Speed};
 use crate::report::{line, table};
 
-/// A section with a table of speeds and one of settings.
+/// Adds a section with a table of speeds and one of settings.
 pub(crate) fn write(text: &mut String, stores: &[Measured]) {
     line(
         text,

@@ -1,5 +1,5 @@
-//! Measures how soon a new process goes on: from its start to the first call of the model, after the process
-//! before it was killed in the middle of a turn.
+//! Measures how soon a new process continues a session: from its start to the first call of the model, after the
+//! process before it was killed in the middle of a turn.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -16,33 +16,34 @@ use crate::Failed;
 use crate::scene::{self, OnStep};
 use crate::stats::ms;
 
-/// The process is killed when the model is asked for this step.
+/// The step at which the process is killed, when the model is called for it.
 const KILLED_AT: u64 = 25;
 const STEPS: u64 = 50;
-/// Others may go on once the dead process's lease has ended.
+/// The lease of a run. Other processes may continue once the dead process's lease has ended.
 const LEASE: Duration = Duration::from_secs(1);
 
-/// One run of it.
+/// One run of the measurement.
 #[derive(clap::Args)]
 pub(crate) struct Resume {
-    /// Where: `sqlite:FILE`, a new file; `postgres://…`, a new schema; `redis://…`, a new namespace.
+    /// The place of the store: `sqlite:FILE`, a new file; `postgres://…`, a new schema; `redis://…`, a new
+    /// namespace.
     #[arg(long, value_name = "URL")]
     store: String,
-    /// What a process of this measurement does.
+    /// The part of the measurement that this process plays.
     #[arg(long, hide = true)]
     part: Option<Part>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// Begins a session, and says so once the model is asked for the step at which it is killed.
+    /// Begins a session, and reports when the model is called for the step at which the process is killed.
     Begins,
-    /// Goes on with it, and says so once the model is asked.
+    /// Continues the session, and reports when the model is called.
     GoesOn,
 }
 
 impl Resume {
-    /// Does it. None: this was a part of a measurement, which another process tells of.
+    /// Runs the measurement. None: this process was only a part of it, and another process reports.
     pub(crate) async fn measure(&self) -> Result<Option<Value>, Failed> {
         match self.part {
             Some(part) => part.play(&self.store).await.map(|()| None),
@@ -84,7 +85,7 @@ impl Part {
             Box::pin(async move {
                 if let Some(says) = says {
                     crate::tell(&says);
-                    // Until this process is killed.
+                    // Waits until this process is killed.
                     std::future::pending::<()>().await;
                 }
             })
@@ -107,7 +108,7 @@ impl Part {
     }
 }
 
-/// A place of its own there.
+/// Returns the URL of a new schema or namespace there; a `sqlite:` URL stays as it is.
 fn own(url: &str) -> String {
     let name = Uuid::new_v4().simple();
     let and = if url.contains('?') { '&' } else { '?' };
@@ -126,7 +127,7 @@ async fn open(url: &str) -> Result<Arc<dyn StateStore>, Failed> {
     })
 }
 
-/// A process of this program, and the line that it has said.
+/// Starts a process of this program, and returns it with the first line that it prints.
 fn started(store: &str, part: Part) -> Result<(Child, String), Failed> {
     let mut child = Command::new(std::env::current_exe()?)
         .args(["resume", "--store", store, "--part", part.name()])

@@ -1,4 +1,4 @@
-//! Looks for due sessions until enough are found, or all.
+//! Searches for due sessions until enough are found or none are left.
 
 use holdover_store::StoreError;
 use holdover_store::rows::{Due, DueQuery, Found, Want};
@@ -6,13 +6,14 @@ use holdover_store::rows::{Due, DueQuery, Found, Want};
 use super::PgRows;
 use super::look::{Look, PAGE, Seen};
 
-/// Of sessions that are due but cannot be read so many are told of at a time.
+/// The most errors about unreadable due sessions that one answer contains.
 const UNREADABLE_TOLD: usize = 8;
 
-/// So often is looked at most. One look is enough, unless more than a page of sessions is asked for or some cannot be read.
+/// The most looks of one search. One look is enough, unless more than a page of sessions is asked for or some
+/// cannot be read.
 const LOOKS_MAX: usize = 64;
 
-/// What was found so far.
+/// The sessions found so far.
 #[derive(Default)]
 struct Taken {
     found: Vec<Result<Found, StoreError>>,
@@ -28,7 +29,7 @@ impl Taken {
 }
 
 impl PgRows {
-    /// What [`Rows::due`](holdover_store::rows::Rows::due) answers.
+    /// Finds due sessions, for [`Rows::due`](holdover_store::rows::Rows::due).
     pub(super) async fn find_due(
         &self,
         query: &DueQuery,
@@ -51,9 +52,10 @@ impl PgRows {
                 // There may be more of them.
                 look.spare = PAGE;
             }
-            // The last look goes on behind tenants of whom too many cannot be read.
+            // The last look continues behind tenants with too many unreadable sessions.
             if nth < LOOKS_MAX && looked.seen.iter().any(|seen| seen.in_turn && is_corrupt(seen)) {
-                // The next one of the same tenant has this turn: the same look without those that cannot be read.
+                // The tenant's next session takes this turn: the same look is repeated without the unreadable
+                // ones.
                 for Seen { number, found, .. } in looked.seen {
                     if let Err(fault) = found {
                         taken.tell(fault.of("due", None, false));
@@ -63,7 +65,7 @@ impl PgRows {
                 continue;
             }
             let before = taken.sound;
-            // Once everybody had a turn, the others come by alarm.
+            // Once each tenant had a turn, the remaining sessions come by alarm.
             look.turns &= looked.seen.iter().filter(|seen| seen.in_turn).count() == asked_for;
             for Seen { number, found, .. } in looked.seen {
                 match found {

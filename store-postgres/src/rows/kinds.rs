@@ -1,4 +1,4 @@
-//! The table of each kind of row, and how its rows are read.
+//! The table of each kind of row, and the way in which its rows are read.
 
 use holdover_store::ids::{CheckpointId, Epoch, EventSeq, InboxSeq, MessageSeq, SessionKey};
 use holdover_store::payload::Payload;
@@ -13,18 +13,19 @@ use holdover_store::{
 use crate::columns::Packed;
 use crate::error::Fault;
 
-/// A table `x`, and what is read of it.
+/// A table, called `x` in statements, and the expressions that read its rows.
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// The column by which its rows are numbered or named within a session; none if there is one row.
+    /// The column by which its rows are numbered or named within a session. Empty if a session has at most one
+    /// row.
     pub(super) place: &'static str,
-    /// Numbers, texts and bytes, in the order in which [`row`] reads them.
+    /// The numbers, in the order in which [`row`] reads them; then likewise the texts and the bytes.
     pub(super) numbers: &'static str,
     pub(super) texts: &'static str,
     pub(super) bytes: &'static str,
     pub(super) digest: &'static str,
     pub(super) payload: &'static str,
-    /// Which of its rows are of the kind, after `AND`.
+    /// A condition that selects the rows of the kind; it begins with `AND`, or is empty.
     pub(super) only: &'static str,
 }
 
@@ -39,7 +40,7 @@ const NONE: Table = Table {
     only: "",
 };
 
-/// Where rows of a kind lie.
+/// Returns the table of a kind of row.
 pub(super) fn table(kind: Kind) -> Table {
     let bare = Table { digest: "NULL", payload: "NULL", ..NONE };
     match kind {
@@ -98,12 +99,13 @@ pub(super) fn table(kind: Kind) -> Table {
     }
 }
 
-/// Whether payloads of the kind are left out where they are not needed. Never of what is written again as a whole.
+/// Returns whether payloads of the kind may be left out if they are not needed. Not so for rows that a write
+/// replaces as a whole.
 pub(super) fn can_be_light(kind: Kind) -> bool {
     matches!(kind, Kind::Item | Kind::Checkpoint)
 }
 
-/// Reads a row of a session, but for labels, of which each is a row. `light`: without its payload.
+/// Reads a row of a session. Labels are an exception: each is a row of its own. `light` leaves out the payload.
 pub(super) fn row(kind: Kind, of: &SessionRow, light: bool, mut p: Packed) -> Result<Row, Fault> {
     let payload = |p: &mut Packed| if light { Ok(Payload::empty()) } else { p.payload() };
     Ok(match kind {
@@ -180,7 +182,7 @@ pub(super) fn label(mut p: Packed) -> Result<(String, String), Fault> {
     Ok((p.utf8("name")?, p.utf8("value")?))
 }
 
-/// A call without a deadline is marked so, and has some instant.
+/// Reads a deadline. A call without one is marked as endless, and its instant has no meaning.
 fn deadline(p: &mut Packed) -> Result<Option<Timestamp>, Fault> {
     let (endless, at) = (p.flag("endless")?, p.at("deadline")?);
     Ok((!endless).then_some(at))

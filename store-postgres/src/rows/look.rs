@@ -1,10 +1,10 @@
-//! One look for due sessions: one statement, and so one snapshot and one exchange.
+//! One look for due sessions. It is one statement, and so one snapshot and one exchange.
 //!
-//! Sessions with an alarm are in groups: those of one queue with one format, and those with an interrupt
-//! waiting. Each group is one range in an index by alarm and one in an index by tenant. The statement reads
-//! both step by step, and only the first rows of each step, so the cost does not grow with the tables. For
-//! each step, only one index has the rows in order and is bounded by everything that the step names, so no
-//! statistics can make another index look cheaper.
+//! Sessions with an alarm are in groups: those of one queue with one format, and those with an interrupt waiting.
+//! Each group is one range in an index by alarm and one in an index by tenant. The statement reads both step by
+//! step, and only the first rows of each step, so the cost does not grow with the tables. For each step, only one
+//! index has the rows in order and is bounded by everything that the step names, so no statistics can make another
+//! index look cheaper.
 
 use holdover_store::Queues;
 use holdover_store::ids::TenantId;
@@ -18,62 +18,63 @@ use crate::columns::Columns;
 use crate::error::Fault;
 use crate::sql::{Names, Param, Sql, int, push};
 
-/// One look brings so many sessions.
+/// The most sessions that one look is asked for.
 pub(super) const PAGE: usize = 256;
 
-/// Of tenants with an alarm, so many are passed over at most by one look as nothing of them is due. The next look goes on
-/// behind them.
+/// The most tenants that have an alarm but nothing due that one look steps over. The next look continues behind
+/// them.
 const PASSED_OVER_MAX: i64 = 100;
-/// So often one look asks an index by tenant at most: once for each group and tenant.
+/// The most probes of an index by tenant in one look: one for each group and tenant.
 const PROBES_MAX: i64 = 8192;
 
-/// The want of the row that says who took turns.
+/// The want of the row that lists the turns taken.
 const TURNS: i32 = -3;
 
-/// Those in a queue, and those with an interrupt waiting, as the indexes of each have it.
+/// The conditions of sessions in a queue and of sessions with a waiting interrupt, as in their indexes.
 const IN_QUEUE: &str = "s.alarm IS NOT NULL AND s.interrupt_id IS NULL";
 const INTERRUPTED: &str = "s.alarm IS NOT NULL AND s.interrupt_id IS NOT NULL";
-/// True of every session. The indexes by alarm hold those of which it is: so a step that does not say it cannot use them.
+/// A condition that holds for every session. The indexes by alarm are partial on it, so a step without it cannot
+/// use them.
 const BY_ALARM: &str = "s.sid > 0";
-/// Those of one group in a queue.
+/// The condition of sessions of one group in a queue.
 const OF_GROUP: &str = "s.queue = g.queue AND s.format = g.format";
 
-/// Looks at what is due. The limit of the query is how many are still asked for.
+/// A call that looks for due sessions. The query's limit is the number that is still asked for.
 #[derive(Clone)]
 pub(super) struct Look {
     pub(super) query: DueQuery,
     pub(super) wants: Vec<Want>,
-    /// Whether tenants take turns if more are due.
+    /// True if tenants take turns when more sessions are due than asked for.
     pub(super) turns: bool,
-    /// So many more are brought of those that come by alarm.
+    /// The number of extra sessions to return, by alarm.
     pub(super) spare: usize,
-    /// Sessions that are not looked at, by their numbers.
+    /// The numbers of sessions to leave out.
     pub(super) left_out: Vec<i64>,
 }
 
-/// What one look saw.
+/// The result of one look.
 pub(super) struct Looked {
     pub(super) now: Timestamp,
     pub(super) seen: Vec<Seen>,
-    /// Whose turn it was last.
+    /// The last tenant that had a turn or was passed over.
     pub(super) after: Option<TenantId>,
 }
 
 /// A session that is due.
 pub(super) struct Seen {
     pub(super) number: i64,
-    /// Whether it was its tenant's turn.
+    /// True if it was found in its tenant's turn.
     pub(super) in_turn: bool,
     pub(super) found: Result<Found, Fault>,
 }
 
 impl Look {
-    /// How many are asked for of this look.
+    /// Returns how many sessions this look is asked for.
     pub(super) fn asked_for(&self) -> usize {
         self.query.limit.min(PAGE)
     }
 
-    /// How many it brings if as many are due.
+    /// Returns how many sessions the look finds if enough are due.
     pub(super) fn brings(&self) -> usize {
         self.asked_for() + self.spare
     }
@@ -131,13 +132,13 @@ impl Call for Look {
             let mut c = Columns::of(row);
             let (nth, want): (i64, i32) = (c.take()?, c.take()?);
             if want == SESSION {
-                // Also where nothing else of it can be read.
+                // The number is read even if nothing else of the session can be.
                 let n: Vec<Option<i64>> = c.take()?;
                 numbers.push((nth, n.first().copied().flatten()));
             } else if want == TURNS {
                 in_turn = c.take()?;
                 let tenants: Vec<String> = c.take()?;
-                // What is no name is nobody's turn.
+                // A stored tenant that is not a valid name takes no turn.
                 after = tenants.into_iter().rev().find_map(|tenant| tenant.parse().ok());
             }
         }
@@ -150,18 +151,18 @@ impl Call for Look {
     }
 }
 
-/// What several parts of the statement name.
+/// Bound values that several parts of the statement use.
 struct Bound {
     newest: Param,
     tenant: Option<Param>,
     left_out: Param,
     brings: Param,
-    /// One more than are asked for.
+    /// One more than the number that is asked for.
     more: Param,
 }
 
 impl Bound {
-    /// Whether a session whose alarm has rung can be claimed. Few cannot.
+    /// Returns the condition under which a session whose alarm has rung can be claimed. Few cannot.
     fn can_be_claimed(&self) -> String {
         format!(
             "s.status <> 'aborted' AND (s.lease_ends IS NULL OR s.lease_ends <= c.now) AND s.sid <> ALL ({})",
@@ -169,7 +170,7 @@ impl Bound {
         )
     }
 
-    /// The first sessions of a group that are due, soonest alarm first.
+    /// Selects the first due sessions of a group, soonest alarm first.
     fn due(&self, names: &Names, group: &str) -> String {
         let (can_be_claimed, more, schema) = (self.can_be_claimed(), self.more, &names.schema);
         let which = match self.tenant {
@@ -183,7 +184,8 @@ impl Bound {
         )
     }
 
-    /// The soonest session of the first tenant of a group behind `t.tenant` that has an alarm, whether or not it has rung.
+    /// Selects the soonest session of the group's next tenant after `t.tenant` that has an alarm, whether or not
+    /// it has rung.
     fn next(&self, names: &Names, group: &str) -> String {
         let (can_be_claimed, schema) = (self.can_be_claimed(), &names.schema);
         format!(
@@ -194,8 +196,8 @@ impl Bound {
     }
 }
 
-/// The groups of the queues, `g`: each is found by one step along the index from the one before it. Behind the newest format
-/// that is read comes the next queue.
+/// Adds the groups of the queues as `g`. Each is found by one step along the index from the one before. After the
+/// newest readable format, the step leads to the next queue.
 fn groups(sql: &mut Sql<'_>, queues: &Queues, newest: Param) {
     let schema = &sql.names.schema;
     match queues {
@@ -231,7 +233,7 @@ fn groups(sql: &mut Sql<'_>, queues: &Queues, newest: Param) {
     push!(sql, ", g AS MATERIALIZED (SELECT w.queue, w.format FROM w WHERE w.format <= {newest})");
 }
 
-/// The soonest of all groups, `b`.
+/// Adds the soonest due sessions of all groups as `b`.
 fn by_alarm(sql: &mut Sql<'_>, bound: &Bound) {
     let in_queue = bound.due(sql.names, &format!("{OF_GROUP} AND {IN_QUEUE}"));
     let interrupted = bound.due(sql.names, INTERRUPTED);
@@ -245,8 +247,9 @@ fn by_alarm(sql: &mut Sql<'_>, bound: &Bound) {
     );
 }
 
-/// If more are due than `limit`, the soonest of each tenant behind `after` and then of those up to it, `turn`: one tenant a
-/// step, and a step of its own from the last to the first. And all that are chosen, `k`: those, then by alarm the others.
+/// Adds `turn` and `k`. If more than `limit` sessions are due, `turn` holds the soonest session of each tenant
+/// behind `after` and then of those up to it. Each tenant takes one step, and the return from the last tenant to
+/// the first takes a step of its own. `k` holds all chosen sessions: those in turn, then the others by alarm.
 fn in_turn(sql: &mut Sql<'_>, bound: &Bound, after: Param, limit: Param, asked_for: Param) {
     let in_queue = bound.next(sql.names, &format!("{OF_GROUP} AND {IN_QUEUE}"));
     let interrupted = bound.next(sql.names, INTERRUPTED);

@@ -29,7 +29,7 @@ use holdover_store::{
 use crate::call::Call;
 use crate::open::Opened;
 
-/// So often a session that cannot be read is removed anew, as others wrote it.
+/// The most attempts to remove an unreadable session that others write at the same time.
 const REMOVALS_MAX: usize = 100;
 
 /// Rows in one schema of a database.
@@ -40,17 +40,17 @@ impl PgRows {
         self.0.heard.hear(now);
     }
 
-    /// What [`Rows::read`] sends.
+    /// Returns the call that [`Rows::read`] makes.
     pub(crate) fn reads(key: &SessionKey, wants: &[Want]) -> impl Call<Outcome = Found> + use<> {
         read::ReadOne { key: key.clone(), wants: wants.to_vec() }
     }
 
-    /// What [`Rows::apply`] sends for each write.
+    /// Returns the call that [`Rows::apply`] makes for each write.
     pub(crate) fn applies(write: &Arc<Write>) -> impl Call<Outcome = Verdict> + use<> {
         write::Apply::new(Arc::clone(write))
     }
 
-    /// A write is committed: tells of what its statement has not told of.
+    /// Notes a committed write, and announces the change if its statement has not.
     pub(crate) async fn was_applied(&self, write: &Write, now: Timestamp) {
         self.heard(now);
         self.told(write, now).await;
@@ -85,7 +85,7 @@ impl Rows for PgRows {
     }
 
     async fn apply(&self, writes: Vec<Arc<Write>>) -> Vec<Result<Verdict, StoreError>> {
-        // Each is a statement of its own on a connection of its own. All are on their way before one is waited for.
+        // Each write is a statement on a connection of its own. All are started before the first is awaited.
         let calls: Vec<_> = writes.iter().map(|write| self.0.caller.start(Self::applies(write))).collect();
         let mut verdicts = Vec::with_capacity(calls.len());
         for (call, write) in calls.into_iter().zip(&writes) {

@@ -9,13 +9,13 @@ use super::kinds::table;
 use super::put::put;
 use crate::sql::{Sql, int, push};
 
-/// The operations of a write, by kind: so there is a member for each kind, however many rows there are.
+/// Adds the operations of a write, grouped by kind: so each kind has one member, however many rows there are.
 pub(super) fn rows(sql: &mut Sql<'_>, session: &SessionRow, ops: &[Op]) {
     let mut written: BTreeMap<Kind, Vec<&Row>> = BTreeMap::new();
     let mut deleted: BTreeMap<Kind, Vec<&RowKey>> = BTreeMap::new();
     for op in ops {
         match op {
-            // An item and its key are one row, which the item brings.
+            // An item and its key are one row, which the item's operation writes.
             Op::Insert(Row::Key { .. }) | Op::Put(Row::Key { .. }) => {}
             Op::Put(row) | Op::Insert(row) => written.entry(row.key().kind).or_default().push(row),
             Op::Delete(key) => deleted.entry(key.kind).or_default().push(key),
@@ -40,14 +40,15 @@ pub(super) fn rows(sql: &mut Sql<'_>, session: &SessionRow, ops: &[Op]) {
     }
 }
 
-/// Removes all rows of a kind but those that the same write puts in their place: no statement may change a row twice.
+/// Removes all rows of a kind except those that the same write replaces: no statement may change a row twice.
 fn clear(sql: &mut Sql<'_>, kind: Kind, written: &[&Row]) {
     let keys: Vec<RowKey> = written.iter().map(|row| row.key()).collect();
     let found = compared(sql, kind, "<> ALL", &keys.iter().collect::<Vec<_>>());
     remove(sql, kind, "all", &found);
 }
 
-/// How rows are found by their places. Where none is named, or there is but one row, that is all.
+/// Returns the condition that finds rows by their places. If no key is given, or the kind has only one row, it
+/// matches all rows.
 fn compared(sql: &mut Sql<'_>, kind: Kind, how: &str, keys: &[&RowKey]) -> String {
     let place = table(kind).place;
     if keys.is_empty() || place.is_empty() {
@@ -61,7 +62,7 @@ fn compared(sql: &mut Sql<'_>, kind: Kind, how: &str, keys: &[&RowKey]) -> Strin
     format!("x.{place} {how} ({places})")
 }
 
-/// Removes rows. Of an item that is consumed the key stays.
+/// Removes the rows that match `found`. A consumed item keeps its key.
 fn remove(sql: &mut Sql<'_>, kind: Kind, how: &str, found: &str) {
     let (schema, name) = (&sql.names.schema, table(kind).name);
     if kind == Kind::Item {

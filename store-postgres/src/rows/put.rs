@@ -10,7 +10,7 @@ use holdover_store::{PendingCall, RunRecord, StoredItem, Wake};
 use super::kinds::table;
 use crate::sql::{Param, Sql, int, push};
 
-/// What is in the rows that are of one kind.
+/// Iterates over the contents of the rows that match a pattern.
 macro_rules! each {
     ($rows:expr, $row:pat => $value:expr) => {
         $rows.iter().filter_map(|row| if let $row = row { Some($value) } else { None })
@@ -38,7 +38,7 @@ pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&
         }
         Kind::Events => rows.iter().for_each(|row| events(sql, row)),
         Kind::Item => items(sql, rows),
-        // An item brings its key.
+        // The item's row contains its key.
         Kind::Key => {}
         Kind::Staged => {
             let staged: Vec<_> = each!(rows, Row::Staged(staged) => staged).collect();
@@ -84,25 +84,25 @@ pub(super) fn put(sql: &mut Sql<'_>, session: &SessionRow, kind: Kind, rows: &[&
     }
 }
 
-/// What is done with a row that may be there.
+/// The way to handle a row that may already exist.
 #[derive(Clone, Copy)]
 enum There {
-    /// None is.
+    /// No such row exists.
     Never,
-    /// It is known by this column, and stays as it is.
+    /// The row with the same value in this column stays as it is.
     Stays(&'static str),
-    /// It is known by the first column, and gets the others anew.
+    /// The row with the same value in the first column gets new values in the others.
     Gets(&'static str, &'static str),
 }
 
-/// Columns as the row has them that was to be inserted.
+/// Assigns to each column the value of the row that was to be inserted.
 fn excluded(columns: &str) -> String {
     let columns: Vec<String> =
         columns.split(", ").map(|column| format!("{column} = excluded.{column}")).collect();
     columns.join(", ")
 }
 
-/// Writes rows whose columns are arrays.
+/// Writes rows whose columns are passed as arrays.
 fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], there: There) {
     let (schema, name) = (&sql.names.schema, table(kind).name);
     let values: Vec<String> = values.iter().map(Param::to_string).collect();
@@ -123,7 +123,7 @@ fn into(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], there: T
     push!(sql, ")");
 }
 
-/// Writes one row. `replaces` the one that is there, where there is but one in a session.
+/// Writes one row. `replaces` overwrites the existing row of a kind that has one row per session.
 fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replaces: bool) {
     let (schema, name) = (&sql.names.schema, table(kind).name);
     let nth = values.first().map_or_else(String::new, |value| value.to_string().replace('$', "_"));
@@ -139,7 +139,7 @@ fn one(sql: &mut Sql<'_>, kind: Kind, columns: &str, values: &[Param], replaces:
     push!(sql, ")");
 }
 
-/// Each label says of which session it is, so that the session is found by it.
+/// Writes labels. Each row names its session, so that a session can be found by a label.
 fn labels(sql: &mut Sql<'_>, session: &SessionRow, rows: &[&Row]) {
     let labels = each!(rows, Row::Labels(labels) => labels);
     let labels: Vec<(&String, &String)> = labels.flat_map(|labels| &labels.0).collect();
@@ -155,7 +155,7 @@ fn labels(sql: &mut Sql<'_>, session: &SessionRow, rows: &[&Row]) {
     into(sql, Kind::Labels, "name, value, tenant, created_at, id", &values, there);
 }
 
-/// The events of one commit are one row: their bytes one after another.
+/// Writes the events of one commit as one row, which holds their bytes one after another.
 fn events(sql: &mut Sql<'_>, row: &Row) {
     let Row::Events(batch) = row else { return };
     let (joined, sizes) = batch.join();

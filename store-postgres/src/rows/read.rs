@@ -1,7 +1,7 @@
-//! Reads sessions with the rows around them in one statement, and so in one snapshot and one exchange.
+//! Reads sessions with their wanted rows in one statement, and so in one snapshot and one exchange.
 //!
-//! Each row of the answer is packed: session, want, numbers, texts, bytes, digest, payload. So rows of every
-//! kind come in one answer, and payloads come as they are stored.
+//! Each row of the answer is packed: session, want, numbers, texts, bytes, digest, payload. So rows of every kind
+//! fit into one answer, and payloads arrive as they are stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::columns::{Columns, PACKED, Packed};
 use crate::error::Fault;
 use crate::sql::{Sql, int, push};
 
-/// The want of the row that has the clock, and of those that are sessions.
+/// The want numbers of the row with the clock, and of the rows that are sessions.
 const CLOCK: i32 = -2;
 pub(super) const SESSION: i32 = -1;
 
-/// So many messages are read at once. Whoever wants more goes on where the read ended.
+/// The most messages in one read. To get more, the caller continues where the read ended.
 const MESSAGES_MAX: i64 = 10_000;
 
 /// Reads one session.
@@ -64,7 +64,7 @@ impl Call for ReadOne {
     }
 }
 
-/// Selects the clock, the sessions in `s`, and of each the rows that are wanted.
+/// Selects the clock, the sessions in `s`, and the wanted rows of each.
 pub(super) fn select(sql: &mut Sql<'_>, wants: &[Want]) {
     let clock = &sql.names.clock;
     push!(sql, " SELECT 0::bigint AS nth, {CLOCK} AS want, ARRAY[{clock}]::bigint[] AS n, {PACKED}");
@@ -86,12 +86,12 @@ struct Group {
     light: bool,
 }
 
-/// How rows are found.
+/// The way in which rows are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Way {
-    /// All, for the want of this number.
+    /// All rows, for the want with this number.
     All(usize),
-    /// By ranges of numbers, `descending` or not, and with a bound of bytes or not.
+    /// By ranges of numbers, `descending` or not, and with a limit of bytes (`bound`) or not.
     Ranges { descending: bool, bound: bool },
     /// By names.
     Names,
@@ -176,7 +176,8 @@ impl Group {
                     );
                     return;
                 }
-                // First how far the bytes go, by lengths alone: these are known without the payloads. Then the rows.
+                // First the rows within the limit of bytes are found by lengths alone, without reading payloads.
+                // Then the rows are read.
                 let bytes = sql.bind(wants.iter().map(|(_, want)| count(want.bytes)).collect::<Vec<_>>());
                 let found =
                     found(&format!("x.{place} AS place, octet_length({})::bigint AS size", t.payload));
@@ -210,17 +211,17 @@ fn is_numbered(kind: Kind) -> bool {
     }
 }
 
-/// A session that was found, as far as it can be read.
+/// A session of the answer, as far as it can be read.
 struct Read {
     slot: Result<Slot, Fault>,
     rows: Vec<Vec<Row>>,
     labels: Vec<(String, String)>,
 }
 
-/// Sessions by their numbers in an answer. One that cannot be read is a fault in its place.
+/// Sessions by their numbers in an answer. An unreadable session is a fault in its place.
 type Numbered = BTreeMap<i64, Result<Found, Fault>>;
 
-/// What was found: the clock, and the sessions, each under its number. One that cannot be read costs no other.
+/// Decodes an answer: the clock, and the sessions by number. An unreadable session does not affect the others.
 pub(super) fn all_found(rows: &[PgRow], wants: &[Want]) -> Result<(Timestamp, Numbered), Fault> {
     let mut now = None;
     let mut sessions: BTreeMap<i64, Read> = BTreeMap::new();
@@ -234,7 +235,7 @@ pub(super) fn all_found(rows: &[PgRow], wants: &[Want]) -> Result<(Timestamp, Nu
                 let slot = Packed::read(&mut c, "").and_then(slot);
                 sessions.insert(nth, Read { slot, rows, labels: Vec::new() });
             }
-            // What a statement says beside.
+            // An additional row of the statement.
             Err(_) => {}
             Ok(want) => {
                 let Some(session) = sessions.get_mut(&nth) else { continue };
@@ -252,7 +253,7 @@ pub(super) fn all_found(rows: &[PgRow], wants: &[Want]) -> Result<(Timestamp, Nu
 impl Read {
     /// Adds a row for the want of this number.
     fn add(&mut self, c: &mut Columns<'_>, nth: usize, wants: &[Want]) -> Result<(), Fault> {
-        // What an earlier row was not good for is said of the session already; a dead slot has no rows.
+        // If an earlier row was unreadable, the session is already a fault. A dead slot has no rows.
         let Ok(Slot { row: Some(of), .. }) = &self.slot else { return Ok(()) };
         let (Some(want), Some(rows)) = (wants.get(nth), self.rows.get_mut(nth)) else { return Ok(()) };
         read_row(c, want, of, rows, &mut self.labels)
@@ -266,7 +267,7 @@ impl Read {
             let of_labels = wants.iter().zip(&mut rows).filter(|(want, _)| want.kind == Kind::Labels);
             of_labels.for_each(|(_, rows)| rows.push(Row::Labels(labels.clone())));
         }
-        // The statement keeps to the bounds of the wants only roughly.
+        // The statement keeps the bounds of the wants only roughly.
         let mut rows = rows.into_iter();
         let of_want = |_| Ok::<_, Fault>(rows.next().unwrap_or_default().into_iter().map(Ok));
         let rows = read_wants(wants, of_want)?;

@@ -15,13 +15,13 @@ use crate::columns::Columns;
 use crate::error::Fault;
 use crate::sql::{Sql, push};
 
-/// What can be told of a session, in the life that is named if one is.
+/// A call that reads the readable parts of a session's row. If `life` is set, only that incarnation is read.
 pub(super) struct Told {
     pub(super) key: SessionKey,
     pub(super) life: Option<Incarnation>,
 }
 
-/// A session that is there.
+/// The readable parts of an existing session.
 pub(super) struct There {
     now: Timestamp,
     place: u64,
@@ -74,7 +74,7 @@ impl Call for Told {
 }
 
 impl There {
-    /// The write that leaves nothing of it but its lives.
+    /// Returns the write that removes everything of the session but its tombstones.
     pub(super) fn write(self, key: &SessionKey) -> Write {
         let Self { now, place, token, lives } = self;
         let left = |lives| Arc::new(Slot { token: Token::random(), place, row: None, lives });

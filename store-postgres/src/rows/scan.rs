@@ -16,10 +16,10 @@ use crate::columns::{Columns, Packed};
 use crate::error::Fault;
 use crate::sql::{Param, Sql, int, push};
 
-/// One statement looks at so many rows of those that may not be asked for; the walk goes on behind them.
+/// The most rows that one statement looks at if some of them may not match. The next page continues behind them.
 pub(super) const LOOKED_AT_MAX: i64 = 10_000;
 
-/// Binds instant, tenant and id of a place; without one, the instant `from` and nothing.
+/// Binds instant, tenant and id of a place. Without a place, binds the instant `from` and empty names.
 fn bind_place(sql: &mut Sql<'_>, place: Option<&SessionPlace>, from: i64) -> (Param, Param, Param) {
     (
         sql.bind(place.map_or(from, |place| place.at.as_ms())),
@@ -28,7 +28,7 @@ fn bind_place(sql: &mut Sql<'_>, place: Option<&SessionPlace>, from: i64) -> (Pa
     )
 }
 
-/// Open pending calls of a tenant, soonest deadline first.
+/// A call that lists open pending calls of a tenant, soonest deadline first.
 pub(super) struct Pending {
     pub(super) query: PendingQuery,
     pub(super) after: Option<PendingPlace>,
@@ -48,7 +48,7 @@ impl Call for Pending {
         let tenant = sql.bind(query.tenant.as_str());
         let after = self.after.as_ref();
         let endless = sql.bind(after.is_some_and(|place| place.endless));
-        // One without a deadline is kept with the deadline 0.
+        // A call without a deadline is stored with the deadline 0.
         let deadline = after.map_or(i64::MIN, |place| if place.endless { 0 } else { place.deadline.as_ms() });
         let deadline = sql.bind(deadline);
         let after_session = sql.bind(after.map_or("", |place| place.session.as_str()));
@@ -110,10 +110,10 @@ impl Call for Pending {
                 _ => is_cut = true,
             }
         }
-        // A full page ends at its last row; one that is not full, where the walk has ended.
+        // A full page ends at its last row, any other page where the walk has ended.
         let full = is_cut || found.len() >= self.limit;
         let ends_at = if full { last } else { goes_on.then(|| self.walk()) };
-        // Where a place cannot be read, the walk goes on behind the one before it.
+        // If a place cannot be read, the next page continues behind the place before it.
         let next = ends_at.map(|nth| places.range(..=nth).next_back().map(|(_, place)| place.clone()));
         if next == Some(None) {
             return Err(Fault::Corrupt("pending: where these calls stand cannot be read".into()));
@@ -133,7 +133,7 @@ impl Call for Pending {
 }
 
 impl Pending {
-    /// How many calls one statement looks at.
+    /// Returns how many calls one statement looks at.
     fn walk(&self) -> i64 {
         if self.query.kind.is_some() { LOOKED_AT_MAX } else { int(self.limit as u64) }
     }
@@ -149,14 +149,14 @@ impl Pending {
     }
 }
 
-/// Where a call stands in the list of its tenant.
+/// Reads the place of a call in the list of its tenant.
 fn place(c: &mut Columns<'_>) -> Result<PendingPlace, Fault> {
     let mut packed = Packed::read(c, "pending")?;
     let (endless, deadline) = (packed.flag("endless")?, packed.at("deadline")?);
     Ok(PendingPlace { endless, deadline, session: packed.id("session")?, id: packed.id("id")? })
 }
 
-/// Sessions that rest, longest unchanged first.
+/// A call that lists sessions at rest, longest unchanged first.
 pub(super) struct Resting {
     pub(super) rule: RetentionRule,
     pub(super) after: Option<SessionPlace>,
@@ -178,7 +178,7 @@ impl Call for Resting {
         let picks = rule.tenant.is_some() || !status.is_empty();
         let status = sql.bind((!status.is_empty()).then_some(status));
         let (at, after_tenant, after_id) = bind_place(sql, self.after.as_ref(), i64::MIN);
-        // One more, to know whether there is one.
+        // One more row shows whether there is another page.
         let limit = int(self.limit as u64).saturating_add(1);
         let walk = sql.bind(if picks { LOOKED_AT_MAX.max(limit) } else { limit });
         let limit = sql.bind(limit);
@@ -223,7 +223,7 @@ impl Call for Resting {
     }
 }
 
-/// Keys under which no session stands.
+/// A call that lists keys that had a session before, but have none now.
 pub(super) struct Dead {
     pub(super) before: Timestamp,
     pub(super) limit: usize,

@@ -14,10 +14,11 @@ use crate::columns::Packed;
 use crate::error::Fault;
 use crate::sql::{Param, Sql, int};
 
-/// The status of a row under whose key no session stands.
+/// The status column of a row that holds only tombstones.
 const DELETED: &str = "deleted";
 
-/// The columns n, t, b, digest and payload of a session `s`, as [`slot`] reads them. Its number comes first.
+/// The columns n, t, b, digest and payload of a session `s`, as [`slot`] reads them. The session's number comes
+/// first.
 pub(super) const SLOT: &str = "ARRAY[s.sid, s.token, s.dead_since, s.created_at, s.version, s.epoch, s.format, s.lease_ends, \
      s.lease_granted_ms, s.last_commit_epoch, (s.last_receipt).version, (s.last_receipt).last_message, \
      (s.last_receipt).last_item, (s.last_receipt).unread, (s.last_receipt).interrupt::int::bigint, \
@@ -30,7 +31,7 @@ pub(super) const SLOT: &str = "ARRAY[s.sid, s.token, s.dead_since, s.created_at,
      ARRAY[s.incarnation, s.interrupt_reason, s.interrupt_incarnation]::bytea[] AS b, \
      NULL::bytea AS digest, NULL::bytea AS payload";
 
-/// A life that ended, as the column `lives` has it.
+/// An ended incarnation, as stored in the column `lives`.
 #[derive(Serialize, Deserialize)]
 struct Life {
     incarnation: Incarnation,
@@ -38,13 +39,13 @@ struct Life {
     at: Timestamp,
 }
 
-/// The value of the column `lives`: null if there are none.
+/// Returns the value of the column `lives`. None: there are no ended incarnations.
 fn lives_text(lives: &[Tombstone]) -> Option<String> {
     let lives: Vec<Life> = lives
         .iter()
         .map(|life| Life { incarnation: life.incarnation, operation: life.operation.clone(), at: life.at })
         .collect();
-    // Ids and numbers: nothing in it can fail to be written.
+    // Ids and numbers can always be written as JSON.
     (!lives.is_empty()).then(|| serde_json::to_string(&lives).unwrap_or_default())
 }
 
@@ -120,7 +121,7 @@ fn lease(p: &mut Packed) -> Result<Option<Lease>, Fault> {
 fn last_commit(p: &mut Packed) -> Result<Option<LastCommit>, Fault> {
     let operation = p.id_or_null("last_commit")?;
     let Some(operation) = operation else {
-        // The epoch, and what was answered.
+        // Skips the epoch and the receipt.
         for _ in 0..8 {
             p.int_or_null();
         }
@@ -153,10 +154,11 @@ fn interrupt(p: &mut Packed) -> Result<Option<Interrupt>, Fault> {
     }
 }
 
-/// Binds everything that the row of a slot holds beside its key: each column with its value. None: the slot holds nothing.
+/// Binds the values of a slot's row, except its key. Returns each column with its value. None: the slot holds
+/// nothing.
 pub(super) fn bind_slot(sql: &mut Sql<'_>, slot: &Slot) -> Option<Vec<(&'static str, String)>> {
     let (row, last) = (slot.row.as_ref(), slot.lives.last());
-    // A slot without a session says of which life it is what is left; the other columns hold nothing.
+    // The row of a slot without a session names the last ended incarnation; its other columns are empty.
     let dead = if row.is_some() { None } else { Some(last?) };
     let incarnation = row.map(|row| row.incarnation).or(dead.map(|last| last.incarnation))?;
     let created_by = row.map(|row| &row.created_by).or(dead.map(|last| &last.operation))?;

@@ -1,4 +1,4 @@
-//! The list of sessions of a tenant: along the index of all, of lives, or of labels.
+//! The list of sessions of a tenant: along the index of all sessions, of incarnations, or of labels.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::columns::{Columns, Packed};
 use crate::error::Fault;
 use crate::sql::{Param, Sql, int, push};
 
-/// Sessions of a tenant, newest first.
+/// A call that lists sessions of a tenant, newest first.
 pub(super) struct Sessions {
     pub(super) query: SessionQuery,
     pub(super) after: Option<SessionPlace>,
@@ -24,7 +24,8 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Whether sessions are passed over that the walk comes by. One along labels comes by none without them.
+    /// Returns whether the walk meets sessions that do not match. A walk along labels only meets sessions that
+    /// have them.
     fn picks(&self) -> bool {
         let query = &self.query;
         !query.status.is_empty()
@@ -49,7 +50,7 @@ impl Call for Sessions {
     fn statement(&self, sql: &mut Sql<'_>) {
         let (schema, query) = (&sql.names.schema, &self.query);
         let tenant = sql.bind(query.tenant.as_str());
-        // No id is empty: before the empty one of an instant lies what is before that instant.
+        // No id is empty, so the empty id of an instant comes before all ids of that instant.
         let first = query.created.before.map_or((i64::MAX, "\u{10ffff}"), |before| (before.as_ms(), ""));
         let (at, id) = self.after.as_ref().map_or(first, |place| (place.at.as_ms(), place.key.id.as_str()));
         let (at, id) = (sql.bind(at), sql.bind(id));
@@ -68,7 +69,7 @@ impl Call for Sessions {
         push!(sql, "WITH ");
         let ends = match (life, query.labels.0.len()) {
             (Some(life), _) => {
-                // It is looked for by itself, along its own index.
+                // A query for one incarnation uses its own index.
                 let of_life = format!(
                     "(SELECT l.* FROM {schema}session l WHERE l.tenant = {tenant} AND l.incarnation = {life} AND l.sid > 0 OFFSET 0)"
                 );
@@ -78,7 +79,7 @@ impl Call for Sessions {
             (None, 1) => along_label(sql, names, values, bounds),
             (None, _) => along_labels(sql, names, values, bounds),
         };
-        // What was found along labels has them.
+        // Sessions that were found along labels have them.
         let labelled = life.map_or_else(String::new, |_| format!(
             " AND NOT EXISTS (SELECT FROM unnest({names}, {values}) AS n (name, value) WHERE NOT EXISTS ( \
                  SELECT FROM {schema}label l WHERE l.sid = w.sid AND l.name = n.name AND l.value = n.value))"
@@ -126,14 +127,15 @@ impl Call for Sessions {
             }
         }
         let rows: Vec<_> = found.into_values().collect();
-        // A full page ends at its last row; one that is not full, where the walk has ended.
+        // A full page ends at its last row, any other page where the walk has ended.
         let full = rows.last().filter(|_| rows.len() >= self.limit);
         let next = full.map(SessionPlace::listed).or(looked_at);
         Ok(Scanned { rows, next })
     }
 }
 
-/// What bounds a walk: whose sessions, after which place, from which instant on, and how many it looks at.
+/// The bounds of a walk: the tenant, the place after which it begins, the earliest instant, and how many sessions
+/// it looks at.
 #[derive(Clone, Copy)]
 struct Bounds {
     tenant: Param,
@@ -143,10 +145,10 @@ struct Bounds {
     walk: Param,
 }
 
-// Each walk is a member `w` of the statement: what it has come by, numbered from the newest on. Each answers how it is told
-// where it has ended, if that was before the end.
+// Each walk is a member `w` of the statement: the sessions that it met, numbered from the newest on. Each function
+// returns the query for the place where the walk stopped, if that was before the end of the list.
 
-/// Along all sessions, or those in `of`.
+/// Adds a walk along all sessions, or those in `of`.
 fn along_sessions(sql: &mut Sql<'_>, of: &str, bounds: Bounds) -> String {
     let Bounds { tenant, at, id, since, walk } = bounds;
     push!(
@@ -162,7 +164,7 @@ fn along_sessions(sql: &mut Sql<'_>, of: &str, bounds: Bounds) -> String {
     format!("SELECT w.created_at, w.id FROM w WHERE w.nth = {walk}")
 }
 
-/// Along one label.
+/// Adds a walk along one label.
 fn along_label(sql: &mut Sql<'_>, names: Param, values: Param, bounds: Bounds) -> String {
     let Bounds { tenant, at, id, since, walk } = bounds;
     let schema = &sql.names.schema;
@@ -176,13 +178,15 @@ fn along_label(sql: &mut Sql<'_>, names: Param, values: Param, bounds: Bounds) -
     format!("SELECT w.created_at, w.id FROM w WHERE w.nth = {walk}")
 }
 
-/// Along several labels at once. All lists are in one order: each step asks all of them for what comes from a place on, and
-/// the last of what they answer is the next place. It is a hit where they all agree. So the shortest list bounds the steps.
+/// Adds a walk along several labels at once. All label lists have the same order. Each step asks every list for
+/// its first entry from a place on, and the furthest of these entries is the next place. It is a hit if all lists
+/// agree. So the shortest list bounds the number of steps.
 fn along_labels(sql: &mut Sql<'_>, names: Param, values: Param, bounds: Bounds) -> String {
     let Bounds { tenant, at, id, since, walk } = bounds;
     let steps = sql.bind(LOOKED_AT_MAX);
     let schema = &sql.names.schema;
-    // What is a hit is not asked for again; what is none may be one. Ids hold no control character, so none lies between.
+    // A step continues after a hit, but at a place that is no hit, since it may be one. Ids hold no control
+    // character, so none lies between.
     push!(
         sql,
         "RECURSIVE leap AS ( \
@@ -202,14 +206,14 @@ fn along_labels(sql: &mut Sql<'_>, names: Param, values: Param, bounds: Bounds) 
              WHERE m.sid IS NOT NULL AND p.hits < {walk} AND p.step < {steps}), "
     );
     with_sessions(sql, "SELECT l.sid, l.created_at, l.id FROM leap l WHERE l.hit");
-    // After the step before the last one nothing is passed over, unless that was a hit.
+    // Nothing is skipped after the step before the last one, unless the last step was a hit.
     format!(
         "SELECT l.created_at, l.id FROM leap l WHERE l.step = ( \
              SELECT o.step - (NOT o.hit)::int FROM leap o WHERE o.step = {steps} OR (o.hit AND o.hits = {walk}))"
     )
 }
 
-/// The sessions that were found, each by its number.
+/// Adds the sessions that were found, with their numbers in the list.
 fn with_sessions(sql: &mut Sql<'_>, found: &str) {
     let schema = &sql.names.schema;
     push!(

@@ -1,11 +1,10 @@
-//! Writes one session with one statement, whose effect depends on the row of the session.
+//! Writes one session with one statement. The effect depends on the row of the session.
 //!
 //! The first member of the statement finds the row and locks it if it has the token on which the write was
-//! decided. If another transaction has changed the row meanwhile, the changed row is compared. The clock is
-//! read once the lock is held. All other members depend on the row that the second one writes, so they do
-//! nothing if it wrote nothing. They see the data as it was when the statement began. While the token is the
-//! same, that is the data on which the write was decided, because every write of the session replaces the
-//! token.
+//! decided. If another transaction has changed the row meanwhile, the changed row is compared. The clock is read
+//! once the lock is held. All other members depend on the row that the second one writes, so they do nothing if it
+//! wrote nothing. They see the data as it was when the statement began. While the token is the same, that is the
+//! data on which the write was decided, because every write of the session replaces the token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,13 +25,13 @@ use crate::error::Fault;
 use crate::hints;
 use crate::sql::{Param, Sql, int, push};
 
-/// A write that waited for its row for so many milliseconds is decided anew, by the clock after the wait.
+/// The wait for the row's lock, in milliseconds, after which a write is not applied but decided again.
 const WAITED_MS: i64 = 10;
 
-/// Applies a write.
+/// A call that applies a write.
 pub(super) struct Apply {
     write: Arc<Write>,
-    /// Whether all rows go that are there.
+    /// True if all existing rows of the session are removed.
     clears: bool,
 }
 
@@ -42,7 +41,7 @@ impl Apply {
         Self { write, clears }
     }
 
-    /// The removal of a session of which the write does not say that there is one.
+    /// Returns the call that removes a session whose write does not contain its row.
     pub(super) fn removal(write: Arc<Write>) -> Self {
         Self { write, clears: true }
     }
@@ -136,16 +135,16 @@ impl Call for Apply {
         }
     }
 
-    /// A creation that waited for another one until its time was over fails on purpose, so that nothing of it stays.
+    /// A creation that waited for another one beyond its own time fails on purpose, so that nothing of it stays.
     fn is_answered_by(&self, fault: &Fault) -> Option<Verdict> {
         fault.is_out_of_time().then_some(Verdict::Lost)
     }
 }
 
-/// The row of the session, locked, if it has the token; and the clock once it is locked. A holder of the lock that
-/// changed nothing leaves the token as it was: what was decided before a long wait for it is decided anew. Only that wait
-/// counts, from when the row is found: a server that is slow for another reason is not asked everything twice. Whoever `clears`
-/// waits for those who copy from it.
+/// Adds the locked row of the session, if it has the token, and the clock as read under the lock. If the lock's
+/// holder changed nothing, the token is unchanged, but after a long wait the write must be decided again. Only the
+/// wait for the lock counts, from when the row is found; a server that is slow for another reason causes no
+/// repeat. A write that `clears` waits for transactions that copy from the session.
 fn held(
     sql: &mut Sql<'_>,
     clears: bool,
@@ -156,7 +155,7 @@ fn held(
 ) {
     let (schema, clock) = (&sql.names.schema, &sql.names.clock);
     let lock = if clears { "FOR UPDATE" } else { "FOR NO KEY UPDATE" };
-    // Whoever skips what is locked has waited for nobody.
+    // A write that skips locked rows never waits.
     let (skip, waited) = if skip_held {
         (" SKIP LOCKED", String::new())
     } else {
@@ -174,7 +173,7 @@ fn held(
 fn update(sql: &mut Sql<'_>, write: &Write, columns: &[(&'static str, String)], only: &str) {
     let schema = &sql.names.schema;
     let set: Vec<String> = columns.iter().map(|(column, value)| format!("{column} = {value}")).collect();
-    // Another life in the place of one that ends gets another number: rows of both stand there for a moment.
+    // A new incarnation in place of an old one gets another number, because the rows of both exist for a moment.
     let place = if write.ends_life() && write.row_after().is_some() { ", sid = DEFAULT" } else { "" };
     push!(
         sql,
@@ -191,7 +190,7 @@ fn delete(sql: &mut Sql<'_>, only: &str) {
     );
 }
 
-/// The row of a key under which nothing stands. Whoever is there first, or comes in between, wins.
+/// Inserts the row of a key that has none. If another transaction inserts it first, this write is lost.
 fn insert(
     sql: &mut Sql<'_>,
     write: &Write,
@@ -214,7 +213,7 @@ fn insert(
     );
 }
 
-/// What is answered: nothing if the row is not the one that was expected, or the clock is out of time.
+/// Adds the answer. It is empty if the row is not the expected one, or if the clock is out of the write's time.
 fn answer(sql: &mut Sql<'_>, write: &Write, taken: bool, until: Param) {
     let told = hint(sql, write);
     push!(sql, " SELECT s.sid, coalesce(s.at, ok.at) AS at, {told} AS told");
@@ -235,8 +234,8 @@ fn answer(sql: &mut Sql<'_>, write: &Write, taken: bool, until: Param) {
     }
 }
 
-/// Tells whoever listens, where that must not be forgotten: of news, and of what is due. All else is told of
-/// [afterwards](crate::hints::Hints::tell), many in one notification.
+/// Returns an expression that notifies listeners of an urgent change: one with news, or a due session. Other
+/// changes are announced [afterwards](crate::hints::Hints::tell), many in one notification.
 fn hint(sql: &mut Sql<'_>, write: &Write) -> String {
     let change = write.change(write.from).filter(Change::is_urgent);
     let (Some(channel), Some(change)) = (sql.names.channel.clone(), change) else {
@@ -247,9 +246,9 @@ fn hint(sql: &mut Sql<'_>, write: &Write) -> String {
     format!("CASE WHEN s.sid IS NOT NULL THEN pg_notify({channel}, {payload}) IS NULL END")
 }
 
-/// What may be there already of that which is to be inserted.
+/// Returns the keys of rows to insert that may already exist.
 fn keys_of(write: &Write) -> Vec<RowKey> {
-    // A life that begins has no rows.
+    // A new incarnation has no rows.
     if write.row_before().is_none() || write.ends_life() {
         return Vec::new();
     }
@@ -287,7 +286,7 @@ fn taken(sql: &mut Sql<'_>, write: &Write) -> bool {
     true
 }
 
-/// The row that was there already.
+/// Reads the row that already existed.
 fn there(c: &mut Columns<'_>) -> Result<Option<Row>, Fault> {
     let (kind, seq): (Option<i32>, Option<i64>) = (c.take()?, c.take()?);
     let (name, content): (Option<String>, Option<Vec<u8>>) = (c.take()?, c.take()?);
@@ -309,7 +308,7 @@ fn there(c: &mut Columns<'_>) -> Result<Option<Row>, Fault> {
     }
 }
 
-/// The session that a fork is made of. It is not removed before the fork is there; its commits go on.
+/// Adds the source of a fork, locked against removal. Commits of the source are not blocked.
 fn source(sql: &mut Sql<'_>, prefix: &Prefix) {
     let place = sql.bind(int(prefix.place));
     let (tenant, id) = (sql.bind(prefix.from.tenant.as_str()), sql.bind(prefix.from.id.as_str()));
@@ -324,7 +323,7 @@ fn source(sql: &mut Sql<'_>, prefix: &Prefix) {
     );
 }
 
-/// Copies its beginning. What is copied is never changed, and stood there when the statement began.
+/// Copies the prefix of the source. The copied rows never change, and existed when the statement began.
 fn copy(sql: &mut Sql<'_>, prefix: &Prefix) {
     let parts = [
         ("message", "seq", "seq, at, digest, payload", int(prefix.last_message.0)),
@@ -349,7 +348,7 @@ fn copy(sql: &mut Sql<'_>, prefix: &Prefix) {
     }
 }
 
-/// Removes every row of the life that ends.
+/// Removes every row of the incarnation that ends.
 fn clear_all(sql: &mut Sql<'_>, place: Param) {
     let schema = &sql.names.schema;
     let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Key);

@@ -78,7 +78,7 @@ impl Plan {
             Row::Pending { order, call } => {
                 let key = life.key("pending");
                 self.hset(&key, format!("f{}", call.id), records::pending_facts(call));
-                // An answer changes nothing else.
+                // An answer changes only the facts.
                 if call.answered == 0 {
                     self.hset(&key, format!("r{}", call.id), records::pending_record(call));
                     self.zadd(life.key("open"), *order, call.id.as_str());
@@ -127,7 +127,7 @@ impl Plan {
                 self.touch("SCARD", &key);
                 return self.plain(["SREM".into(), key.into(), gone.as_name().into()]);
             }
-            // Removed with its place in the list.
+            // Removed together with its place in the list, by `close`.
             Kind::Pending => return,
             Kind::Run => ("runs", None, number.as_str()),
             Kind::Checkpoint => ("checkpoints", Some("restorable"), number.as_str()),
@@ -178,7 +178,7 @@ fn unsupported(what: &str) -> Result<(), Fault> {
     Err(Fault::Invalid(what.to_owned()))
 }
 
-/// The command that finds a row which must not be there.
+/// Returns the command that looks for a row that must not exist.
 fn looked_for(life: &Life, row: &Row) -> Result<[String; 3], Fault> {
     if let Row::Key { key, .. } = row {
         Ok(["HGET".into(), life.key("items"), key.to_string()])

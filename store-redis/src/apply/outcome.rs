@@ -1,4 +1,4 @@
-//! The outcome of a write, and the remains of lives that are only partly known.
+//! The outcome of a write, and tombstones of sessions that are only partly known.
 
 use holdover_store::Tombstone;
 use holdover_store::ids::{Incarnation, OperationId, SessionKey};
@@ -6,24 +6,24 @@ use holdover_store::rows::{Row, Token, Verdict, Write};
 use holdover_store::rules::SessionRow;
 use holdover_store::time::Timestamp;
 
-/// The life that is named where it is not known which: of no session.
+/// The incarnation in a tombstone if the true one is unknown. No session has it.
 const NO_LIFE: Incarnation = Incarnation(uuid::Uuid::nil());
 
-/// How a script ended.
+/// The result of a script.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each write, and it is looked at once")]
 pub(crate) enum Outcome {
-    /// Applied; so many entries and fields are new or gone.
+    /// The write was applied. The number counts the entries and fields that are new or gone.
     Applied(u64),
     Lost,
     Taken(Row),
-    /// A version before tokens has deleted the life that was to be made: it had the same operation, or the same
-    /// incarnation.
+    /// A version before tokens has deleted the session that was to be created: it had the same operation or the
+    /// same incarnation.
     Buried {
         is_operation: bool,
         at: Timestamp,
     },
-    /// What was copied is not all there.
+    /// The copied prefix is incomplete.
     Incomplete,
 }
 
@@ -37,14 +37,14 @@ impl Outcome {
     }
 }
 
-/// The life that a version before tokens has deleted, as far as it is known.
+/// Returns the tombstone of a session that a version before tokens deleted, as far as it is known.
 pub(crate) fn buried(write: &Write, row: &SessionRow, is_operation: bool, at: Timestamp) -> Tombstone {
     let incarnation = if is_operation { NO_LIFE } else { row.incarnation };
     let operation = if is_operation { row.created_by.clone() } else { no_operation() };
     Tombstone { key: write.key.clone(), incarnation, operation, at }
 }
 
-/// As much of a tombstone as is known of a torn session.
+/// Returns the tombstone of a partly unreadable session, as far as it is known.
 pub(crate) fn torn_tombstone(
     key: &SessionKey,
     incarnation: Option<Incarnation>,
@@ -59,9 +59,9 @@ pub(crate) fn torn_tombstone(
     }
 }
 
-/// The operation that is named where it is not known which.
+/// Returns an operation for a tombstone if the true one is unknown.
 fn no_operation() -> OperationId {
-    // A random one is no other's.
+    // A random name cannot equal another operation's.
     let text = format!("unknown-{:016x}", Token::random().0);
     OperationId::new(text).unwrap_or_else(|_| unreachable!("letters and digits are an id"))
 }

@@ -16,34 +16,34 @@ use crate::reply::Reply;
 use crate::store::Shared;
 use crate::walk::{Beside, Walk};
 
-/// So many members of a group are looked at at least, once the first look was not enough.
+/// The least number of members of a group that a further look asks for.
 const FURTHER: usize = 256;
 
-/// What is due, as far as was looked.
+/// The due places found so far.
 pub(super) struct Soonest {
     index: Index,
     places: BTreeSet<DuePlace>,
-    /// The groups in which something has rung.
+    /// The groups in which an alarm has rung.
     pub(super) groups: Vec<Group>,
 }
 
 /// One group of one partition.
 pub(super) struct Group {
     pub(super) partition: u16,
-    /// What its members begin with.
+    /// The beginning of its members.
     pub(super) head: Bytes,
-    /// Behind all that had rung when it was first looked at.
+    /// A bound behind all members that had rung at the first look.
     ends: Vec<u8>,
     /// The last member that was looked at, and its place. None: there are no more.
     last: Option<(Bytes, DuePlace)>,
 }
 
-/// The index that is looked at.
+/// The index that is read.
 #[derive(Clone, Copy)]
 enum Index {
     /// By alarm.
     Due,
-    /// By tenant: for a query that names one.
+    /// By tenant, for a query that names one.
     Turns,
 }
 
@@ -64,7 +64,8 @@ impl Index {
 }
 
 impl Shared {
-    /// The first look: one exchange with each server. Also finds whose turn it is, if more may be due than are asked for.
+    /// Makes the first look, in one exchange with each server. Also finds whose turn it is, if more sessions may
+    /// be due than are asked for.
     pub(super) async fn look_for_due(&self, query: &DueQuery) -> Result<(Soonest, Option<Turns>), Fault> {
         let index = if query.tenant.is_some() { Index::Turns } else { Index::Due };
         let partitions = self.keys.partitions().len();
@@ -78,7 +79,7 @@ impl Shared {
         match &query.queues {
             Queues::All => args.push_size(0),
             Queues::Named(queues) => {
-                // Those with an interrupt waiting stand under no queue.
+                // Sessions with an interrupt waiting are in no queue.
                 let queues: BTreeSet<&str> = queues.iter().map(|queue| queue.as_str()).chain([""]).collect();
                 args.push_size(queues.len());
                 queues.into_iter().for_each(|queue| args.push(queue));
@@ -101,7 +102,7 @@ impl Shared {
         Ok((soonest, turns))
     }
 
-    /// Looks on until more than so many are known, or all, bar those that are `gone`.
+    /// Looks further until more than `count` places are known or no more exist, not counting those in `gone`.
     pub(super) async fn look_further(
         &self,
         soonest: &mut Soonest,
@@ -129,11 +130,11 @@ impl Shared {
 }
 
 impl Soonest {
-    /// Takes members of a group that were found where at most so many were looked for.
+    /// Adds members of a group, from a look for at most `most` of them.
     fn take(&mut self, at: usize, members: Vec<Bytes>, most: usize) {
         let Some(group) = self.groups.get_mut(at) else { return };
         let is_cut = members.len() == most;
-        // One that no store makes has no place. Nothing is known to lie behind it.
+        // A member that no store writes has no place. It counts as the first place, so nothing behind it is known.
         let place = |member: &Bytes| self.index.place(member);
         let first = || DuePlace { alarm: Timestamp::from_ms(i64::MIN), tenant: Vec::new(), id: Vec::new() };
         let last = |member: &Bytes| (member.clone(), place(member).unwrap_or_else(first));
@@ -141,23 +142,23 @@ impl Soonest {
         self.places.extend(members.iter().filter_map(place));
     }
 
-    /// Up to where all is known. None: to the end.
+    /// Returns the place up to which all places are known. None: to the end.
     fn known(&self) -> Option<&DuePlace> {
         self.groups.iter().filter_map(|group| Some(&group.last.as_ref()?.1)).min()
     }
 
-    /// All before which there is none that is not known, soonest first.
+    /// Returns the places before which no unknown one can lie, soonest first.
     pub(super) fn places(&self) -> impl Iterator<Item = &DuePlace> {
         let known = self.known();
         self.places.iter().take_while(move |place| known.is_none_or(|known| *place <= known))
     }
 
-    /// Whether more than so many are known.
+    /// Returns whether more than `count` places are known, not counting those in `gone`.
     pub(super) fn is_more_than(&self, count: usize, gone: &BTreeSet<DuePlace>) -> bool {
         self.places().filter(|place| !gone.contains(place)).nth(count).is_some()
     }
 
-    /// The groups that may still have one of the first so many, or the one behind them.
+    /// Returns the groups that may still have one of the first `count` places, or the next place after them.
     fn open_before(&self, count: usize, gone: &BTreeSet<DuePlace>) -> Vec<usize> {
         let last = self.places.iter().filter(|place| !gone.contains(place)).nth(count);
         let is_open = |group: &Group| {
@@ -168,16 +169,16 @@ impl Soonest {
     }
 }
 
-/// The bound behind all of a group, or of one tenant in it, that has rung by now.
+/// Returns the bound behind all members of a group, or of one tenant in it, that have rung by `now`.
 fn ends(head: &[u8], tenant: &str, now: Timestamp) -> Vec<u8> {
     let next = place::instant(Timestamp::from_ms(now.as_ms().saturating_add(1)));
     let of_tenant = if tenant.is_empty() { Vec::new() } else { [tenant.as_bytes(), &[0]].concat() };
     [b"(", head, &of_tenant, next.as_bytes()].concat()
 }
 
-/// What the first look found in one partition.
+/// The result of the first look in one partition.
 struct Looked {
-    /// The groups, each with its members.
+    /// The heads of the groups, each with its members.
     groups: Vec<(Bytes, Vec<Bytes>)>,
     /// The turns of each group; empty if they were not looked for.
     turns: Vec<TurnsOfGroup>,
@@ -206,7 +207,7 @@ mod tests {
         place::of_due(&group, &place).into()
     }
 
-    /// Groups of which these were found, each where at most so many were looked for.
+    /// Creates groups, each from the members found and the number that was looked for.
     fn soonest(groups: &[(&[i64], usize)]) -> Soonest {
         let mut soonest = Soonest { index: Index::Due, places: BTreeSet::new(), groups: Vec::new() };
         for (at, (members, most)) in groups.iter().enumerate() {

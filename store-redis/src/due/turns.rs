@@ -12,30 +12,31 @@ use crate::place;
 use crate::reply::Reply;
 use crate::store::Shared;
 
-/// So many tenants are looked at at most, over all partitions.
+/// The most tenants that are looked at, over all partitions.
 pub(super) const VISITS_MAX: usize = 2_048;
 
-/// So many of them in one group of a partition, at least and at most.
+/// The least and the most tenants that are looked at in one group of a partition.
 pub(super) const VISITS_OF_GROUP: [usize; 2] = [8, 128];
 
-/// So many sessions of a tenant are looked at at most, where the first of them cannot be claimed.
+/// The most sessions of a tenant that are looked at, if its first ones cannot be claimed.
 const EACH_MAX: usize = 512;
 
-/// Tenants whose turn is next, each with its soonest sessions. Without any: a tenant with an alarm of which nothing has rung.
+/// Tenants whose turn is next, each with its soonest sessions. A tenant without sessions has an alarm, but none
+/// has rung.
 #[derive(Default)]
 pub(super) struct Turns {
     pub(super) tenants: BTreeMap<Vec<u8>, BTreeSet<DuePlace>>,
 }
 
-/// Whose turn it is in one group of a partition.
+/// The turns in one group of a partition.
 pub(super) struct TurnsOfGroup {
     is_cut: bool,
     tenants: Vec<(Bytes, Vec<Bytes>)>,
 }
 
 impl Shared {
-    /// Looks for those whose turn is next in the groups in which something has rung, bar sessions that are `gone`: one
-    /// exchange with each server, by a number of commands that is bounded for each group.
+    /// Looks for the tenants whose turn is next, in the groups in which an alarm has rung, leaving out sessions in
+    /// `gone`. Takes one exchange with each server, and a bounded number of commands for each group.
     pub(super) async fn look_for_turns(
         &self,
         query: &DueQuery,
@@ -65,7 +66,8 @@ impl Shared {
 }
 
 impl Turns {
-    /// Those up to the first end of a look that was cut: behind it, another may come before those that were found.
+    /// Keeps the tenants up to the first end of a look that was cut: after it, an unknown tenant may come before
+    /// those that were found.
     pub(super) fn of(looked: Vec<TurnsOfGroup>, after: &[u8], gone: &BTreeSet<DuePlace>) -> Self {
         let turn = |tenant: &Bytes| (!after.is_empty() && tenant.as_ref() <= after, tenant.clone());
         let end = |looked: &TurnsOfGroup| {
@@ -86,7 +88,7 @@ impl Turns {
     }
 }
 
-/// The turns of the groups of one partition.
+/// Reads the turns of the groups of one partition.
 pub(super) fn of_groups(reply: &mut Reply) -> Result<Vec<TurnsOfGroup>, Fault> {
     let mut list = reply.list()?;
     let mut groups = Vec::with_capacity(list.left());
@@ -121,7 +123,7 @@ mod tests {
     fn nobody_is_known_behind_the_end_of_a_look_that_was_cut() {
         let all = || vec![looked(false, &["a", "z"]), looked(true, &["b", "c"]), looked(true, &["b", "d"])];
         assert_eq!(known("", all()), ["a", "b", "c"]);
-        // From behind "m", and after the last from the first.
+        // After "m", and from the last tenant back to the first.
         let one = || looked(false, &["n", "z", "a", "m"]);
         assert_eq!(known("m", vec![one(), looked(true, &["o", "p"])]), ["n", "o", "p"]);
         assert_eq!(known("m", vec![one(), looked(true, &["p", "c"])]), ["a", "c", "n", "p", "z"]);

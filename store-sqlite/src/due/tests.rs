@@ -8,14 +8,14 @@ use holdover_store::rows::Kind;
 use super::*;
 use crate::migration;
 
-/// So many sessions stand beside those that are looked for.
+/// The number of sessions beside those that are searched for.
 pub(crate) const MANY: u32 = 100_000;
-/// So many steps a look takes at most where somebody waits for it. One walk to one entry takes about 30.
+/// The most steps that a search may take if a caller waits for it. One walk to one entry takes about 30.
 const STEPS_MAX: u64 = 3_000;
-/// The same where tenants take turns: it asks for up to 256 of them.
+/// The same limit if tenants take turns: such a search asks for up to 256 of them.
 const TURNS_STEPS_MAX: u64 = 40_000;
 
-/// The newest schema, in memory.
+/// A database in memory, with the newest schema.
 pub(crate) struct File {
     pub(crate) conn: Connection,
     steps: Arc<AtomicU64>,
@@ -38,7 +38,7 @@ impl File {
         Self { conn, steps }
     }
 
-    /// Puts `count` sessions there, `tenant`, `format` and `alarm` being SQL over their number `n`.
+    /// Inserts `count` sessions. `tenant` and `alarm` are SQL expressions over their number `n`.
     pub(crate) fn put(&self, name: &str, count: u32, tenant: &str, format: u32, alarm: &str) {
         let sql = format!(
             "WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < {count}) \
@@ -51,14 +51,15 @@ impl File {
         self.conn.execute_batch(&sql).unwrap();
     }
 
-    /// Does something, and answers how many steps that took.
+    /// Runs `what` and also returns how many steps it took.
     pub(crate) fn counted<T>(&self, what: impl FnOnce(&Connection) -> T) -> (T, u64) {
         let before = self.steps.load(Ordering::Relaxed);
         let done = what(&self.conn);
         (done, self.steps.load(Ordering::Relaxed) - before)
     }
 
-    /// What is due at instant 0 as `query` asks, and how many steps that took.
+    /// Runs `query` at instant 0. Returns the sessions, the tenant to continue after, and how many steps that
+    /// took.
     fn look(&self, query: &DueQuery) -> (Vec<String>, Option<String>, u64) {
         let wants = [Want::all(Kind::Staged)];
         let (due, steps) = self.counted(|conn| due(conn, query, &wants, Timestamp::from_ms(0)).unwrap());
@@ -74,9 +75,9 @@ const QUERY: DueQuery =
 #[test]
 fn a_look_costs_the_same_beside_any_number_of_sessions() {
     let file = File::new();
-    // Alarms that lie ahead, each of a tenant of its own; all at one instant.
+    // Alarms in the future, each of a tenant of its own, all at one instant.
     file.put("ahead", MANY, "printf('ahead%06d', n)", 1, "5");
-    // A newer format, due for long, all at one instant.
+    // Sessions of a newer format, long due, all at one instant.
     file.put("newer", MANY, "'newer'", 2, "-9");
     let (found, _, steps) = file.look(&QUERY);
     assert_eq!(found, Vec::<String>::new());
@@ -162,7 +163,7 @@ fn each_walk_is_along_its_index() {
     assert_eq!(plan(NEXT_QUEUE), "SEARCH session USING INDEX session_due (queue>?)");
 }
 
-/// Sessions that cannot be read stand before those that can: the walk goes on behind each.
+/// Unreadable sessions stand before readable ones: the walk continues after each of them.
 #[test]
 fn a_walk_goes_on_after_any_place() {
     let file = File::new();

@@ -18,18 +18,19 @@ macro_rules! newest {
     };
 }
 
-/// The newest session that has a label; the next of those that were made at one instant; the newest from before that. Each
-/// has one bound: SQLite would pass over all that comes before a bound of several columns.
+/// Find the newest session that has a label; the next one created at the same instant; and the newest created
+/// before that instant. Each statement has one bound: with a bound over several columns, SQLite would step over
+/// every row before it.
 const NEWEST: &str = concat!(newest!(), " ORDER BY created_at DESC, id DESC LIMIT 1");
 const AT_ONCE: &str =
     concat!(newest!(), " AND created_at = ?4 AND id < ?5 ORDER BY created_at DESC, id DESC LIMIT 1");
 const BEFORE: &str = concat!(newest!(), " AND created_at < ?4 ORDER BY created_at DESC, id DESC LIMIT 1");
 const ONE: &str = concat!(list_sessions!(), " WHERE tenant = ? AND id = ?");
 
-/// So many sessions one page looks at. The walk goes on behind them.
+/// The most sessions that one page looks at. The next page continues after them.
 const LOOKED_AT_MAX: usize = 10_000;
 
-/// Sessions of a tenant that have all labels of a query, newest first.
+/// Lists sessions of a tenant that have all labels of a query, newest first.
 pub(super) fn sessions(
     conn: &Connection,
     query: &SessionQuery,
@@ -41,7 +42,7 @@ pub(super) fn sessions(
     for (nth, place) in (1..).zip(with_labels(&query.labels, after, seek)) {
         let place = place?;
         if let Some((sid, mut found)) = one(conn, &place.key)? {
-            // It has these at least.
+            // The session has at least these labels.
             found.labels = query.labels.clone();
             if found.listed(query) {
                 found.labels = of(conn, sid, &found)?;
@@ -55,7 +56,7 @@ pub(super) fn sessions(
     Ok(Scanned { rows, next: None })
 }
 
-/// The labels of a session.
+/// Returns the labels of a session.
 pub(super) fn of(conn: &Connection, sid: i64, summary: &SessionSummary) -> Result<Labels, Fault> {
     let rows = read::wanted(conn, sid, &summary.key, summary.incarnation, &[Want::all(Kind::Labels)])?;
     let labels = rows.into_iter().flatten().next();
@@ -68,7 +69,8 @@ fn one(conn: &Connection, key: &SessionKey) -> Result<Option<(i64, SessionSummar
     find.query_row(names, |row| Ok(summary(&mut Columns::of(row)))).optional()?.transpose()
 }
 
-/// The first place of one label's list from a place on, as far as the query says when sessions were created.
+/// Returns the first place at or after `from` in the list of one label, within the query's bounds of the creation
+/// time.
 fn seek(
     conn: &Connection,
     query: &SessionQuery,
@@ -90,7 +92,7 @@ fn seek(
     Ok(found?.filter(|place| query.created.since.is_none_or(|since| place.at >= since)))
 }
 
-/// The first place that comes before this id among those of an instant, or before the instant.
+/// Returns the first place with a smaller id at the same instant, or else the first place of an earlier instant.
 fn before(
     conn: &Connection,
     query: &SessionQuery,

@@ -9,12 +9,13 @@ use super::*;
 use crate::due::tests::{File, MANY};
 use crate::read;
 
-/// So many sessions stand beside those that are listed.
+/// The number of sessions beside those that are listed.
 const SESSIONS: u32 = 20_000;
-/// So many steps a list of few takes at most.
+/// The most steps that a short list may take.
 const STEPS_MAX: u64 = 600;
 
-/// Many sessions of one tenant, all with one label, a call, a run and an event; three with another label, too.
+/// Creates many sessions of one tenant, all with one label, a run, an event and two calls; three have another
+/// label, too.
 fn many() -> File {
     let file = File::new();
     file.put("s", SESSIONS, "'t'", 1, "NULL");
@@ -77,10 +78,10 @@ fn few_of_many_sessions_are_listed_in_few_steps() {
         assert_eq!(ids, ["s18999"]);
         assert_eq!(list(&query(labels), found.next.as_ref(), 10).0, ["s4999", "s0"]);
     }
-    // Deep within a list of which many were made at one instant.
+    // Deep within a list with many sessions created at one instant.
     let (ids, _) = list(&query(&[("agent", "a")]), Some(&place(5_000 / 7, "s4999")), 3);
     assert_eq!(ids, ["s4998", "s4997", "s4996"]);
-    // Created in one of thousands of instants: neither the newer nor the older are walked.
+    // Created in one of thousands of instants: neither newer nor older sessions are walked.
     let created =
         TimeRange { since: Some(Timestamp::from_ms(2_000)), before: Some(Timestamp::from_ms(2_001)) };
     let within = SessionQuery { created, ..query(&[("agent", "a")]) };

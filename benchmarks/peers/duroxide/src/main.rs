@@ -1,5 +1,5 @@
-//! Work W on duroxide with its SQLite provider: an orchestration whose model and tool calls are activities.
-//! Prints the same line as the other peers' programs. `work`, or `doomed` and `successor` for the resume.
+//! Work W on duroxide with its SQLite provider: an orchestration whose model and tool calls are activities. Prints
+//! the same line as the other peers' programs. Its modes are `work`, and `doomed` and `successor` for the resume.
 
 use std::error::Error;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,9 +15,10 @@ type Failure = Box<dyn Error>;
 
 const PAYLOAD_BYTES: usize = 200;
 const KILLED_AT: usize = 25;
-/// As many connections as the provider's pool has at most.
+/// The most connections of the provider's pool.
 const CONNECTIONS: usize = 5;
-/// Dispatchers of each kind. With two or four, sessions of 32 failed: the database stayed locked for their commits.
+/// The number of dispatchers of each kind. With two or four, runs of 32 sessions failed: the database stayed
+/// locked for their commits.
 const WORKERS: usize = 1;
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -60,7 +61,7 @@ async fn main() -> Result<(), Failure> {
     }
     let (seconds, cpu) = (begun.elapsed().as_secs_f64(), cpu_seconds()? - cpu);
     runtime.shutdown(None).await;
-    // Its last connection checkpoints, as that of any program that ends in order.
+    // The last connection writes a checkpoint, as in any program that ends normally.
     pool.close().await;
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
     let (each, all) = (work.steps as f64, (work.steps * work.sessions) as f64);
@@ -96,15 +97,15 @@ fn arguments() -> Result<Work, Failure> {
     Ok(work)
 }
 
-/// How often an idle dispatcher asks for work. The provider does not wait for work, so that for one session the
-/// default of 100 ms would be most of a step. For eight sessions less was slower: those who ask lock the database, and
-/// a dispatcher that it refuses pauses for 200 ms.
+/// Returns the poll interval of an idle dispatcher, in milliseconds. The provider does not wait for work, so for
+/// one session the default of 100 ms would be most of a step. For eight sessions a shorter interval was slower:
+/// polling locks the database, and a dispatcher that finds it locked pauses for 200 ms.
 fn poll_ms(work: &Work) -> u64 {
     if work.sessions == 1 { 1 } else { 100 }
 }
 
-/// The provider asks for `synchronous = WAL`, which SQLite takes for NORMAL: a commit is not synced. Every
-/// connection of its pool is set to FULL here, as all other systems have it, and read back.
+/// Sets every connection of the provider's pool to FULL, as in all other systems, and reads the settings back. The
+/// provider asks for `synchronous = WAL`, which SQLite takes for NORMAL: a commit would not be synced.
 async fn sync_fully(store: &SqliteProvider) -> Result<(String, i64), Failure> {
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -151,7 +152,7 @@ fn orchestrations(work: &Work) -> OrchestrationRegistry {
     OrchestrationRegistry::builder().register("agent", agent).build()
 }
 
-/// 200 ASCII characters, different for each step.
+/// Returns 200 ASCII characters, different for each step.
 fn payload(session: &str, step: &str, part: &str) -> String {
     let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(PAYLOAD_BYTES);
@@ -168,7 +169,7 @@ fn payload(session: &str, step: &str, part: &str) -> String {
     text
 }
 
-/// User and system time of this process, from the kernel; a clock tick is 10 ms.
+/// Returns the user and system time of this process, from the kernel. A clock tick is 10 ms.
 fn cpu_seconds() -> Result<f64, Failure> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit(") ").next().ok_or("no fields")?;
