@@ -320,6 +320,10 @@ fn what_is_wrong_is_named_with_its_line() {
             "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nurl = 'https://a'\ntoken_env = 'A=B'\n",
             "line 6: agent[0].token_env: is no name of an environment variable",
         ),
+        (
+            "model = 'openai:m'\n[[agent]]\nname = 'a'\ndescription = ''\nurl = 'http://a'\ntoken_env = 'T'\n",
+            "line 6: agent[0].token_env: the token would be sent unencrypted to a; expected https://",
+        ),
         ("model = \n", "line 1: "),
     ] {
         let found = read(text).expect_err(text);

@@ -32,7 +32,7 @@ pub struct Remote {
     /// The environment variable that holds the agent's token. `None` if the agent needs no token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_env: Option<String>,
-    /// The interval at which an unfinished task is polled, in milliseconds.
+    /// The interval at which an unfinished task is polled at first, in milliseconds.
     #[serde(default = "look_every", skip_serializing_if = "is_default_look")]
     pub look_every_ms: u64,
 }
@@ -57,8 +57,8 @@ impl Remote {
         Self { token_env: Some(variable.into()), ..self }
     }
 
-    /// Sets the interval at which an unfinished task is polled. If the agent can send its outcome, the
-    /// outcome may arrive sooner.
+    /// Sets the interval at which an unfinished task is polled at first. It grows to an eighth of the time that the call has
+    /// waited, at most an hour. If the agent can send its outcome, the outcome may arrive sooner.
     #[must_use]
     pub fn look_every(self, every: Duration) -> Self {
         Self { look_every_ms: u64::try_from(every.as_millis()).unwrap_or(u64::MAX), ..self }
@@ -86,12 +86,25 @@ impl Remote {
         if self.token_env.as_ref().is_some_and(|name| name.is_empty() || name.contains(['=', '\0'])) {
             return Some(("token_env", "is no name of an environment variable".to_owned()));
         }
+        if self.token_env.is_some() && self.url.starts_with("http://") && !is_this_machine(host) {
+            let why = format!("the token would be sent unencrypted to {host}; expected https://");
+            return Some(("token_env", why));
+        }
         if self.look_every_ms < LOOK_EVERY_MIN_MS {
             let why = format!("is {} ms, expected at least {LOOK_EVERY_MIN_MS}", self.look_every_ms);
             return Some(("look_every", why));
         }
         None
     }
+}
+
+/// Returns true if the host, with or without a port, is this machine whatever a resolver says.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// A task for a remote agent.
@@ -165,4 +178,28 @@ pub struct TaskOutcome {
     /// The usage of the task, which counts against the caller's limits.
     #[serde(default, skip_serializing_if = "is_default")]
     pub usage: Usage,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_for_encrypted_addresses_and_for_this_machine() {
+        let fault = |url: &str| Remote::new(url).token_env("TOKEN").fault();
+        for url in [
+            "https://there.example/tasks",
+            "http://localhost:8420/tasks",
+            "http://127.0.0.1/tasks",
+            "http://[::1]:8420/tasks",
+        ] {
+            assert_eq!(fault(url), None, "{url}");
+        }
+        for url in
+            ["http://there.example/tasks", "http://10.0.0.1:8420", "http://localhost.example", "http://[::2]"]
+        {
+            assert!(matches!(fault(url), Some(("token_env", _))), "{url}");
+            assert_eq!(Remote::new(url).fault(), None, "without a token, {url}");
+        }
+    }
 }

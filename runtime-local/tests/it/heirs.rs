@@ -43,15 +43,11 @@ fn script(root: impl Fn(&holdover_core::model::ModelRequest) -> Say + Send + Syn
 }
 
 fn helper() -> SubAgent {
-    SubAgent::new("helper", "Helps.")
-        .instructions("You help.")
-        .tools(["write".parse().unwrap()])
-        .background()
-        .sub_agent(heir())
+    SubAgent::new("helper", "Helps.").instructions("You help.").tools(["write".parse().unwrap()]).background()
 }
 
 fn built(model: &Script, with: impl Fn(AgentBuilder) -> AgentBuilder) -> Arc<Agent> {
-    let builder = agent(model).tool(writer()).gate(asking_for("write")).sub_agent(helper());
+    let builder = agent(model).tool(writer()).gate(asking_for("write")).sub_agent(helper().sub_agent(heir()));
     Arc::new(with(builder).build().unwrap())
 }
 
@@ -113,7 +109,10 @@ async fn h26_a_successor_that_vanished_is_found_missing() {
 
 #[tokio::test(start_paused = true)]
 async fn h26_the_old_child_is_kept_while_its_successor_works_and_no_longer() {
-    let agent = built(&waits(), |builder| builder.limits(Limits::default().answer_timeout_ms(None)));
+    let patient = Limits::default().answer_timeout_ms(None);
+    let helper = helper().limits(patient.clone()).sub_agent(heir().limits(patient.clone()));
+    let built = agent(&waits()).tool(writer()).gate(asking_for("write")).limits(patient).sub_agent(helper);
+    let agent = Arc::new(built.build().unwrap());
     let runtime = runtime(&store(), &agent);
     let _worker = worker(&runtime, WorkerOptions::default());
     let parent = begun(&runtime, &agent).await;

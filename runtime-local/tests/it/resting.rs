@@ -2,24 +2,48 @@
 //!
 //! Requirements: C48, H21.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use holdover_core::agent::Limits;
 use holdover_core::store::{Deletion, OutcomeKind, SessionStatus, StateStore};
-use holdover_runtime_local::{ChildStanding, Retention, WorkerOptions};
+use holdover_core::tool::ToolOutput;
+use holdover_runtime_local::{Agent, ChildStanding, Retention, SubAgent, WorkerOptions};
 
-use crate::background::{child_of, family, status};
-use crate::bench::{completes, runtime, say, store, transcript, worker};
-use crate::script::{Say, results};
+use crate::background::{child_of, is_child, status};
+use crate::bench::{agent, asking_for, completes, runtime, say, store, transcript, worker};
+use crate::script::{Say, Script, results};
+use crate::tools::Fake;
+
+/// A parent that begins helpers in the background with these arguments. A helper waits for a person, for ever.
+fn begins(arguments: &'static str) -> (Script, Arc<Agent>) {
+    let model = Script::new(move |request| match (is_child(request), results(request).is_empty()) {
+        (true, true) => Say::Calls(vec![("write", "{}")]),
+        (true, false) => Say::Text("dug it"),
+        (false, true) => Say::Calls(vec![("helper", arguments)]),
+        (false, false) => Say::Text("said"),
+    });
+    let patient = Limits::default().answer_timeout_ms(None);
+    let helper = SubAgent::new("helper", "Digs.")
+        .instructions("You help.")
+        .tools(["write".parse().unwrap()])
+        .limits(patient.clone())
+        .background();
+    let built = agent(&model)
+        .limits(patient)
+        .tool(Fake::new("write", |_| async { Ok(ToolOutput::text("written").into()) }))
+        .gate(asking_for("write"))
+        .sub_agent(helper)
+        .build();
+    (model, Arc::new(built.unwrap()))
+}
 
 const HOUR: Duration = Duration::from_hours(1);
 const LATER: Duration = Duration::from_secs(5);
 
 #[tokio::test(start_paused = true)]
 async fn it_is_purged_once_its_children_have_ended_and_not_before() {
-    let (_, agent) = family(|request| match results(request).is_empty() {
-        true => Say::Calls(vec![("helper", r#"{"tasks":["write"],"background":true}"#)]),
-        false => Say::Text("begun"),
-    });
+    let (_, agent) = begins(r#"{"tasks":["dig"],"background":true}"#);
     let runtime = runtime(&store(), &agent);
     let parent = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let _worker = worker(&runtime, WorkerOptions::default());
@@ -39,10 +63,7 @@ async fn it_is_purged_once_its_children_have_ended_and_not_before() {
 
 #[tokio::test(start_paused = true)]
 async fn it_looks_for_its_children_once_an_hour_and_begins_a_turn_if_one_has_vanished() {
-    let (model, agent) = family(|request| match results(request).is_empty() {
-        true => Say::Calls(vec![("helper", r#"{"tasks":["never"],"background":true}"#)]),
-        false => Say::Text("said"),
-    });
+    let (model, agent) = begins(r#"{"tasks":["dig"],"background":true}"#);
     let store = store();
     let runtime = runtime(&store, &agent);
     let parent = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
@@ -72,28 +93,25 @@ async fn it_looks_for_its_children_once_an_hour_and_begins_a_turn_if_one_has_van
 
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_quiet_child_that_vanished_begins_no_turn_and_is_looked_for_no_more() {
-    let (_, agent) = family(|request| match results(request).is_empty() {
-        true => Say::Calls(vec![("helper", r#"{"tasks":["never"],"background":true,"quiet":true}"#)]),
-        false => Say::Text("said"),
-    });
+    let (_, agent) = begins(r#"{"tasks":["dig"],"background":true,"quiet":true}"#);
     let store = store();
     let runtime = runtime(&store, &agent);
     let parent = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let before = runtime.session(&parent).await.unwrap().unwrap();
     store.delete_session(&child_of(&runtime, &parent).await, Deletion::FORCE).await.unwrap();
     let _worker = worker(&runtime, WorkerOptions::default());
+    tokio::time::sleep(2 * HOUR).await;
+    let looked = runtime.session(&parent).await.unwrap().unwrap().epoch.0;
+    assert!(looked > before.epoch.0, "it has looked");
     tokio::time::sleep(3 * HOUR).await;
     let after = runtime.session(&parent).await.unwrap().unwrap();
     assert_eq!((after.unread, after.alarm, after.last_message), (1, None, before.last_message));
-    assert_eq!(after.epoch.0, before.epoch.0 + 1, "one run has looked");
+    assert_eq!(after.epoch.0, looked, "there is nothing left to look for");
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_a_session_that_only_looks_for_its_children() {
-    let (_, agent) = family(|request| match results(request).is_empty() {
-        true => Say::Calls(vec![("helper", r#"{"tasks":["write"],"background":true}"#)]),
-        false => Say::Text("begun"),
-    });
+    let (_, agent) = begins(r#"{"tasks":["dig"],"background":true}"#);
     let runtime = runtime(&store(), &agent);
     let parent = completes(runtime.execute(say(&agent, "go")).await.unwrap()).await;
     let before = tokio::time::Instant::now();
