@@ -177,6 +177,12 @@ impl Machine {
         self.background.iter().filter(|child| !child.has_ended())
     }
 
+    /// Returns true if the session may have others at work for it: background children, or sessions that took over.
+    /// Such a session also wants a worker at rest, to look at them.
+    pub fn has_others_at_work(&self) -> bool {
+        !self.successors.is_empty() || self.running_children().next().is_some()
+    }
+
     /// Returns the usage of the session, plus the amount that is set aside for its background children.
     pub(crate) fn used_and_set_aside(&self) -> Usage {
         let mut all = self.usage;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use holdover_core::engine::RunOutcome;
 use holdover_core::ids::SessionKey;
-use holdover_core::machine::{Call, Machine};
+use holdover_core::machine::Call;
 use holdover_core::store::{Session, SessionStatus, Watch};
 use holdover_core::time::Timestamp;
 use tokio::time::{Instant, sleep};
@@ -253,11 +253,9 @@ fn is_elsewhere(session: &Session) -> Result<bool, RuntimeError> {
     Ok(batch.is_some_and(|batch| batch.calls.iter().any(is_elsewhere)))
 }
 
-/// Whether a session at rest is woken only to look at others: its background children, or those that took over from it.
+/// Returns true if a session at rest is woken only to look at others that work for it.
 fn looks_at_others(session: &Session) -> Result<bool, RuntimeError> {
-    let looks =
-        |machine: Machine| !machine.successors.is_empty() || machine.running_children().next().is_some();
-    Ok(machine_of(session)?.is_some_and(looks))
+    Ok(machine_of(session)?.is_some_and(|machine| machine.has_others_at_work()))
 }
 
 pub(super) fn look(session: &Session, now: Timestamp) -> Result<Look, RuntimeError> {

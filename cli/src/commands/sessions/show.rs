@@ -70,7 +70,12 @@ pub(super) async fn show(front: &Front, args: &Show) -> Result<(), Failure> {
         row("held by", &format!("{} until {} ({ends})", lease.worker, instant(lease.ends)));
     }
     if let Some(alarm) = session.alarm {
-        row("due", &format!("{} ({})", instant(alarm), in_time(now, alarm)));
+        let others = machine_of(&session)?.is_some_and(|machine| machine.has_others_at_work());
+        let is_look = others && session.status.at_rest() && alarm > now;
+        row(
+            if is_look { "next look" } else { "due" },
+            &format!("{} ({})", instant(alarm), in_time(now, alarm)),
+        );
     }
     if let Some(interrupt) = &session.interrupt {
         row("stop", &format!("{} is asked for: {}", interrupt.kind.as_str(), interrupt.reason));

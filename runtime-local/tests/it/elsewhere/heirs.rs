@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use holdover_core::ids::SessionId;
 use holdover_core::remote::{RemoteTask, TaskLimits, TaskOutcome, TaskStanding};
 use holdover_core::store::{
-    Answer, Deletion, Layer, Layered, Request, SessionQuery, SessionStatus, SessionSummary, StateStore,
-    StoreError, StoreErrorKind,
+    Answer, Deletion, Labels, Layer, Layered, Request, SessionQuery, SessionStatus, SessionSummary,
+    StateStore, StoreError, StoreErrorKind,
 };
 use holdover_runtime_local::{Agent, Runtime, SubAgent, WorkerOptions};
 
@@ -84,6 +84,21 @@ async fn h21_what_was_used_before_a_task_was_handed_over_counts_and_without_its_
     assert_eq!(outcome.usage.model_calls, model.asked().len() as u64);
     let heir = heir(&there).await.unwrap().key;
     there.delete(&heir, Deletion::UNLESS_ACTIVE).await.unwrap();
+    assert_eq!(there.task(&tenant_there(), &agent, &task().id).await.unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn h21_a_task_that_is_deleted_takes_the_session_with_it_that_took_it_over() {
+    let (there, agent, _) = handing_over(None);
+    let _works = worker(&there, WorkerOptions::default().poll(Duration::from_millis(100)));
+    until_heir(&there, &agent, SessionStatus::Active).await;
+    let both = sessions(&there).await;
+    let of_task = |session: &&SessionSummary| session.labels.0.get(Labels::TASK).is_some_and(|id| id == "t");
+    assert_eq!(both.iter().filter(of_task).count(), 2, "both are listed by the task: {both:?}");
+    let first = both.iter().find(|session| session.key.id.as_str().starts_with("task-")).unwrap();
+    there.delete(&first.key, Deletion::UNLESS_ACTIVE).await.unwrap();
+    settle().await;
+    assert_eq!(heir(&there).await.unwrap().status, SessionStatus::Aborted);
     assert_eq!(there.task(&tenant_there(), &agent, &task().id).await.unwrap(), None);
 }
 
