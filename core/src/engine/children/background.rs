@@ -1,4 +1,4 @@
-//! Begins background children: those that a call asks for, and those that somebody outside asks for.
+//! Begins background children, as a call or a request from outside asks.
 
 use crate::engine::action::{Action, ActionId};
 use crate::engine::calls::results::result;
@@ -25,7 +25,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The place of the request in the inbox.
+    /// The sequence number of the request in the inbox.
     pub(crate) fn seq(&self) -> InboxSeq {
         self.item
     }
@@ -50,13 +50,13 @@ impl Request {
     }
 }
 
-/// Whether an item is a request for a background child.
+/// Returns true if an item is a request for a background child.
 pub(crate) fn begins_child(item: &StoredItem) -> bool {
     Request::of(item).is_some()
 }
 
 impl ChildrenHandler<'_> {
-    /// Lets a call begin children in the background, or refuses it.
+    /// Lets a call begin children in the background, or refuses the call.
     pub(super) fn ask_in_background(
         &mut self,
         call: &Call,
@@ -83,7 +83,7 @@ impl ChildrenHandler<'_> {
         })
     }
 
-    /// Whether so many more background children may run.
+    /// Checks that `count` more background children may run. The error is the text for the model.
     fn has_room(&self, count: u32) -> Result<(), String> {
         let machine = &self.cx.mind.machine;
         let begins = |call: &Call| {
@@ -101,7 +101,7 @@ impl ChildrenHandler<'_> {
         Err(format!("not begun: {running} background children run, at most {BACKGROUND_MAX} may run at once"))
     }
 
-    /// Tells the model, and followers, of the children that a call has begun in the background.
+    /// Tells the model and the followers which children a call has begun in the background.
     pub(super) fn tell_of_background(&mut self, id: &CallId) {
         let Some(call) = self.cx.mind.call(id) else { return };
         let CallState::BlockedOnChild { pending, count, background: Some(terms), .. } = &call.state else {
@@ -127,8 +127,8 @@ impl ChildrenHandler<'_> {
         });
     }
 
-    /// The next request from outside for a background child. Requests that cannot be carried out are dropped, and an event
-    /// says why.
+    /// Returns the next request from outside for a background child, if the run may begin one now. A request that
+    /// cannot be carried out is dropped, and an event says why.
     pub(crate) fn asked_outside(&mut self) -> Option<Request> {
         let ends_for_ever = self
             .cx
@@ -137,7 +137,7 @@ impl ChildrenHandler<'_> {
             .state
             .ending()
             .is_some_and(|ending| ending.status() == SessionStatus::Aborted);
-        // What others are told of the end, and what they are told to end, is fixed meanwhile.
+        // While the end of the turn is being told, the children to stop and the outcome are fixed.
         let tells = self.cx.out.others.is_some();
         if self.cx.end.starts_nothing() || self.cx.run.agent.is_none() || ends_for_ever || tells {
             return None;
@@ -187,7 +187,7 @@ impl ChildrenHandler<'_> {
         let share = self.allowance(1, true);
         let terms = Terms { share, ..request.terms };
         let child = Background { terms, ..request.child() };
-        // The id was made of a call; else there is no such child.
+        // A pending id that was not made from a call names no child.
         let Some(task) = task_of(&child.pending) else { return self.drop_request_of(&child.pending) };
         let plan = ChildPlan {
             task,
@@ -205,7 +205,8 @@ impl ChildrenHandler<'_> {
         self.cx.output.irrevocable = true;
     }
 
-    /// The child that somebody outside asked for exists. False: the answer is to another action.
+    /// Takes the reply that the child of a request from outside exists. Returns false if the reply belongs to another
+    /// action.
     pub(super) fn began_outside(&mut self, id: ActionId) -> bool {
         let Some((_, child)) = self.cx.out.outside.begun.take_if(|(begun, _)| *begun == id) else {
             return false;
@@ -217,8 +218,8 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Takes a request that an aborted session does not carry out: a run that died may have begun the child, which is
-    /// then stopped. False: there is none.
+    /// Drops a request that an aborted session does not carry out, and counts its child as begun: a run that died may
+    /// have created the child, which is then stopped. Returns false if there is no request.
     pub(super) fn take_unbegun(&mut self) -> bool {
         let Some(request) = self.cx.mind.inbox.items.iter().find_map(Request::of) else { return false };
         self.drop_request(&request);
@@ -226,7 +227,7 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Leaves the session due at once if a request for a child waits: the next run carries it out.
+    /// Makes the session due at once if a request for a child waits, so that the next run carries it out.
     pub(crate) fn left_due(&self, release: Release) -> Release {
         let waits = || self.cx.mind.inbox.items.iter().any(begins_child);
         match release {

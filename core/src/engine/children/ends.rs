@@ -1,4 +1,4 @@
-//! The ends of background children: a call waits for them, or the model is shown them as messages.
+//! Handles the ends of background children: a call waits for them, or the model is shown them as messages.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::words::message::ResultStatus;
 use crate::words::tool::ResourceProfile;
 use crate::words::usage::Usage;
 
-/// The end of a background child, as it lies in the inbox.
+/// The end of a background child, as the inbox holds it.
 struct End {
     item: InboxSeq,
     text: String,
@@ -30,10 +30,11 @@ impl End {
     }
 }
 
-/// One of the children that a call waits for.
+/// A child that a call waits for.
 struct Waited {
     child: Background,
-    /// The ends of its turns that have come. Empty: it runs, or the model was told before that it had ended.
+    /// The ends of the child's turns that are in the inbox. Empty if the child still runs, or if the model has already
+    /// been shown its end.
     ends: Vec<End>,
 }
 
@@ -53,12 +54,12 @@ impl Waited {
 }
 
 impl ChildrenHandler<'_> {
-    /// Lets a call wait for the ends of background children, or refuses it.
+    /// Lets a call wait for the ends of background children, or refuses the call.
     pub(crate) fn wait(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         let arguments = self.cx.mind.arguments_of(&call.id);
         match Awaited::read(&arguments, &self.cx.mind.machine.background) {
             Ok(awaited) => {
-                // A model may wait for less than the agent allows, and not for more.
+                // A model may ask for a shorter timeout than the agent's, but not for a longer one.
                 let limit = self.cx.run.answer_deadline(None);
                 let own = awaited.timeout().and_then(|timeout| self.cx.run.answer_deadline(Some(timeout)));
                 let deadline = own.into_iter().chain(limit).chain(self.cx.until()).min();
@@ -70,8 +71,8 @@ impl ChildrenHandler<'_> {
         }
     }
 
-    /// Ends a call that has waited for the ends of background children: enough have come, or its time is up. False: there
-    /// is nothing to do.
+    /// Ends a call that waits for the ends of background children if enough of them have ended or its deadline has
+    /// passed. Returns false if there is no such call.
     pub(super) fn take_ends(&mut self) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
@@ -107,7 +108,7 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Whether a call may still begin children in the background, for which a later call of the step would wait.
+    /// Returns true if a call may still begin background children for which a later call of the step would wait.
     fn may_begin_more(&self, call: &Call) -> bool {
         let rules = self.cx.run.agent.as_ref().and_then(|agent| agent.sub_agent(&call.tool));
         let waits = match &call.state {
@@ -129,11 +130,11 @@ impl ChildrenHandler<'_> {
         waits && rules.is_some_and(|rules| rules.background)
     }
 
-    /// The children that a call waits for, and how many of them must have ended.
+    /// Returns the children that a call waits for, and the number of them that must have ended.
     fn waited(&self, call: &Call) -> (Vec<Waited>, usize) {
         let children = &self.cx.mind.machine.background;
         let arguments = self.cx.mind.arguments_of(&call.id);
-        // They were checked when the call was let through; they are not there any more.
+        // The arguments were checked when the call was let through, but can no longer be read.
         let Ok(awaited) = serde_json::from_str::<Awaited>(&arguments) else { return (Vec::new(), 0) };
         let waited: Vec<Waited> = awaited.among(children).map(|child| self.with_ends(child)).collect();
         let all = waited.len();
@@ -146,8 +147,8 @@ impl ChildrenHandler<'_> {
         Waited { child: child.clone(), ends: ends.filter(|end| child.has_ended_with(&end.end)).collect() }
     }
 
-    /// Lets a call write to a background child, which has a task more from here on, or refuses it. Other tools are let
-    /// through as they are.
+    /// Lets a call through. A call that writes to a background child gives that child one more task, and is refused if
+    /// the child is unknown or nothing is left to share.
     pub(crate) fn let_through(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         let Some(agent) =
             self.cx.run.agent.clone().filter(|agent| agent.child_tool(&call.tool) == Some(ChildTool::Send))
@@ -171,7 +172,7 @@ impl ChildrenHandler<'_> {
         Some(CallInput::Allowed { profile })
     }
 
-    /// Counts an end whose text the model is shown.
+    /// Counts the end of a child whose text the model is shown.
     pub(crate) fn take_end(&mut self, end: ChildEnd) {
         let ChildEnd { pending, index, tasks, usage, .. } = end;
         self.cx.feed(Input::ChildEnded { pending, index, tasks, usage });
@@ -179,8 +180,8 @@ impl ChildrenHandler<'_> {
 }
 
 impl Mind {
-    /// Drops the ends of background children that the session has forgotten: of those of an earlier life, and of those
-    /// that were stopped with the turn that began them.
+    /// Drops the ends of background children that the session does not know any more: those of an earlier life, and
+    /// those that were stopped with the turn that began them.
     pub(crate) fn drop_forgotten_ends(&mut self) {
         let machine = &self.machine;
         let begins = |end: &ChildEnd| {

@@ -1,17 +1,19 @@
-//! Looks for children that have vanished: they would never answer. Asks agents of other programs for outcomes, which may
-//! have been lost on their way.
+//! Looks for children that have vanished, because they would never answer. Asks agents of other programs for outcomes,
+//! because an outcome may have been lost on its way.
 //!
-//! Time is divided into hours, which begin at another minute for each session. A session that waits for children, or
+//! Time is divided into hours. They begin at a different minute for each session. A session that waits for children, or
 //! that rests while its background children run, wants a worker at the beginning of each hour. The first run in an hour
-//! looks for the children, whatever woke it. So does a run that takes over from a dead one, which may have died while it
-//! looked.
+//! looks for the children, whatever woke it. A run that takes over from a dead run also looks, because that run may
+//! have died while it looked.
 //!
-//! A session that was handed over looks for its successor in the same way, until that rests. A session with an alarm is not
-//! purged, so a session at rest is kept while its background children or its successor work, which are found by way of it.
+//! A session that was handed over looks for its successor in the same way, until the successor rests. A session with an
+//! alarm is not purged. A session at rest is therefore kept while its background children or its successor work: they
+//! are found by way of this session.
 //!
-//! For agents of other programs the parts of time are shorter: at first as long as
-//! [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms) says, then longer the longer a call waits, since
-//! each look costs a run. An outcome is then late by an eighth of its time at most.
+//! Agents of other programs are looked for at shorter intervals. The first interval is
+//! [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms). It grows with the time that the call has
+//! waited, because each look costs a run. An outcome is therefore late by at most the first interval or an eighth of
+//! the time waited, whichever is longer.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,18 +30,18 @@ use crate::words::ids::{Fence, PendingId};
 use crate::words::mailbox;
 use crate::words::remote::LOOK_EVERY_MIN_MS;
 
-/// The time between two looks.
+/// The longest time between two looks.
 const LOOK_EVERY: Duration = Duration::from_hours(1);
 
-/// A call that waits for an agent elsewhere looks for it at least this often in the time that it has waited.
+/// The time between two looks at an agent elsewhere grows to at most the time waited so far, divided by this number.
 const LOOKS_IN_WAIT: u32 = 8;
 
-/// Whether a run that begins at `now` looks for the children, if the run before it began at `before`.
+/// Returns true if a run that begins at `now` looks for the children. The run before it began at `before`.
 pub(crate) fn looks_again(fence: &Fence, batch: Option<&Batch>, before: Timestamp, now: Timestamp) -> bool {
     next_look(fence, look_every(batch, before), before) <= now
 }
 
-/// The time between two looks at the children of a step, as it is at `at`.
+/// Returns the time between two looks at the children of a step, as it stands at the instant `at`.
 fn look_every(batch: Option<&Batch>, at: Timestamp) -> Duration {
     let every = |call: &Call| {
         let CallState::BlockedOnChild { remote: Some(remote), since, .. } = &call.state else { return None };
@@ -50,8 +52,9 @@ fn look_every(batch: Option<&Batch>, at: Timestamp) -> Duration {
     each.chain([LOOK_EVERY]).min().unwrap_or(LOOK_EVERY)
 }
 
-/// The time between two looks after a call has waited for so long: `first`, doubled as often as the wait allows. Parts of
-/// a doubled length begin where a part of the length before begins, so a run that was to look finds that it is to look.
+/// Returns the time between two looks for a call that has waited for `waited`: `first`, doubled as often as the wait
+/// allows. Each longer interval begins where a shorter one begins, so a run that was woken to look finds that it must
+/// look.
 fn longer(first: Duration, waited: Duration) -> Duration {
     let most = (waited / LOOKS_IN_WAIT).min(LOOK_EVERY);
     let mut every = first;
@@ -61,7 +64,7 @@ fn longer(first: Duration, waited: Duration) -> Duration {
     every
 }
 
-/// The first instant after `at` at which a part of time of this session begins, if each is as long as `every`.
+/// Returns the first instant after `at` at which an interval of this session begins. Each interval lasts `every`.
 fn next_look(fence: &Fence, every: Duration, at: Timestamp) -> Timestamp {
     let every = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
     let (_, bits) = fence.incarnation.0.as_u64_pair();
@@ -71,7 +74,8 @@ fn next_look(fence: &Fence, every: Duration, at: Timestamp) -> Timestamp {
 }
 
 impl ChildrenHandler<'_> {
-    /// Looks for the children that have not answered, if the run is to look. False: there is nothing to look for.
+    /// Looks for the children that have not answered, and for the successors, if this run must look. Returns false if
+    /// there is nothing to look for.
     pub(crate) fn look(&mut self) -> bool {
         if self.cx.end.starts_nothing() || self.cx.run.look != Look::Due {
             return false;
@@ -93,7 +97,8 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// The newest successor of a session at rest. None: there is none, or all of them are known to rest.
+    /// Returns the newest successor of a session at rest. None if there is none, or if all successors are known to
+    /// rest.
     fn successor(&self) -> Option<&PendingId> {
         let machine = &self.cx.mind.machine;
         let rests = matches!(machine.state, AgentState::Idle | AgentState::Done { .. });
@@ -105,7 +110,7 @@ impl ChildrenHandler<'_> {
         newest.filter(|newest| Some(*newest) != resting)
     }
 
-    /// The background children whose ends have not come.
+    /// Returns the background children whose ends have not arrived.
     fn unended(&self) -> impl Iterator<Item = Unanswered> {
         let ends: Vec<ChildEnd> = self.cx.mind.inbox.items.iter().filter_map(mailbox::end_of).collect();
         let runs =
@@ -146,7 +151,7 @@ impl ChildrenHandler<'_> {
         })
     }
 
-    /// The children were looked for, and those that are gone have answered.
+    /// Takes the reply to a look. The children that are gone have been answered for.
     pub(crate) fn on_found(&mut self, id: ActionId, successors_rest: bool) {
         if self.cx.out.looking.take_if(|looking| *looking == id).is_some() {
             let resting = self.successor().filter(|_| successors_rest).cloned();
@@ -155,12 +160,13 @@ impl ChildrenHandler<'_> {
         }
     }
 
-    /// Whether children are being begun, stopped or looked for.
+    /// Returns true while children are being begun, stopped or looked for.
     pub(crate) fn are_attended_to(&self) -> bool {
         !self.cx.out.children.is_empty() || self.cx.out.looking.is_some()
     }
 
-    /// The instant at which a session that waits or rests wants a worker: `own`, or earlier to look for its children.
+    /// Returns the instant at which a session that waits or rests wants a worker: `own`, or an earlier instant at which
+    /// to look for its children or its successor.
     pub(crate) fn alarm(&self, own: Option<Timestamp>) -> Option<Timestamp> {
         let waits = |call: &Call| matches!(call.state, CallState::BlockedOnChild { .. });
         let batch = self.cx.mind.machine.state.batch();

@@ -1,9 +1,9 @@
-//! Children: begins the sessions that answer a call, takes their outcomes, and stops those that are not waited
-//! for any more.
+//! Begins the child sessions that answer a call, takes their outcomes, and stops children that no call waits for any
+//! more.
 //!
-//! Nothing of this needs a transaction over two sessions. The pending call is durable before a child begins; a
-//! child can be created, stopped and answered twice without harm; and what a run has decided about a call follows
-//! from what is in its inbox, so the next run decides the same.
+//! None of this needs a transaction over two sessions. The pending call is durable before a child begins. A child can
+//! be created, stopped or answered for twice without harm. A run decides about a call by what is in its inbox, so the
+//! next run decides the same.
 
 use std::collections::BTreeSet;
 
@@ -33,19 +33,18 @@ pub(crate) struct ChildrenHandler<'a> {
     pub(crate) cx: &'a mut Context,
 }
 
-/// The reason why a call waits for its children no more.
+/// The reason why a call no longer waits for its children.
 enum Over {
-    /// It has the outcomes that it needs.
+    /// The call has the outcomes that it needs.
     Answered,
-    /// Its time is up.
+    /// The deadline of the call has passed.
     Late,
-    /// Somebody stopped it.
+    /// The call was stopped alone.
     Stopped,
 }
 
 impl ChildrenHandler<'_> {
-    /// Opens the pending call that the children of `call` answer. A call that asks for what cannot be begun is
-    /// refused.
+    /// Opens the pending call that the children of `call` answer. Refuses a call whose children cannot be begun.
     pub(crate) fn ask(&mut self, call: &Call, profile: ResourceProfile) -> Option<CallInput> {
         let agent = self.cx.run.agent.clone()?;
         let arguments = self.cx.mind.arguments_of(&call.id);
@@ -86,8 +85,9 @@ impl ChildrenHandler<'_> {
         })
     }
 
-    /// The share of what is left to this session that each of `count` children of a call may use. Calls of the
-    /// same step share it too, and beside children in the background the session itself.
+    /// Returns the part of what is left to this session that each of `count` children of a call may use. The calls of a
+    /// step share tokens and cost equally; if the children work in the background, the session itself keeps a share.
+    /// Steps are not divided.
     pub(super) fn allowance(&self, count: u32, in_background: bool) -> Allowance {
         let machine = &self.cx.mind.machine;
         let Some(agent) = self.cx.run.agent.as_deref() else { return Allowance::default() };
@@ -108,7 +108,7 @@ impl ChildrenHandler<'_> {
         };
         let limits = &agent.limits;
         Allowance {
-            // At rest, no turn has taken any.
+            // At rest, the coming turn has taken no steps.
             steps: Some(if machine.turn.open { most.saturating_sub(machine.turn.steps) } else { most }),
             tokens: share(left(limits.max_tokens, all.tokens.total()), left(own.tokens, used.tokens.total())),
             cost_microusd: share(
@@ -119,8 +119,8 @@ impl ChildrenHandler<'_> {
         }
     }
 
-    /// Begins the children of calls that are durable: the pending call, or all that was decided. False: there are
-    /// none.
+    /// Begins the children of a call once that is safe: its pending call is durable or, for background children,
+    /// everything that was decided (`all_durable`). Returns false if there is nothing to do.
     pub(crate) fn start(&mut self, all_durable: bool) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return false;
@@ -144,7 +144,7 @@ impl ChildrenHandler<'_> {
                 self.cx.output.push(Action::StartChildren { id, plan: Box::new(plan) });
                 self.cx.output.irrevocable = true;
             }
-            // Its arguments were read when it was let through; they are not there any more, or its sub-agent is not.
+            // The arguments were read when the call was let through, but they or the sub-agent are gone now.
             None => {
                 let told = "not begun: its sub-agent is not there any more";
                 self.cx.mind.keep_result(result(&call, ResultStatus::Error, told, None));
@@ -178,7 +178,7 @@ impl ChildrenHandler<'_> {
         })
     }
 
-    /// Every child of a call exists now, or has answered that it does not.
+    /// Takes the reply that every child of a call exists, or has answered that it does not.
     pub(crate) fn on_started(&mut self, id: ActionId) {
         if self.began_outside(id) {
             return;
@@ -191,15 +191,15 @@ impl ChildrenHandler<'_> {
         }
     }
 
-    /// Every child of a call that had not answered is stopped now.
+    /// Takes the reply that every child of a call that had not answered is stopped.
     pub(crate) fn on_stopped(&mut self, id: ActionId) {
         if let Some(call) = self.came(id) {
             self.cx.out.childless.insert(call);
         }
     }
 
-    /// Stops the children of the calls of a step that is being stopped, while others of its calls still end. False: there is
-    /// nothing to do.
+    /// Stops the children of a step that is being stopped, while other calls of the step are still ending. Returns
+    /// false if there is nothing to do.
     pub(crate) fn stop(&mut self) -> bool {
         let Some(batch) = self.cx.mind.machine.state.batch() else { return false };
         let open = batch.calls.iter().find_map(|call| {
@@ -221,8 +221,8 @@ impl ChildrenHandler<'_> {
         Some(call)
     }
 
-    /// Ends a call that has the outcomes that it needs, whose time is up, or that somebody stopped. Children that
-    /// have not answered are stopped first. False: there is nothing to do.
+    /// Ends a call that has the outcomes that it needs, whose deadline has passed, or that was stopped alone. Children
+    /// that have not answered are stopped first. Returns false if there is nothing to do.
     pub(crate) fn take_outcomes(&mut self) -> bool {
         if self.take_ends() {
             return true;
@@ -247,7 +247,7 @@ impl ChildrenHandler<'_> {
         true
     }
 
-    /// Returns why a call waits for its children no more. None: it waits.
+    /// Returns why a call no longer waits for its children. None while it waits.
     fn over(&self, call: &Call) -> Option<Over> {
         let CallState::BlockedOnChild { deadline, needed, started, .. } = &call.state else { return None };
         let mut answers = 0_u32;
@@ -260,7 +260,7 @@ impl ChildrenHandler<'_> {
                 settled |= *settles;
             }
         }
-        // Whoever ends it before its children have begun would leave some to begin later.
+        // A call that ended before its children have begun would leave some to begin later.
         if !started {
             return None;
         }
@@ -278,7 +278,8 @@ impl ChildrenHandler<'_> {
         self.cx.mind.inbox.items.iter().filter(of_call).cloned().collect()
     }
 
-    /// Counts what was used by children that have answered calls which a stop ends. Nobody reads these answers any more.
+    /// Counts the usage of children that have answered calls which are about to be stopped. The model is never shown
+    /// these answers.
     pub(crate) fn count_unread(&mut self) {
         let Some(batch) = self.cx.mind.machine.state.batch().filter(|batch| batch.stopping.is_none()) else {
             return;
@@ -291,7 +292,7 @@ impl ChildrenHandler<'_> {
     fn count_answers(&mut self, call: &Call) {
         let Some(pending) = call.state.pending().cloned() else { return };
         for item in self.answers(call) {
-            // An answer that cannot be read says nothing of what was used.
+            // The usage in an answer that cannot be read is unknown.
             if let Ok(ChildOutcome { index, usage, .. }) = item.payload.parse() {
                 let pending = pending.clone();
                 self.cx.feed(Input::ChildEnded { pending, index, tasks: Vec::new(), usage });
@@ -299,7 +300,8 @@ impl ChildrenHandler<'_> {
         }
     }
 
-    /// Ends a call with the outcomes that it has: result, end and consumed answers travel in one commit.
+    /// Ends a call with the outcomes that it has. The result, the end and the consumed answers are written in one
+    /// commit.
     fn end(&mut self, call: &Call, count: u32, over: &Over, items: Vec<StoredItem>) {
         let outcomes: Vec<ChildOutcome> = items
             .iter()

@@ -1,5 +1,5 @@
-//! The end of a turn, as other sessions are told of it: its children are stopped, and whoever waits for its
-//! outcome gets it. What is to be told is durable before anybody is told, and the surroundings are freed after it.
+//! Tells other sessions of the end of a turn: stops the children, and sends the outcome to the sessions that wait for
+//! it. The messages to send are durable before the first is sent. The surroundings of the session are freed afterwards.
 
 use crate::engine::action::{Action, ActionId, Outcome};
 use crate::engine::children::ChildrenHandler;
@@ -9,9 +9,8 @@ use crate::words::history::Input;
 use crate::words::mailbox;
 
 impl ChildrenHandler<'_> {
-    /// Takes the messages that an aborted session never reads and that ask for an outcome, which are answered too, and
-    /// the requests for children.
-    /// False: there are none.
+    /// Takes one item that an aborted session never carries out: a request for a child, or a message that asks for an
+    /// outcome, which is answered too. Returns false if there is none.
     pub(crate) fn take_unread(&mut self) -> bool {
         let AgentState::TearingDown { ending, .. } = &self.cx.mind.machine.state else { return false };
         if ending.status() != SessionStatus::Aborted {
@@ -53,7 +52,7 @@ impl ChildrenHandler<'_> {
         });
     }
 
-    /// Other sessions know of the end.
+    /// Takes the reply that other sessions know of the end of the turn.
     pub(crate) fn on_told(&mut self, id: ActionId) {
         if self.cx.out.others.take_if(|others| *others == id).is_some()
             && matches!(self.cx.mind.machine.state, AgentState::TearingDown { .. })
