@@ -12,7 +12,7 @@ use super::{Family, LeaseEnded, all};
 use crate::agent::Agent;
 
 impl Family {
-    /// Creates the children of a call. One that cannot be created answers so.
+    /// Creates the children of a call. Answers in place of each child that cannot be created.
     pub(super) async fn begin(&self, agent: Option<&Agent>, plan: &ChildPlan) -> Result<(), LeaseEnded> {
         let line = plan.remote.as_deref().map(|remote| self.line(remote));
         let mut each = Vec::new();

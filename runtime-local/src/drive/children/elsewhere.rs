@@ -1,8 +1,9 @@
-//! Children elsewhere: gives tasks to agents in other programs, looks for their outcomes, stops them; and tells callers
-//! elsewhere how their tasks ended.
+//! Handles tasks between this program and others. Gives tasks to agents in other programs, looks for their outcomes and
+//! stops them. Tells callers in other programs how their tasks ended.
 //!
-//! Nothing here waits for another program for long. A task that cannot be given in time is answered so, and the tasks of
-//! the same call after it are not tried. An outcome that cannot be told stays in the store: its caller asks for it.
+//! Nothing here waits long for another program. A task that cannot be given in time is answered as not created, and the
+//! remaining tasks of the same call are not tried. An outcome that cannot be sent stays in the store, and its caller
+//! asks for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,32 +21,33 @@ use super::{Family, LeaseEnded};
 use crate::elsewhere::{Elsewhere, ElsewhereError};
 use crate::host::Backoff;
 
-/// The time for a request to another program, with all its tries.
+/// The time limit of a request to another program, retries included.
 const WITHIN: Duration = Duration::from_secs(20);
 
-/// The time for a request to stop, with all its tries: people wait for it.
+/// The time limit of a request to stop, retries included. It is short because people wait for it.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// The time for a look, with all its tries.
+/// The time limit of a look, retries included.
 const LOOK_WITHIN: Duration = Duration::from_secs(5);
 
-/// The most characters of an outcome from elsewhere that are kept.
+/// The most characters that are kept of an outcome from another program.
 const KEPT_CHARS_MAX: usize = 8 * OUTCOME_CHARS_MAX;
 
-/// The line to the agent elsewhere that has the tasks of one call.
+/// The connection to the agent in another program that has the tasks of one call.
 pub(super) struct Line<'a> {
     wire: Option<&'a dyn Elsewhere>,
     remote: &'a Remote,
     /// When the action began.
     since: Instant,
-    /// Whether a task could not be given, or looked for, in time.
+    /// True once a task could not be given, or looked for, in time.
     is_broken: AtomicBool,
-    /// Whether one could not be stopped in time.
+    /// True once a task could not be stopped in time.
     stops_nothing: AtomicBool,
 }
 
 impl<'a> Line<'a> {
-    /// Asks until it is answered, is refused for good, or the time is over. Then nothing more of this kind is asked.
+    /// Repeats a request until it is answered, is refused for good, or `time` is over. If it fails and could be
+    /// retried, sets `is_broken`, and later requests with that flag fail at once.
     async fn ask<T>(
         &self,
         is_broken: &AtomicBool,
@@ -67,7 +69,7 @@ impl<'a> Line<'a> {
 }
 
 impl Family {
-    /// A line to an agent elsewhere.
+    /// Returns a connection to an agent in another program.
     pub(super) fn line<'a>(&'a self, remote: &'a Remote) -> Line<'a> {
         Line {
             wire: self.elsewhere.as_deref(),
@@ -78,7 +80,7 @@ impl Family {
         }
     }
 
-    /// Gives a task to an agent elsewhere.
+    /// Gives a task to an agent in another program.
     pub(super) async fn begin_elsewhere(
         &self,
         line: &Line<'_>,
@@ -113,14 +115,14 @@ impl Family {
                 Ok(Created::There)
             }
             Err(error) => {
-                // It may have been taken although nothing says so, also by an earlier try or an earlier run.
+                // The other program may have taken the task without saying so, now or in an earlier try or run.
                 self.stop_elsewhere(line, &names.id).await;
                 Ok(Created::Not(format!("{error} ({})", line.remote.url)))
             }
         }
     }
 
-    /// Stops a task elsewhere. If that fails, the task ends at its own deadline.
+    /// Stops a task in another program. If that fails, the task ends at its own deadline.
     pub(super) async fn stop_elsewhere(&self, line: &Line<'_>, task: &SessionId) {
         if let Err(error) =
             line.ask(&line.stops_nothing, STOP_WITHIN, |wire, remote| wire.stop(remote, task)).await
@@ -129,7 +131,7 @@ impl Family {
         }
     }
 
-    /// Asks for the outcome of a task elsewhere, and answers with it if it is there, or if the task is gone.
+    /// Asks for the outcome of a task in another program. Answers the call if the task has ended or is gone.
     pub(super) async fn find_elsewhere(
         &self,
         line: &Line<'_>,
@@ -145,7 +147,7 @@ impl Family {
             Ok(Some(TaskStanding::Open)) => return Ok(()),
             Ok(Some(TaskStanding::Ended(outcome))) => outcome_of(index, &names, outcome),
             Ok(None) => ChildOutcome::not_created(index, "it is gone"),
-            // Looked for again next time.
+            // The next look asks again.
             Err(error) => {
                 tracing::warn!(task = %names.id, url = line.remote.url, %error, "a task elsewhere is not seen");
                 return Ok(());
@@ -154,18 +156,18 @@ impl Family {
         self.answer_for(&children.pending, children.fail_fast, &children.by, &[], &outcome).await
     }
 
-    /// Tells a caller elsewhere how its task ended.
+    /// Tells a caller in another program how its task ended.
     pub(super) async fn tell_elsewhere(&self, url: &str, task: &SessionId, outcome: ChildOutcome) {
         let Some(wire) = self.elsewhere.as_deref() else { return };
         let outcome = TaskOutcome { ok: outcome.ok, text: outcome.text, usage: outcome.usage };
         if let Err(error) = within(WITHIN, || wire.tell(url, task, &outcome)).await {
-            // Not the address: whoever knows it can send an outcome.
+            // The address is not logged: with it, anyone could send an outcome.
             tracing::warn!(%task, %error, "an outcome cannot be sent; its caller may ask for it");
         }
     }
 }
 
-/// The outcome of a child elsewhere.
+/// Returns the outcome of a child in another program, with its text shortened to 8 times `OUTCOME_CHARS_MAX`.
 pub(crate) fn outcome_of(index: u32, names: &ChildNames, outcome: TaskOutcome) -> ChildOutcome {
     ChildOutcome {
         index,
@@ -176,7 +178,7 @@ pub(crate) fn outcome_of(index: u32, names: &ChildNames, outcome: TaskOutcome) -
     }
 }
 
-/// Tries until the request succeeds, fails for good, or the time is over.
+/// Repeats a request until it succeeds, fails for good, or `time` is over.
 async fn within<'a, T>(
     time: Duration,
     mut request: impl FnMut() -> BoxFuture<'a, Result<T, ElsewhereError>>,

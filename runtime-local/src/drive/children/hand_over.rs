@@ -18,12 +18,12 @@ use holdover_core::store::{
 use super::{Family, LeaseEnded};
 use crate::agent::Agent;
 
-/// The error of a session that cannot be handed over.
+/// Returns the error of a session that cannot be handed over.
 fn refused(why: impl ToString) -> ErrorInfo {
     ErrorInfo::new("handoff.refused", why.to_string())
 }
 
-/// An answer of the store, whose error is final.
+/// The result of an operation on the store: its value, or a final error that refuses the handover.
 type Answered<T> = Result<Result<T, ErrorInfo>, LeaseEnded>;
 
 /// Takes the value of an answer, or returns its error.
@@ -37,12 +37,12 @@ macro_rules! answer {
 }
 
 impl Family {
-    /// Creates the session that takes over, as a fork of this one, and wakes it. Doing it again changes nothing.
+    /// Creates the successor as a fork of this session, and wakes it. Repeating the call changes nothing.
     pub(super) async fn hand_over(&self, agent: Option<&Agent>, successor: &Successor) -> Answered<()> {
         let to = &successor.to;
         let names = answer!(ChildNames::of(&to.pending, 0).map_err(refused));
         let key = SessionKey::new(self.fence.key.tenant.clone(), names.id.clone());
-        // What cannot be read may be there all the same: then the fork is known.
+        // If the session cannot be loaded, it may still exist. The fork then returns `AlreadyExists`.
         let there = self.answered(|| self.store.load_session(&key)).await?;
         match there.ok().flatten() {
             Some(session) if session.incarnation != names.incarnation => {
@@ -61,7 +61,7 @@ impl Family {
             incarnation: Some(names.incarnation),
             payload: answer!(Payload::json(&SignalBody::Resume).map_err(refused)),
         };
-        // It exists, and owes what this session owed: no failure after that is one of the handoff.
+        // The successor exists and owes what this session owed, so a later failure does not undo the handover.
         if let Err(error) = self.answered(|| self.store.deliver(&key, resume.clone())).await? {
             tracing::warn!(session = %key, %error, "a session that took over cannot be woken");
         }
@@ -133,8 +133,8 @@ impl Family {
     }
 }
 
-/// The labels of the session that takes over: those of its source, with its own agent. It has the source's place in a
-/// tree if it owes the source's outcome there.
+/// Returns the labels of the successor: those of its source, with the labels of its own agent. It keeps the source's
+/// place in a tree only if it owes an outcome there.
 fn labels_of(agent: &Agent, successor: &Successor, source: &Session) -> Labels {
     let mut labels = source.labels.clone();
     let of_place = |name: &str| Labels::OF_CALLER.contains(&name);
@@ -143,7 +143,7 @@ fn labels_of(agent: &Agent, successor: &Successor, source: &Session) -> Labels {
     agent.labelled(labels).with_if_room(Labels::FORKED_FROM, source.key.id.as_str())
 }
 
-/// The goal that a call gave, from the message that holds its arguments.
+/// Returns the goal of the call, from the message that holds its arguments.
 fn goal_of(messages: &[StoredMessage], successor: &Successor) -> Option<Goal> {
     let stored = messages.iter().find(|stored| stored.seq == successor.to.arguments)?;
     let arguments = arguments_in(stored.payload.parse().ok()?, &successor.to.call)?;

@@ -1,4 +1,4 @@
-//! Stops the children of a call, and looks for them.
+//! Stops the children of a call, looks for children that have vanished, and finds successors.
 
 use futures::FutureExt;
 use holdover_core::children::{ChildNames, ChildOutcome, Children, Unanswered};
@@ -9,14 +9,14 @@ use super::standing::machine_of;
 use super::{Family, LeaseEnded, all};
 
 impl Family {
-    /// Aborts those children that have not ended, and a session that took over from this one.
+    /// Aborts the children that have not ended. A successor of this session is aborted even if it has ended.
     pub(super) async fn stop(&self, children: &[Children]) -> Result<(), LeaseEnded> {
         let lines: Vec<_> =
             children.iter().map(|children| children.remote.as_deref().map(|at| self.line(at))).collect();
         let mut each = Vec::new();
         for (named, line) in children.iter().zip(&lines) {
             let Children { pending, count, remote: _ } = named;
-            // Names that cannot be made were never given to a session.
+            // If the names cannot be made, no session was ever created under them.
             let names = (0..*count).filter_map(|index| ChildNames::of(pending, index).ok());
             if let Some(line) = line {
                 each.extend(names.map(|names| {
@@ -42,7 +42,8 @@ impl Family {
         Ok(())
     }
 
-    /// Aborts a child that has not ended. Returns the sessions that took over from one that has.
+    /// Aborts a child that has not ended. If the child has ended, returns the sessions that took over from it. A child
+    /// that does not exist is created empty and aborted, so it never begins.
     async fn stop_or_next(
         &self,
         names: ChildNames,
@@ -54,7 +55,7 @@ impl Family {
         match there {
             Ok(Some(child)) if child.incarnation != incarnation => return Ok(Vec::new()),
             Ok(Some(child)) if has_ended(&child) && !also_at_rest => {
-                // Whoever took it over is stopped in its place.
+                // The successors are stopped in place of the child.
                 let next = successors(&child).into_iter();
                 return Ok(next.filter_map(|to| ChildNames::of(&to, 0).ok()).collect());
             }
@@ -83,7 +84,7 @@ impl Family {
         Ok(Vec::new())
     }
 
-    /// Answers for the children that are not there any more.
+    /// Answers in place of the children that do not exist any more.
     pub(super) async fn find(&self, children: &[Unanswered]) -> Result<(), LeaseEnded> {
         let lines: Vec<_> =
             children.iter().map(|children| children.remote.as_deref().map(|at| self.line(at))).collect();
@@ -97,7 +98,7 @@ impl Family {
         all(each).await
     }
 
-    /// A child as it is stored, or whoever took over from it last. None: it is gone.
+    /// Returns a child as it is stored, or its newest successor. None if that session is gone.
     pub(super) async fn newest(
         &self,
         names: ChildNames,
@@ -117,7 +118,7 @@ impl Family {
         }
     }
 
-    /// Whether none of the sessions that took over works or waits. One that cannot be read may.
+    /// Returns true if none of the successors works or waits. A successor that cannot be read counts as working.
     pub(super) async fn rest(&self, successors: &[PendingId]) -> Result<bool, LeaseEnded> {
         for to in successors {
             let Ok(names) = ChildNames::of(to, 0) else { continue };
@@ -135,14 +136,15 @@ impl Family {
         let Ok(names) = ChildNames::of(pending, index) else { return Ok(()) };
         match self.newest(names).await? {
             Ok(Some(child)) => {
-                // A task that it was never given: whoever was to give it died. An end that was told is told once.
+                // The child ended without this task, since the run that was to give it died. If the child had already
+                // told its end, the store ignores this answer as a duplicate.
                 if tasks.is_empty() || !has_ended(&child) {
                     return Ok(());
                 }
                 let outcome = ChildOutcome::not_created(index, "it had ended");
                 self.answer_for(pending, fail_fast, by, tasks, &outcome).await
             }
-            // Looked for again in an hour.
+            // The next look, within an hour, asks again.
             Err(_) => Ok(()),
             Ok(_) => {
                 let outcome = ChildOutcome::not_created(index, "it is gone");
@@ -152,13 +154,13 @@ impl Family {
     }
 }
 
-/// The ids from which the names of the sessions follow that took over from this one, the newest last.
+/// Returns the pending ids of the successors of a session, newest last. The names of the sessions follow from them.
 pub(crate) fn successors(session: &Session) -> Vec<PendingId> {
     let machine = machine_of(session).ok();
     machine.map(|machine| machine.successors.into_iter().map(|to| to.pending).collect()).unwrap_or_default()
 }
 
-/// Whether a child has run, and rests now with nothing to do.
+/// Returns true if a child was aborted, or has run and is at rest with nothing to do.
 pub(crate) fn has_ended(child: &Session) -> bool {
     child.status == SessionStatus::Aborted
         || (child.status.at_rest() && child.epoch.0 > 0 && child.unread == 0 && child.interrupt.is_none())

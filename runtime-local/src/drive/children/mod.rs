@@ -1,6 +1,7 @@
-//! Children of the session that runs: creates and stops them, and tells those who wait for this session's outcome.
+//! Children of the session that runs: creates and stops them, and tells the outcome of this session to the sessions and
+//! programs that wait for it.
 //!
-//! Every request here may be made again, by this run or the next, and changes nothing then.
+//! Every request here may be repeated by this run or the next. A repeated request changes nothing.
 
 mod begin;
 mod elsewhere;
@@ -37,7 +38,7 @@ use crate::elsewhere::Elsewhere;
 use crate::host::{GivenUp, until_answered};
 use crate::outage::Patience;
 
-/// How many children are created, stopped or told at once.
+/// The number of children that are created, stopped or told at once.
 const AT_ONCE: usize = 32;
 
 impl Driver {
@@ -95,10 +96,10 @@ impl Driver {
             let told = async {
                 family.stop(&children).await?;
                 if let Some(successor) = successor {
-                    // A session that is ended without its agent is handed over all the same, if the agent is found.
+                    // A session that is ended without its agent is still handed over if the agent is found.
                     let agent = match agent {
                         Some(agent) => Some(agent),
-                        // Another run may find it.
+                        // Another run may find the agent.
                         None => match agents.find(&family.fence.key, &definition.0, &definition.1).await {
                             Ok(agent) => Some(agent),
                             Err(_) => return Err(LeaseEnded),
@@ -134,11 +135,11 @@ impl Driver {
     }
 }
 
-/// The lease ended before the store had answered.
+/// An error: the lease ended before the store answered.
 #[derive(Debug)]
 struct LeaseEnded;
 
-/// A session, as its children and its parents see it.
+/// The running session, with all that its requests to children and parents need.
 struct Family {
     store: Arc<dyn StateStore>,
     fence: Fence,
@@ -152,7 +153,7 @@ struct Family {
 }
 
 impl Family {
-    /// Tells this session the outcome of a child that cannot.
+    /// Tells this session the outcome of a child that cannot answer for itself.
     pub(super) async fn answer_for(
         &self,
         pending: &PendingId,
@@ -193,7 +194,7 @@ impl Family {
         }
     }
 
-    /// The labels that a child has from its family: those by which the sessions of a tree are listed.
+    /// Returns the labels that a child inherits: its parent, the root of its tree and its program.
     pub(super) fn labels_of_child(&self) -> Labels {
         let own = self.fence.key.id.to_string();
         let root = self.labels.0.get(Labels::ROOT).cloned().unwrap_or_else(|| own.clone());
@@ -201,8 +202,9 @@ impl Family {
         [(Labels::PARENT, own), (Labels::ROOT, root)].into_iter().chain(program).collect()
     }
 
-    /// Tells a parent the outcome of a turn of a child: answers its pending call, at most once for each child, or sends
-    /// it a message about these tasks, once. Whoever does not wait any more counts as told.
+    /// Tells a parent the outcome of a child's turn. Answers the parent's pending call, at most once for each child, or
+    /// sends the parent one message about these tasks. An outcome that cannot be delivered is logged and counts as
+    /// told.
     pub(super) async fn answer(
         &self,
         parent: &Parent,
@@ -220,7 +222,7 @@ impl Family {
         Ok(())
     }
 
-    /// Asks the store until it answers. The error of the inner result is final.
+    /// Repeats a request until the store answers. The error of the inner result is final.
     pub(super) async fn answered<'a, T>(
         &self,
         request: impl FnMut() -> BoxFuture<'a, Result<T, StoreError>> + Send,
@@ -233,7 +235,7 @@ impl Family {
     }
 }
 
-/// The item that tells a parent the outcome of a turn. None: it cannot be written.
+/// Returns the item that tells a parent the outcome of a turn. None if the item cannot be written.
 fn told(parent: &Parent, tasks: &[CallId], outcome: &ChildOutcome) -> Option<InboxItem> {
     let names = ChildNames::of(&parent.pending, outcome.index).ok()?;
     let (key, kind, payload) = match &parent.by {
@@ -254,14 +256,14 @@ fn told(parent: &Parent, tasks: &[CallId], outcome: &ChildOutcome) -> Option<Inb
                 usage: outcome.usage,
             };
             let said = Said { ended: Some(Box::new(end)), ..Said::new(text) };
-            // Urgent also if it is quiet: a call may wait for it. At rest it begins no turn.
+            // A quiet end also wakes the parent, because a call may wait for it. It begins no turn of a parent at rest.
             (key, ItemKind::Message { wake: Wake::Now }, Payload::json(&said).ok()?)
         }
     };
     Some(InboxItem { key, kind, incarnation: Some(parent.incarnation), payload })
 }
 
-/// Performs all requests, up to 32 at once.
+/// Performs all requests, up to 32 at once. Stops at the first error.
 async fn all(each: Vec<BoxFuture<'_, Result<(), LeaseEnded>>>) -> Result<(), LeaseEnded> {
     let mut each = stream::iter(each).buffer_unordered(AT_ONCE);
     while let Some(done) = each.next().await {

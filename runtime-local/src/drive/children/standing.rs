@@ -1,4 +1,4 @@
-//! How a background child stands.
+//! The standing of a background child.
 
 use holdover_core::ending::DoneReason;
 use holdover_core::machine::{Machine, classify_suspension};
@@ -9,33 +9,33 @@ use serde::Serialize;
 use super::has_ended;
 use crate::error::RuntimeError;
 
-/// The machine of a session as it is stored.
+/// Returns the machine of a session as it is stored.
 pub(super) fn machine_of(session: &Session) -> Result<Machine, RuntimeError> {
     let Some(state) = &session.state else { return Ok(Machine::default()) };
     state.parse().map_err(|error| RuntimeError::unreadable(&session.key, "state", error))
 }
 
-/// The present work of a background child.
+/// The standing of a background child, as models and views show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChildStanding {
-    /// It works, or is about to.
+    /// The child works, or is about to.
     Works,
-    /// It waits for people or clients.
+    /// The child waits for people or clients.
     Waits,
-    /// Its last turn did what it was asked for.
+    /// The child has ended, and its last turn ended with `model_stop` or `tool_stop`.
     Done,
-    /// Its last turn did not.
+    /// The child has ended, and its last turn ended for another reason.
     Failed,
-    /// It was stopped for ever.
+    /// The child was aborted and never runs again.
     Stopped,
-    /// It does not exist: it was deleted, or is only about to begin.
+    /// The child does not exist: it was deleted, or has not begun yet.
     Gone,
 }
 
 impl ChildStanding {
-    /// The wire name.
+    /// Returns the name that is used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Works => "works",
@@ -47,7 +47,7 @@ impl ChildStanding {
         }
     }
 
-    /// The standing of a child as it is stored.
+    /// Returns the standing of a child from its stored session, or [`Gone`](Self::Gone) if there is none.
     pub(crate) fn of(session: Option<&Session>, now: Timestamp) -> Result<Self, RuntimeError> {
         let Some(session) = session else { return Ok(Self::Gone) };
         if session.status == SessionStatus::Aborted {

@@ -1,4 +1,4 @@
-//! Tells those who wait for the outcome of a turn how it ended.
+//! Tells the sessions and programs that wait for the outcome of a turn how the turn ended.
 
 use futures::FutureExt;
 use holdover_core::children::{Address, ChildOutcome, Parent, ReplyBy, ReplyTo};
@@ -10,7 +10,7 @@ use holdover_core::store::{MessageRange, StateStoreExt};
 
 use super::{Family, LeaseEnded, all};
 
-/// How many messages are read at once, from the newest back, to find the last words of a turn.
+/// The number of messages that one read returns in the search for the last words of a turn, newest first.
 const READ_AT_ONCE: u64 = 32;
 
 impl Family {
@@ -23,7 +23,7 @@ impl Family {
         let mut each = Vec::new();
         for (at, reply) in replies.iter().enumerate() {
             let tasks = tasks_of(replies, reply);
-            // Of several tasks that a parent gave to one turn it hears once.
+            // A parent that gave several tasks to one turn is told once.
             let is_last = tasks.is_empty() || replies[at + 1..].iter().all(|later| !is_same(later, reply));
             if is_last {
                 each.push(self.tell_one(reply, tasks, outcome, &words).boxed());
@@ -47,13 +47,13 @@ impl Family {
         match &reply.to {
             Address::Parent(parent) => self.answer(parent, &tasks, &said).await?,
             Address::Elsewhere { task, url: Some(url), .. } => self.tell_elsewhere(url, task, said).await,
-            // Its caller asks for it.
+            // The caller asks for the outcome.
             Address::Elsewhere { url: None, .. } => {}
         }
         Ok(())
     }
 
-    /// The value that a turn of a session returned, or the last text of its model.
+    /// Returns the value that a turn of a session returned, or else the last text of its model.
     pub(super) async fn last_words(
         &self,
         key: &SessionKey,
@@ -86,7 +86,7 @@ impl Family {
     }
 }
 
-/// Whether two addresses are one parent that is told by messages.
+/// Returns true if two addresses are the same child of the same parent, and the parent is told by message.
 fn is_same(one: &ReplyTo, other: &ReplyTo) -> bool {
     fn by_message(reply: &ReplyTo) -> Option<&Parent> {
         reply.to.parent().filter(|parent| matches!(parent.by, ReplyBy::Message { .. }))
@@ -95,7 +95,7 @@ fn is_same(one: &ReplyTo, other: &ReplyTo) -> bool {
     (one.incarnation, &one.pending, one.index) == (other.incarnation, &other.pending, other.index)
 }
 
-/// The tasks that the parent at an address gave, in order. None if it waits for an answer.
+/// Returns the tasks that the parent at an address gave, in order. The list is empty if the parent waits for an answer.
 fn tasks_of(replies: &[ReplyTo], of: &ReplyTo) -> Vec<CallId> {
     let task = |reply: &ReplyTo| match &reply.to.parent()?.by {
         ReplyBy::Message { task, .. } => Some(task.clone()),

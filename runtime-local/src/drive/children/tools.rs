@@ -1,4 +1,4 @@
-//! Calls of the tools by which a model deals with its background children.
+//! Implements the tools with which a model manages its background children.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use super::standing::{ChildStanding, machine_of};
 use super::{Driver, Family, LeaseEnded, has_ended};
 use crate::agent::child_tools::profile;
 
-/// The most characters of a child's last words that its parent's model is shown at once.
+/// The most characters of a child's last words that the parent's model is shown at once.
 const WORDS_CHARS_MAX: usize = 8_000;
 
 impl Driver {
-    /// The tool for background children with this name, if the agent has it.
+    /// Returns the tool for background children with this name, if the agent has it.
     pub(in crate::drive) fn child_tool(&self, tool: &str, equipped: &Arc<dyn Tool>) -> Option<Arc<dyn Tool>> {
         let agent = self.agent.as_ref()?;
         let which = agent.spec().child_tool(tool)?;
@@ -33,7 +33,7 @@ impl Driver {
     }
 }
 
-/// A call of one of the tools.
+/// The tool for background children as one call uses it.
 struct ChildCall {
     which: ChildTool,
     equipped: Arc<dyn Tool>,
@@ -87,8 +87,8 @@ impl ChildCall {
         find(&self.children, id).map_err(ToolError::Failed)
     }
 
-    /// The id of the child, and the session as it is stored: the child's, or that of whoever took over from it. None: it is
-    /// gone.
+    /// Returns the id of the child, and the stored session of the child or of its newest successor. The session is
+    /// `None` if it is gone.
     async fn stored(&self, child: &Background) -> Result<(SessionId, Option<Session>), ToolError> {
         let names = names(child)?;
         let id = names.id.clone();
@@ -125,7 +125,7 @@ impl ChildCall {
         ))
     }
 
-    /// A word on what the child does.
+    /// Returns the text for the model about the standing of a child.
     fn standing(&self, session: Option<&Session>) -> String {
         match ChildStanding::of(session, self.family.now) {
             Ok(standing) => standing.as_str().to_owned(),
