@@ -1,4 +1,4 @@
-//! Removes sessions and checkpoints that nobody needs any more.
+//! Removes old sessions and old checkpoints.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,45 +10,45 @@ use holdover_core::time::Timestamp;
 use super::Runtime;
 use crate::error::RuntimeError;
 
-/// The number of sessions that one write examines. It is small, so that other writes do not wait long.
+/// The number of sessions that one write examines. It is small, so that other writes wait only briefly.
 const AT_ONCE: NonZeroU32 = NonZeroU32::new(50).expect("it is not 0");
 
-/// The data to remove, and the sessions to remove it from. A session is never touched if it is active or
-/// suspended, or if it has an alarm, an unread item or a waiting interrupt.
+/// The data to remove, and the sessions to remove it from. A session is left alone if it is active or suspended, or if
+/// it has an alarm, an unread item or a waiting interrupt.
 ///
-/// A session at rest has an alarm while its background children work or wait. So does a session that was handed over, while
-/// the session that took over works or waits, and for an hour at most after that.
+/// A session at rest has an alarm while its background children work or wait. A session that was handed over has an
+/// alarm while its successor works or waits, and for at most an hour after that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {
-    /// Only sessions of this tenant. None: all tenants.
+    /// The tenant whose sessions are examined. None: all tenants.
     pub tenant: Option<TenantId>,
-    /// Only sessions that rest with one of these statuses. Empty: all sessions at rest.
+    /// The statuses at rest of the sessions that are examined. Empty: all statuses at rest.
     pub status: Vec<SessionStatus>,
-    /// Only sessions in which nothing has changed for this time.
+    /// The time for which a session must not have changed.
     pub unchanged_for: Duration,
     /// The data to remove.
     pub remove: Remove,
 }
 
 impl Retention {
-    /// Removes sessions in which nothing has changed for this time.
+    /// Removes sessions that have not changed for this time.
     pub fn sessions(unchanged_for: Duration) -> Self {
         Self { tenant: None, status: Vec::new(), unchanged_for, remove: Remove::Sessions }
     }
 
-    /// Removes all checkpoints but the newest `keep`, of sessions in which nothing has changed for this time.
+    /// Removes all checkpoints except the newest `keep` of each session that has not changed for this time.
     pub fn checkpoints(keep: NonZeroU32, unchanged_for: Duration) -> Self {
         Self { remove: Remove::Checkpoints { keep }, ..Self::sessions(unchanged_for) }
     }
 
-    /// Only sessions of this tenant.
+    /// Examines only the sessions of this tenant. With `None`, examines all tenants.
     #[must_use]
     pub fn of_tenant(self, tenant: impl Into<Option<TenantId>>) -> Self {
         Self { tenant: tenant.into(), ..self }
     }
 
-    /// Only sessions that rest with one of these statuses.
+    /// Examines only sessions that rest with one of these statuses.
     #[must_use]
     pub fn with_status(self, status: impl IntoIterator<Item = SessionStatus>) -> Self {
         Self { status: status.into_iter().collect(), ..self }
@@ -56,8 +56,8 @@ impl Retention {
 }
 
 impl Runtime {
-    /// Removes the data that `retention` describes, in small steps, and returns the counts. May be stopped at
-    /// any time and called again.
+    /// Removes the data that `retention` describes, in small steps, and returns the counts. The call can be cancelled
+    /// at any time and repeated.
     pub async fn purge(&self, retention: &Retention) -> Result<PurgeReport, RuntimeError> {
         let age = i64::try_from(retention.unchanged_for.as_millis()).unwrap_or(i64::MAX);
         let mut rule = RetentionRule {

@@ -18,37 +18,38 @@ use crate::error::RuntimeError;
 /// The time that a run may take to abort its session before the session is deleted.
 const ABORT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The number of times that a session is looked at before it is deleted. The last time it is aborted in any case, so that
-/// nothing writes it any more.
+/// The number of times that a session is read before it is deleted. After the last read it is aborted in any case, so
+/// that no run writes it any more.
 const LOOKS_MAX: u32 = 8;
 
 impl Runtime {
-    /// Lists the sessions of a tenant, newest first: 50 on a page by default, at most 200. Pass the page's
-    /// cursor to get the next page.
+    /// Lists the sessions of a tenant, newest first, 50 on a page by default and 200 at most. To get the next page,
+    /// pass the cursor of the page before.
     ///
-    /// The query filters by status, by time of creation, by time of the last change, by queue, and by labels.
-    /// A session must have all labels of the query. To learn whether an older version of an agent is still
-    /// needed, list its queue. The runtime sets the label for the agent's name
-    /// ([`AGENT`](holdover_core::store::Labels::AGENT)) and the label for the session that this one was
-    /// forked from ([`FORKED_FROM`](holdover_core::store::Labels::FORKED_FROM)). Other labels are those that
-    /// the session was [created with](super::Execute::labelled): user, tags, metadata.
+    /// The query filters by status, by time of creation, by time of the last change, by queue and by labels. A session
+    /// must have all labels of the query. To learn whether an older version of an agent is still needed, list its
+    /// queue.
+    ///
+    /// The runtime sets a label for the agent's name ([`AGENT`](holdover_core::store::Labels::AGENT)) and, in a fork, a
+    /// label for its source ([`FORKED_FROM`](holdover_core::store::Labels::FORKED_FROM)). Callers set other labels,
+    /// such as the user or tags, when they [create](super::Execute::labelled) a session.
     pub async fn list(&self, query: &SessionQuery) -> Result<Page<SessionSummary>, RuntimeError> {
         Ok(self.host.store().list_sessions(query).await?)
     }
 
-    /// Deletes a session with everything that belongs to it, for ever. If a session is created under its key
-    /// later, no earlier delivery reaches it.
+    /// Deletes a session for ever, with everything that belongs to it. If a session is created under its key later, no
+    /// earlier delivery reaches it.
     ///
-    /// A session that has children, or that answers a call of another session, is [aborted](Self::abort) first: its
-    /// children are stopped, and its parent gets an answer. A session that is written while it is looked at is looked
-    /// at again, so no child is overlooked.
+    /// A session that waits for another session, or that another session waits for, is [aborted](Self::abort) first:
+    /// its children are stopped, and its parent gets an answer. If the session changes after it was read, it is read
+    /// again, so no child is overlooked.
     ///
-    /// Two kinds of sessions are deleted without this: a session that cannot be read, and, with
+    /// Two kinds of sessions are deleted without an abort: a session that cannot be read, and, with
     /// [`Force`](holdover_core::store::DeleteMode::Force), a session whose run does not end within 10 seconds. Their
     /// children go on until their own deadlines, and their parents find them missing within an hour.
     ///
-    /// Errors: there is no such [session](RuntimeError::NotFound); a run [holds](RuntimeError::Running) it
-    /// and the mode is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive); or it has not the
+    /// Errors: there is no such [session](RuntimeError::NotFound); a run [holds](RuntimeError::Running) it and the mode
+    /// is [`UnlessActive`](holdover_core::store::DeleteMode::UnlessActive); or its version is not the
     /// [version](RuntimeError::Changed) that the deletion names.
     pub async fn delete(&self, key: &SessionKey, deletion: Deletion) -> Result<(), RuntimeError> {
         for look in 1..=LOOKS_MAX {
@@ -67,8 +68,8 @@ impl Runtime {
         Err(RuntimeError::Running { key: key.clone() })
     }
 
-    /// Aborts a session that waits for another session, or for which another one waits, or, if `in_any_case`, any session.
-    /// Returns the version at which it may be deleted. None: any version.
+    /// Aborts a session that waits for another session or that another session waits for. With `in_any_case`, aborts
+    /// every session. Returns the version at which the session may be deleted; None if any version will do.
     async fn end_before_deletion(
         &self,
         key: &SessionKey,
@@ -101,7 +102,7 @@ impl Runtime {
         };
         match ended.await {
             Ok(true) => Ok(None),
-            // A run may have it.
+            // A run may hold the session.
             Ok(false) if !forced => Err(RuntimeError::Running { key: key.clone() }),
             Err(error) if !forced => Err(error),
             Ok(false) => {
@@ -115,8 +116,8 @@ impl Runtime {
         }
     }
 
-    /// Whether a caller waits for the outcome of this session, and the session that took over from it works. The caller
-    /// finds that session only by way of this one.
+    /// Returns true if a caller waits for the outcome of this session and its newest successor has not ended. The
+    /// caller finds the successor only by way of this session.
     async fn owes_by_successor(&self, session: &Session) -> bool {
         if !Labels::OF_CALLER.iter().any(|name| session.labels.0.contains_key(*name)) {
             return false;
@@ -127,8 +128,8 @@ impl Runtime {
         }
     }
 
-    /// Whether this session waits for another session, or another session waits for it. False if this cannot
-    /// be read.
+    /// Returns true if this session waits for another session, or another session waits for it. Returns false if the
+    /// session cannot be read.
     async fn owes(&self, session: &Session) -> bool {
         if session.status == SessionStatus::Aborted {
             return false;
@@ -161,7 +162,7 @@ impl Runtime {
     }
 }
 
-/// Checks the version that the caller of a deletion named, if any.
+/// Checks the version that the deletion names, if it names one.
 fn named_version(key: &SessionKey, deletion: Deletion, actual: Version) -> Result<(), RuntimeError> {
     match deletion.expected_version {
         Some(expected) if expected != actual => {

@@ -1,4 +1,5 @@
-//! Tasks between programs: agents here take tasks from elsewhere, and children elsewhere answer a session here.
+//! Tasks between programs: agents here take tasks from other programs, and agents of other programs answer sessions
+//! here.
 
 use std::sync::Arc;
 
@@ -22,11 +23,13 @@ use crate::drive::{has_ended, outcome_elsewhere};
 use crate::error::RuntimeError;
 
 impl Runtime {
-    /// Takes a task for an agent from a program elsewhere: begins a session of the tenant, which workers run. The end of
-    /// its turn is sent to the task's address, if it has one, and stays to be [asked for](Self::task). The caller's share
-    /// limits the turn. A task that was given before under this id stays as it is.
+    /// Takes a task for an agent from another program: creates a session of the tenant, which workers run. When the
+    /// turn ends, its outcome is sent to the address in the task, if there is one. The outcome can also be [asked
+    /// for](Self::task). The task's limits apply to the turn. If a task with this id was given before, nothing changes
+    /// and its standing is returned.
     ///
-    /// Errors: those of [`start`](Self::start). A task that was deleted has ended.
+    /// Errors: those of [`start`](Self::start). A deleted task is no error: its standing is
+    /// [`Ended`](TaskStanding::Ended).
     pub async fn take_task(
         &self,
         tenant: &TenantId,
@@ -52,13 +55,14 @@ impl Runtime {
             return Ok(refused);
         }
         if self.session(&key).await?.is_some_and(|session| !has_begun(&session)) {
-            // Whoever was to stop it died in the middle. It is stopped again, or goes on.
+            // The process that was to stop the session died before it finished. The session is stopped again, or gets
+            // the task.
             self.host.repeated(|| self.host.store().deliver(&key, item.clone())).await?;
         }
         Ok(self.standing_of_task(&key).await?.unwrap_or(TaskStanding::Open))
     }
 
-    /// Creates the session of a task, once. Returns how the task stands if it was deleted.
+    /// Creates the session of a task, at most once. Returns the standing of the task if its session was deleted.
     async fn create_task(
         &self,
         prepared: &Prepared,
@@ -68,7 +72,7 @@ impl Runtime {
         let digest = Digest::of(format!("task life\0{tenant}\0{id}").as_bytes());
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&digest.0[..16]);
-        // Both follow from the task, so one that was deleted does not begin again.
+        // The incarnation and the operation follow from the task, so a deleted task does not begin again.
         let incarnation = Incarnation::derived(bytes);
         let operation = OperationId::new(format!("task.{incarnation}"))?;
         let new = prepared.new_session(self.program(), Start::WithItems, items);
@@ -81,9 +85,9 @@ impl Runtime {
         })
     }
 
-    /// How a task stands that an agent took from elsewhere. None: there is no such task.
+    /// Returns the standing of a task that an agent took from another program. None if there is no such task.
     ///
-    /// Errors: its session cannot be [read](RuntimeError::Unreadable).
+    /// Errors: the session of the task cannot be [read](RuntimeError::Unreadable).
     pub async fn task(
         &self,
         tenant: &TenantId,
@@ -93,7 +97,8 @@ impl Runtime {
         self.standing_of_task(&task_key(tenant, agent, task)?).await
     }
 
-    /// Stops a task for ever. A task that has not arrived yet gets an aborted session, so it never begins.
+    /// Stops a task for ever by aborting its session. A task that has ended is left as it is. If the task has not arrived
+    /// yet, an aborted session is created for it, so it never begins.
     pub async fn stop_task(
         &self,
         tenant: &TenantId,
@@ -108,7 +113,7 @@ impl Runtime {
             return Ok(());
         }
         let Some(mut session) = self.session(&key).await? else { return Ok(()) };
-        // Whoever took it over is stopped in its place.
+        // The successor is stopped in place of the session.
         while let Some(next) = self.successor(&session).await? {
             session = next;
         }
@@ -121,7 +126,7 @@ impl Runtime {
         }
     }
 
-    /// The place of the agent elsewhere that a call of this session waits for. None: no call waits for it any more.
+    /// Returns the agent in another program that a call of this session waits for. None if no such call waits.
     ///
     /// Errors: there is no such [session](RuntimeError::NotFound), or it cannot be
     /// [read](RuntimeError::Unreadable).
@@ -143,8 +148,8 @@ impl Runtime {
         }))
     }
 
-    /// Answers for a child elsewhere, once. An outcome that nobody waits for any more changes nothing. Whoever calls this
-    /// has made sure that the agent elsewhere says so.
+    /// Answers for a child in another program, at most once. An outcome that no call waits for is ignored. The caller
+    /// must make sure that the outcome comes from the agent that has the task.
     pub async fn task_ended(&self, parent: &Parent, outcome: TaskOutcome) -> Result<(), RuntimeError> {
         let unreadable = |why: String| RuntimeError::unreadable(&parent.session, "outcome", why);
         let names =
@@ -164,7 +169,7 @@ impl Runtime {
     async fn standing_of_task(&self, key: &SessionKey) -> Result<Option<TaskStanding>, RuntimeError> {
         let Some(mut session) = self.session(key).await? else { return Ok(None) };
         let mut machine = machine_of(&session)?.unwrap_or_default();
-        // Whoever took it over answers in its place, also for what was used before.
+        // The newest successor answers for the session. The usage of earlier sessions is added to its own.
         let mut before = Usage::default();
         while !machine.successors.is_empty() {
             before.add(used_in_last_turn(&machine));
@@ -172,7 +177,7 @@ impl Runtime {
             session = next;
             machine = machine_of(&session)?.unwrap_or_default();
         }
-        // What is fixed while others are still told of it counts.
+        // A fixed ending counts, even while other sessions are still being told of it.
         let Some(ending) = machine.state.ending().filter(|_| is_fixed(&session, &machine)).cloned() else {
             return Ok(Some(match session.status {
                 SessionStatus::Aborted => ended_without("it was stopped before it began"),
@@ -190,7 +195,7 @@ impl Runtime {
         Ok(Some(TaskStanding::Ended(TaskOutcome { ok: said.ok, text: said.text, usage: said.usage })))
     }
 
-    /// The value that the last turn of a session returned, or the last text of its model.
+    /// Returns the value that the last turn of a session returned, or else the last text of its model.
     async fn words_of(
         &self,
         session: &Session,
@@ -209,22 +214,23 @@ impl Runtime {
     }
 }
 
-/// What the last turn of a session has used.
+/// Returns the usage of a session's last turn.
 fn used_in_last_turn(machine: &Machine) -> Usage {
     machine.used_in_turn().unwrap_or(machine.usage)
 }
 
-/// The standing of a task that ended without its agent.
+/// Returns the standing of a task that ended before its agent did anything.
 fn ended_without(why: &str) -> TaskStanding {
     TaskStanding::Ended(TaskOutcome { ok: false, text: why.to_owned(), usage: Usage::default() })
 }
 
-/// Whether the task has come to its session, or the session was ended without it.
+/// Returns true if the task has reached its session, or if the session was ended without the task.
 fn has_begun(session: &Session) -> bool {
     session.epoch.0 > 0 || session.unread > 0
 }
 
-/// Whether the ending of the turn stands: it has ended, or others are being told that it has.
+/// Returns true if the ending of the last turn cannot change: the session has ended, or other sessions are being told
+/// so.
 fn is_fixed(session: &Session, machine: &Machine) -> bool {
     match &machine.state {
         // A handoff may still fail.
@@ -243,7 +249,7 @@ fn is_fixed(session: &Session, machine: &Machine) -> bool {
     }
 }
 
-/// The session of a task that an agent takes from elsewhere. Its id follows from the agent and the task, so no caller can
+/// Returns the key of the session of a task. The id is a digest of the agent's name and the task's id, so no caller can
 /// name another session.
 fn task_key(tenant: &TenantId, agent: &Agent, task: &SessionId) -> Result<SessionKey, InvalidId> {
     let name = &agent.spec().name;
