@@ -97,8 +97,8 @@ impl Runtime {
         self.standing_of_task(&task_key(tenant, agent, task)?).await
     }
 
-    /// Stops a task for ever by aborting its session. A task that has ended is left as it is. If the task has not arrived
-    /// yet, an aborted session is created for it, so it never begins.
+    /// Stops a task for ever by aborting its session. A task that has ended is left as it is. If the task has not
+    /// arrived yet, an aborted session is created for it, so it never begins.
     pub async fn stop_task(
         &self,
         tenant: &TenantId,
