@@ -1,5 +1,5 @@
-//! What the core is built from: pure code alone. Whatever drives it (a server, a job, an evaluation) brings its own
-//! transport, clock and dice.
+//! Checks that the core is built only from pure code. The program that drives it (a server, a job, an evaluation)
+//! brings its own transport, clock and random numbers.
 //!
 //! Requirements: A21.
 
@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// All that the core may be built from, by whichever way it comes in.
+/// All crates that the core may depend on, directly or indirectly.
 const ALLOWED: &[&str] = &[
-    // Traits with async methods, and what a stream is.
+    // Traits with async methods, and streams.
     "async-trait",
     "base64",
     "bytes",
@@ -26,7 +26,7 @@ const ALLOWED: &[&str] = &[
     "memchr",
     "pin-project-lite",
     "slab",
-    // What is stored, and by which contract.
+    // The store contract, and serialization.
     "holdover-store",
     "itoa",
     "ryu",
@@ -36,7 +36,7 @@ const ALLOWED: &[&str] = &[
     "serde_json",
     "uuid",
     "zmij",
-    // Digests of it.
+    // Digests of stored data.
     "block-buffer",
     "cfg-if",
     "const-oid",
@@ -49,10 +49,10 @@ const ALLOWED: &[&str] = &[
     "sha2",
     "typenum",
     "version_check",
-    // Dates, parsed and printed. Without the features `now` and `clock` it reads no clock.
+    // Parsing and printing of dates. Without the features `now` and `clock`, `chrono` reads no clock.
     "chrono",
     "num-traits",
-    // Errors, and code that writes code.
+    // Errors, and macros.
     "autocfg",
     "proc-macro2",
     "quote",
@@ -62,7 +62,7 @@ const ALLOWED: &[&str] = &[
     "unicode-ident",
 ];
 
-/// Some of what it must never be built from, so that a widened list is looked at twice.
+/// Crates that the core must never depend on. They guard against a careless addition to [`ALLOWED`].
 const NEVER: &[&str] = &[
     "tokio",
     "async-std",
@@ -97,11 +97,11 @@ fn a21_the_core_has_no_transport_no_runtime_no_clock_and_no_dice() {
     assert!(built.contains("serde_json"), "{built:?}");
     let chrono = features_of("holdover-core", "chrono");
     assert_eq!(chrono, ["alloc", "std"], "with more of its features chrono may read a clock");
-    // The search finds such a thing where it is.
+    // Shows that the search finds a forbidden crate where there is one.
     assert!(built_from("holdover-runtime-local").contains("tokio"));
 }
 
-/// A store keeps bytes: whoever writes one, or tests it, needs nothing of what an agent is.
+/// Stores hold only bytes, so a store and its tests can be written without the core.
 #[test]
 fn a_store_and_its_suite_are_built_without_the_core() {
     let stores = ["store-memory", "store-sqlite", "store-postgres", "store-redis", "store-layers"];
@@ -112,14 +112,15 @@ fn a_store_and_its_suite_are_built_without_the_core() {
     }
 }
 
-/// The names of all packages that `package` is built from, those for its tests and those of other platforms left out.
+/// Returns the names of all packages that `package` is built from, without its dev-dependencies and without the
+/// dependencies of other platforms.
 fn built_from(package: &str) -> BTreeSet<String> {
     let lines = tree(&["--package", package]);
     let names = lines.lines().filter_map(|line| line.split(' ').next()).filter(|name| *name != package);
     names.map(str::to_owned).collect()
 }
 
-/// The features of `dependency` that `package` asks for when it is built alone.
+/// Returns the features of `dependency` that are enabled when `package` is built alone.
 fn features_of(package: &str, dependency: &str) -> Vec<String> {
     let lines = tree(&["--package", package, "--format", "{p} features {f}"]);
     let of = format!("{dependency} ");

@@ -1,4 +1,4 @@
-//! People and clients answer: in time, late, twice, or something else than was asked.
+//! Answers of people and clients: in time, late, repeated, or not fitting the question.
 //!
 //! Requirements: A08, A45, A54, A55, A56, A59, C19, C25, C26, C29, H10, H13.
 
@@ -16,7 +16,7 @@ use crate::world::{calls, text};
 
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// A session that waits for a person who must approve `edit`.
+/// Creates a session that waits for a person's approval of `edit`.
 fn waiting_for_a_person() -> Bench {
     let bench = Bench::new();
     bench.say("edit it");
@@ -27,7 +27,7 @@ fn waiting_for_a_person() -> Bench {
     bench
 }
 
-/// The run finishes its only call and its turn.
+/// Starts a run and ends its only call and its turn.
 fn finish(bench: &Bench, call: &str) {
     let mut run = bench.run();
     run.returns(call, "edited");
@@ -83,7 +83,7 @@ fn a_deadline_passes_while_the_answer_was_accepted_unread() {
     bench.say("edit it, and note it");
     let mut run = bench.run();
     run.model(calls(&["edit", "note"]));
-    // The run lives on because of the note, and is not told that the person approves in time.
+    // The run goes on because of `note`, and does not learn that the person approved in time.
     bench.approve(&bench.asked());
     run.wait();
     assert_eq!(run.calls_out(), ["c1-1", "c1-0"], "the answer won");
@@ -121,12 +121,12 @@ fn what_came_since_the_state_before_is_taken_again_when_the_store_refuses() {
     run.model(calls(&["edit", "ask", "note"]));
     let pending = bench.pending();
     let asked = |kind| pending.iter().find(|pending| pending.kind == kind).unwrap();
-    // The approval is read; while the gate thinks about it, the note comes back.
+    // The approval is read. While the gate is consulted about it, `note` ends.
     bench.approve(asked(PendingKind::Approval));
     run.hold("consult");
     run.news();
     run.returns("c1-2", "noted");
-    // The client answers in time, the run does not hear of it, and the deadline passes.
+    // The client answers in time, but the run does not learn of it before the deadline.
     bench.answer(asked(PendingKind::ClientTool), "42");
     run.wait();
     run.let_go("consult");
@@ -173,7 +173,7 @@ fn a_stop_closes_a_call_whose_opening_was_on_its_way_and_that_is_answered_before
     let mut run = bench.run();
     run.hold("commit");
     run.model(calls(&["edit", "note"]));
-    // The commit that asks the person is on its way when somebody stops the turn.
+    // The commit that asks the person is in flight when the turn is stopped.
     bench.interrupt(InterruptKind::Soft);
     run.news();
     let opened = run.perform_silently("commit");
@@ -315,7 +315,7 @@ fn the_gate_is_heard_once_for_what_it_was_asked() {
     run.apply(refused.clone());
     bench.edit(&bench.asked(), "{\"place\": \"good\"}");
     run.news();
-    // The gate's word on the bytes before comes once more.
+    // The gate's ruling on the earlier arguments arrives again.
     run.apply(refused);
     let state = run.steps.machine().state.batch().unwrap().calls[0].state.clone();
     assert_eq!(state, CallState::Gating, "it says nothing of these bytes");

@@ -1,4 +1,4 @@
-//! A model that fails: asked again, or another one in its place.
+//! Failures of the model: the call is retried, or a fallback model is called.
 //!
 //! Requirements: B20, B35, B37, B39, B40, C52, C53, D10.
 
@@ -31,7 +31,7 @@ fn error(kind: ModelErrorKind) -> ModelError {
     ModelError::new(kind, "no")
 }
 
-/// Which step, attempt and model the call that is out is.
+/// Returns the step, the attempt and the model of the model call in flight.
 fn asked(run: &Run<'_>) -> (u64, u32, u32) {
     let call = run.out.iter().find_map(|action| match action {
         Action::CallModel { call, .. } => Some((call.step.0, call.attempt, call.model)),
@@ -329,7 +329,7 @@ fn c53_the_model_of_a_mode_costs_what_it_costs() {
     };
     let in_mode = |mode| Briefing { mode: Some(mode), ..Briefing::default() };
     let bench = Bench::with(priced);
-    // A mode without a price of its own costs what the agent's own model does, and so does what it falls back on.
+    // A mode without prices of its own is charged at the agent's prices, and so is a fallback model.
     for (mode, refusals, cost) in [(Mode::Ask, 0, 15), (Mode::Plan, 1, 15), (Mode::Plan, 0, 60)] {
         let before = bench.machine().usage.cost_microusd;
         bench.brief("go", in_mode(mode));

@@ -1,4 +1,4 @@
-//! Children in the background that somebody outside asks for, at moments at which a run does something else.
+//! Background children that are requested from outside while a run is doing something else.
 //!
 //! Requirements: H21.
 
@@ -38,7 +38,7 @@ fn ask(bench: &Bench, agent: &str) {
     });
 }
 
-/// A task whose outcome a parent with this life waits for.
+/// Returns a task whose outcome a parent with this incarnation waits for.
 fn task(life: u128) -> Said {
     let life = Incarnation(uuid::Uuid::from_u128(life));
     let parent = Parent {
@@ -53,8 +53,8 @@ fn task(life: u128) -> Said {
     Said { reply: Some(Box::new(reply)), ..Said::new("go") }
 }
 
-/// Performs what the run tells others, and returns the lives of the parents that it told, and the number of times that it
-/// stopped children.
+/// Performs the `TellOthers` actions of the run. Returns the incarnations of the parents that were told, and the number
+/// of calls whose children were stopped.
 fn tells(run: &mut Run<'_>) -> (Vec<Incarnation>, usize) {
     let (mut told, mut stopped) = (Vec::new(), 0);
     while run.is_out("tell_others") {

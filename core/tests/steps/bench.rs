@@ -1,4 +1,4 @@
-//! A session on the memory store, and the people around it.
+//! A session on the memory store, and the people and clients that deal with it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -34,19 +34,19 @@ use crate::world::{VirtualClock, agent};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
-/// What the memory store answers. It never waits.
+/// Returns the answer of the memory store, which is always ready at once.
 pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     future.now_or_never().expect("the memory store answers at once")
 }
 
-/// One write that the store was asked for.
+/// A write that the store applied.
 #[derive(Debug, Clone)]
 pub(crate) enum Write {
     Commit(Box<Commit>),
     Stage(Staging),
 }
 
-/// A session and the people around it.
+/// A session on the memory store, and the people and clients that deal with it.
 pub(crate) struct Bench {
     pub(crate) store: MemoryStore,
     pub(crate) clock: VirtualClock,
@@ -60,12 +60,12 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// A new session of the agent of the stories.
+    /// Creates a session of the tests' default agent.
     pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
 
-    /// A new session of that agent, changed.
+    /// Creates a session of the default agent, changed by `change`.
     pub(crate) fn with(change: impl FnOnce(&mut AgentSpec)) -> Self {
         Self::create(change, |_| {})
     }
@@ -99,8 +99,8 @@ impl Bench {
         bench
     }
 
-    /// The session that begins when this one is handed over for a goal, from its newest checkpoint. Nobody has set it
-    /// going yet.
+    /// Creates the session that takes this one over for a goal, from the newest checkpoint. Its first run has not
+    /// begun.
     pub(crate) fn hand_off(&self, goal: &str, draft: bool) -> Self {
         let at = now(self.store.list_checkpoints(&CheckpointQuery::all(self.key.clone())))
             .unwrap()
@@ -142,7 +142,7 @@ impl Bench {
 
     // Runs
 
-    /// Takes the session up, which must be due.
+    /// Claims the session, which must be due, and starts a run.
     pub(crate) fn run(&self) -> Run<'_> {
         let claim = self.claim().expect("the session is due");
         self.start(claim)
@@ -152,13 +152,13 @@ impl Bench {
         Run::new(self, StepIterator::start(claim, self.agent.clone(), self.facts()).expect("it reads"))
     }
 
-    /// Takes the session up without its agent.
+    /// Claims the session, which must be due, and starts a run without its agent.
     pub(crate) fn end(&self) -> Run<'_> {
         let claim = self.claim().expect("the session is due");
         Run::new(self, StepIterator::end(claim, self.facts()).expect("it reads"))
     }
 
-    /// What a worker gets that looks for work.
+    /// Claims the session as a worker does, if it is due.
     pub(crate) fn claim(&self) -> Option<Claim> {
         let due = ClaimDue {
             runs: vec![RunId::new(self.name("run")).unwrap()],
@@ -171,7 +171,7 @@ impl Bench {
         now(self.store.claim_due(due)).unwrap().pop()
     }
 
-    /// Claims the session by name, due or not.
+    /// Claims the session by name, whether it is due or not.
     pub(crate) fn claim_now(&self) -> Claim {
         let one = self.claim_one(Vec::new());
         match now(self.store.claim_session(&self.key, one)).unwrap() {
@@ -190,7 +190,7 @@ impl Bench {
         }
     }
 
-    /// The run dies: nothing of it is performed any more, and its lease passes.
+    /// Kills the run: drops it, and lets its lease pass.
     pub(crate) fn crash(&self, run: Run<'_>) {
         drop(run);
         self.clock.pass(LEASE);
@@ -206,17 +206,17 @@ impl Bench {
         self.say_as(Said::new(text));
     }
 
-    /// Says something, with how the agent is to work from there on.
+    /// Sends a message with a briefing, which sets how the agent works from then on.
     pub(crate) fn brief(&self, text: &str, briefing: Briefing) {
         self.say_as(Said { briefing, ..Said::new(text) });
     }
 
-    /// Says something that says itself what becomes of it.
+    /// Sends a message with its own message policy.
     pub(crate) fn say_under(&self, policy: MessagePolicy, text: &str) {
         self.say_as(Said { policy: Some(policy), ..Said::new(text) });
     }
 
-    /// Says `text` in place of the message at `edits`.
+    /// Sends `text` as an edit of the message at `edits`.
     pub(crate) fn say_instead(&self, edits: u64, text: &str) {
         self.say_as(Said { edits: Some(MessageSeq(edits)), ..Said::new(text) });
     }
@@ -226,26 +226,26 @@ impl Bench {
         assert!(delivery.is_in(), "{delivery:?}");
     }
 
-    /// Says something that wakes nobody.
+    /// Sends a message that does not wake the session.
     pub(crate) fn note(&self, text: &str) {
         let delivery = self.deliver(ItemKind::Message { wake: Wake::Quiet }, None, &Said::new(text));
         assert!(delivery.is_in(), "{delivery:?}");
     }
 
-    /// Sets the mode, and wakes nobody.
+    /// Sets the mode without waking the session.
     pub(crate) fn set_mode(&self, mode: Mode) {
         let signal = SignalBody::Mode { mode };
         let delivery = self.deliver(ItemKind::Signal { wake: Wake::Quiet }, None, &signal);
         assert!(delivery.is_in(), "{delivery:?}");
     }
 
-    /// The messages that were not taken yet, as they stand.
+    /// Returns the messages that no run has taken yet, with their current text.
     pub(crate) fn queued(&self) -> Vec<(InboxSeq, String)> {
         let page = now(self.store.read_inbox(&self.key, InboxSeq(0), 1_000)).unwrap();
         mailbox::queued(page.items).into_iter().map(|(item, said)| (item.seq, said.text)).collect()
     }
 
-    /// A word to the engine.
+    /// Delivers a signal to the engine.
     pub(crate) fn signal(&self, signal: &impl serde::Serialize) {
         let delivery = self.deliver(ItemKind::Signal { wake: Wake::Now }, None, signal);
         assert!(delivery.is_in(), "{delivery:?}");
@@ -256,13 +256,13 @@ impl Bench {
         assert!(delivery.is_in(), "{delivery:?}");
     }
 
-    /// Asks to have what is old summarised.
+    /// Asks for a summary of the old messages.
     pub(crate) fn compact(&self) {
         let delivery = self.deliver(ItemKind::Signal { wake: Wake::Now }, None, &SignalBody::Compact);
         assert!(delivery.is_in(), "{delivery:?}");
     }
 
-    /// Moves the session to suspended with a word to retry, as a front without an agent does.
+    /// Moves the session to suspended, with a retry signal if `items`, as a front end without an agent does.
     pub(crate) fn retry_by_status(&self, items: bool) {
         let item = InboxItem {
             key: ItemKey::new(self.name("item")).unwrap(),
@@ -280,12 +280,12 @@ impl Bench {
         assert!(matches!(moved, CasOutcome::Moved { .. }), "{moved:?}");
     }
 
-    /// What is asked of people and clients, oldest first.
+    /// Returns the pending calls, oldest first.
     pub(crate) fn pending(&self) -> Vec<PendingCall> {
         now(self.store.list_pending(&PendingQuery::all(self.key.tenant.clone()))).unwrap().items
     }
 
-    /// The one thing that is asked.
+    /// Returns the only pending call.
     pub(crate) fn asked(&self) -> PendingCall {
         let mut pending = self.pending();
         assert_eq!(pending.len(), 1, "{pending:?}");
@@ -309,12 +309,12 @@ impl Bench {
         self.decide(pending, |decision| decision.always = true)
     }
 
-    /// A refusal that carries a word which means nothing in it.
+    /// Denies a call with `always`, which has no meaning in a denial.
     pub(crate) fn deny_always(&self, pending: &PendingCall) -> Delivery {
         self.decide(pending, |decision| (decision.approve, decision.always) = (false, true))
     }
 
-    /// Ann decides: yes, unless she changes her mind.
+    /// Delivers a decision by Ann: an approval, unless `change` alters it.
     pub(crate) fn decide(&self, pending: &PendingCall, change: impl FnOnce(&mut Decision)) -> Delivery {
         let body: PendingBody = pending.body.parse().unwrap();
         let mut decision = Decision {
@@ -332,12 +332,12 @@ impl Bench {
         self.deliver_bytes(kind, Some(self.session().incarnation), Payload::json(&decision).unwrap())
     }
 
-    /// The one of this name approves.
+    /// Approves a call under this name.
     pub(crate) fn approve_as(&self, name: &str, pending: &PendingCall) -> Delivery {
         self.decide(pending, |decision| decision.by = Some(name.to_owned()))
     }
 
-    /// The client answers.
+    /// Answers a call in place of the client.
     pub(crate) fn answer(&self, pending: &PendingCall, content: &str) -> Delivery {
         let answer = ClientAnswer::done(content);
         self.answer_with(&pending.id, Payload::json(&answer).unwrap())
@@ -378,7 +378,7 @@ impl Bench {
         now(self.store.request_interrupt(&self.key, interrupt)).unwrap()
     }
 
-    /// The instant in so many seconds.
+    /// Returns the instant that is this many seconds from now.
     pub(crate) fn clock_in(&self, seconds: u64) -> Timestamp {
         self.clock.now().after(Duration::from_secs(seconds))
     }
@@ -388,7 +388,7 @@ impl Bench {
         format!("{what}-{}", self.names.get())
     }
 
-    // What is found
+    // Results
 
     pub(crate) fn session(&self) -> Session {
         now(self.store.load_session(&self.key)).unwrap().expect("the session")
@@ -398,17 +398,17 @@ impl Bench {
         self.session().status
     }
 
-    /// Whether a worker that looks for work finds it.
+    /// Returns true if a worker that looks for work would find the session.
     pub(crate) fn is_due(&self) -> bool {
         self.session().alarm.is_some_and(|alarm| alarm <= self.clock.now())
     }
 
-    /// How long until the session wants a worker.
+    /// Returns the time until the session wants a worker.
     pub(crate) fn alarm_in(&self) -> Option<Duration> {
         self.session().alarm.map(|alarm| self.clock.now().until(alarm))
     }
 
-    /// The machine as it is stored.
+    /// Returns the stored machine.
     pub(crate) fn machine(&self) -> Machine {
         self.session().state.map_or_else(Machine::default, |state| state.parse().expect("a machine"))
     }
@@ -419,7 +419,7 @@ impl Bench {
         stored.iter().map(|message| message.payload.parse().expect("a message")).collect()
     }
 
-    /// What the model is shown of the transcript up to `last`, by the stored state.
+    /// Returns the messages up to `last` that the stored state shows to the model.
     pub(crate) fn view(&self, last: MessageSeq) -> Vec<Message> {
         let view = self.machine().view;
         let ranges = view.ranges(last).into_iter().filter(|range| range.from <= last);
@@ -449,17 +449,17 @@ impl Bench {
         self.transcript().into_iter().filter_map(result).collect()
     }
 
-    /// The statuses of all results, in the order of the transcript.
+    /// Returns the statuses of all results, in the order of the transcript.
     pub(crate) fn statuses(&self) -> Vec<ResultStatus> {
         self.results().into_iter().map(|result| result.status).collect()
     }
 
-    /// The roles of all messages.
+    /// Returns the roles of all messages.
     pub(crate) fn roles(&self) -> Vec<&'static str> {
         self.transcript().iter().map(Message::role).collect()
     }
 
-    /// How each turn ended.
+    /// Returns the reason why each turn ended.
     pub(crate) fn dones(&self) -> Vec<DoneReason> {
         crate::check::dones(&crate::check::events(self))
     }
@@ -468,7 +468,7 @@ impl Bench {
         now(self.store.list_runs(&self.key, Default::default())).unwrap().items
     }
 
-    /// How often a call was sent, over all runs.
+    /// Returns how often a call was sent, over all runs.
     pub(crate) fn sent(&self, call: &str) -> usize {
         let call = CallId::new(call).unwrap();
         self.sends.borrow().iter().filter(|send| send.id == call).count()

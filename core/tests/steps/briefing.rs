@@ -1,4 +1,4 @@
-//! How an agent works: its mode, and a system prompt of a caller's own.
+//! Briefings: the mode of an agent, and a caller's own system prompt.
 //!
 //! Requirements: B11, B15, C13, C14.
 
@@ -61,7 +61,7 @@ fn c13_in_plan_and_ask_a_tool_that_could_change_something_is_not_there() {
         let refused = bench.results().remove(0);
         assert_eq!(refused.status, ResultStatus::Error);
         assert_eq!(refused.content, "there is no tool \"pay\" now; there are: look, peep, ask");
-        // It is told to act: from the next step on it may.
+        // A message switches the mode to `Agent`, which applies from the next step on.
         bench.brief("do it", in_mode(Mode::Agent));
         run.news();
         run.model(calls(&["look"]));

@@ -1,4 +1,4 @@
-//! What must hold after every commit, read from the store alone.
+//! Invariants that must hold after every commit. They are checked against the store alone.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::bench::{Bench, now};
 use crate::providers;
 use crate::world::{CUT_OFF, effect_of};
 
-/// What holds after every commit.
+/// Checks all that must hold after every commit.
 pub(crate) fn invariants(bench: &Bench) {
     let events = events(bench);
     history_rebuilds(bench, &events);
@@ -30,7 +30,7 @@ pub(crate) fn invariants(bench: &Bench) {
     services_accept(bench);
 }
 
-/// U04: what the model is shown of every closed step is a conversation that each service takes.
+/// U04: every service accepts the view of the closed steps as a conversation.
 fn services_accept(bench: &Bench) {
     let machine = bench.machine();
     let open = machine.state.batch().filter(|batch| !batch.for_more).map(|batch| batch.message);
@@ -39,7 +39,7 @@ fn services_accept(bench: &Bench) {
     providers::accept(&bench.view(closed), false);
 }
 
-/// INV-10: the rows alone rebuild the stored machine.
+/// INV-10: the history rows alone rebuild the stored machine.
 fn history_rebuilds(bench: &Bench, events: &[Event]) {
     assert_eq!(
         rebuild(&rows_of(events)).expect("a whole history"),
@@ -48,7 +48,7 @@ fn history_rebuilds(bench: &Bench, events: &[Event]) {
     );
 }
 
-/// The rows of the history, in order.
+/// Returns the history rows, in order.
 pub(crate) fn history(bench: &Bench) -> Vec<HistoryRow> {
     rows_of(&events(bench))
 }
@@ -61,7 +61,7 @@ pub(crate) fn rows_of(events: &[Event]) -> Vec<HistoryRow> {
     rows.flatten().collect()
 }
 
-/// INV-12: one `init`, one `agent_end` and one `done` a turn, in this order.
+/// INV-12: every turn has one `init`, one `agent_end` and one `done`, in this order.
 fn turns_end_once(bench: &Bench, events: &[Event]) {
     let marks: Vec<(&str, u64)> = events
         .iter()
@@ -81,8 +81,8 @@ fn turns_end_once(bench: &Bench, events: &[Event]) {
     assert_eq!(marks, expected);
 }
 
-/// A14, C60, A06: `init` is the first event of a turn and `done` its last; each step begins once and ends once, in
-/// order, within its turn; a turn that fails says `error` first.
+/// A14, C60, A06: `init` is the first event of a turn and `done` its last. Each step begins once and ends once, in
+/// order, within its turn. A turn that fails has an `error` event first.
 fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
     let (mut within, mut step, mut last, mut failed) = (false, None, 0, false);
     let forked = events.iter().rposition(|event| matches!(event, Event::Forked { .. }));
@@ -93,7 +93,7 @@ fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
     for (at, event) in events.iter().enumerate() {
         match event {
             Event::Init { session, .. } => {
-                // What stands before is a copy.
+                // The events before the fork are copies.
                 assert!(forked.is_some_and(|forked| at < forked) || session.as_ref() == Some(&bench.key.id));
                 (within, failed) = (true, false);
             }
@@ -111,7 +111,7 @@ fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
                 assert_eq!(failed, ending.reason == DoneReason::Error, "{events:#?}");
                 within = false;
             }
-            // What the engine says between turns: a summary, a word on what was taken back.
+            // Messages of the engine between turns: a summary, or a notice of a rollback.
             Event::Message { role, .. } if role == "summary" || role == "notice" => {}
             Event::Message { seq, .. } if Some(*seq) == handed => assert!(!within, "{events:#?}"),
             Event::Message { .. } | Event::Call { .. } | Event::AgentEnd { .. } | Event::Suspended { .. } => {
@@ -123,7 +123,8 @@ fn turns_are_told_in_order(bench: &Bench, events: &[Event]) {
     assert_eq!(step, bench.machine().state.open_step());
 }
 
-/// H08, U12: in no turn the model answers more often than its agent allows and people have granted beside.
+/// H08, U12: in each turn the model answers at most as often as its agent's limit and the steps granted by people
+/// allow.
 fn steps_stay_within_their_limit(bench: &Bench, events: &[Event]) {
     let (mut answers, mut most) = (0, 0);
     for row in rows_of(events) {
@@ -137,7 +138,7 @@ fn steps_stay_within_their_limit(bench: &Bench, events: &[Event]) {
     }
 }
 
-/// INV-08: each call of a closed step has one result, in call order; an open step is named by the state.
+/// INV-08: each call of a closed step has one result, in call order, and the state names the calls of an open step.
 fn calls_have_one_result(bench: &Bench) {
     let transcript = bench.transcript();
     let machine = bench.machine();
@@ -162,7 +163,8 @@ fn calls_have_one_result(bench: &Bench) {
     }
 }
 
-/// Each call has one result, in call order, and nobody speaks in between; nor does the model after its last word.
+/// Checks that each call has one result, in call order, that no other message comes in between, and that the model does
+/// not speak twice in a row.
 pub(crate) fn transcript_is_whole(transcript: &[Message]) {
     let mut open: Vec<CallId> = Vec::new();
     let mut spoke_last = false;
@@ -189,7 +191,8 @@ pub(crate) fn transcript_is_whole(transcript: &[Message]) {
     assert!(open.is_empty(), "a call has no result: {open:?}");
 }
 
-/// H18: the custom state is what the results that stand changed, in call order; what was taken back changed nothing.
+/// H18: the custom state equals the changes of all results that still stand, applied in call order. Results that were
+/// taken back do not count.
 fn custom_state_is_that_of_the_results(bench: &Bench) {
     let mut states: Vec<BTreeMap<String, Value>> = vec![BTreeMap::new()];
     for message in bench.transcript() {
@@ -231,7 +234,7 @@ fn apply(state: &mut BTreeMap<String, Value>, change: StateChange) {
     }
 }
 
-/// INV-13, INV-20: what has an effect is sent after its intent and its `allow` are durable.
+/// INV-13, INV-20: a call with an effect is sent only after its intent and its `allow` are durable.
 pub(crate) fn intent_is_durable(bench: &Bench, call: &CallOut) {
     if effect_of(call.tool.as_str()) == EffectClass::ReadOnly {
         return;
@@ -246,7 +249,7 @@ pub(crate) fn intent_is_durable(bench: &Bench, call: &CallOut) {
     assert!(allowed, "sent without a durable intent: {call:?}, stored as {stored:?}");
 }
 
-/// What holds of a session that rests.
+/// Checks what must hold when a session rests.
 pub(crate) fn at_rest(bench: &Bench) {
     let session = bench.session();
     assert!(session.status != holdover_core::store::SessionStatus::Active, "{session:?}");
@@ -269,7 +272,7 @@ pub(crate) fn events(bench: &Bench) -> Vec<Event> {
     now(events_in(&bench.store, &bench.key))
 }
 
-/// All events of a session.
+/// Returns all events of a session.
 pub(crate) async fn events_in(store: &impl StateStore, key: &SessionKey) -> Vec<Event> {
     let (mut all, mut cursor) = (Vec::new(), EventCursor::START);
     loop {

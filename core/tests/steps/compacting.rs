@@ -1,4 +1,4 @@
-//! A transcript that grows beyond what the model can read.
+//! Transcripts that grow beyond the context of the model.
 //!
 //! Requirements: A10, A68, A70, C63.
 
@@ -17,8 +17,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// A model that reads 1,000 tokens, of which two turns stay; the stories' model counts 15 tokens a step and knows
-/// nothing of what it is shown, so `counted` says what it counts.
+/// Returns rules for a context of 1,000 tokens, in which a summary keeps the newest two turns or steps.
 fn small() -> Compaction {
     Compaction::default().context_tokens(1_000).kept_turns(2)
 }
@@ -30,7 +29,8 @@ fn bench() -> Bench {
     })
 }
 
-/// One step with a result of so many characters. The model counts as many tokens as it is shown, about.
+/// Plays a step whose result has `chars` characters. The provider reports no input tokens, so the engine estimates
+/// them.
 fn step(run: &mut Run<'_>, number: u32, chars: usize) {
     let mut answer = calls(&[&format!("look:{{\"try\":{number}}}")]);
     answer.usage.input = 0;
@@ -51,7 +51,7 @@ fn a52_beyond_the_threshold_what_is_old_is_summarised_before_the_next_step() {
     let bench = bench();
     bench.say("the task");
     let mut run = bench.run();
-    // Each step is about 150 tokens; the threshold is 700.
+    // Each step has about 150 tokens. The threshold is 700.
     for number in 1..=4 {
         step(&mut run, number, 400);
         assert!(run.is_out("call_model"), "{number}");
@@ -65,7 +65,7 @@ fn a52_beyond_the_threshold_what_is_old_is_summarised_before_the_next_step() {
     assert_eq!(summary.text, format!("{SUMMARY_MARKER}\n\nall that was done"));
     assert_eq!(roles_seen(&run), ["user", "assistant", "tool", "assistant", "tool"], "two steps stay");
     assert!(run.steps.machine().view.tokens < 700, "{}", run.steps.machine().view.tokens);
-    // The transcript is as it was, and one message longer.
+    // The messages of the transcript are unchanged, and the summary is added.
     run.model(text("done"));
     let roles = bench.roles();
     assert_eq!(
@@ -113,7 +113,7 @@ fn the_next_run_and_the_next_turn_see_the_same() {
     run.summarise("so far").expect("old");
     let seen = run.model_sees().0;
     bench.crash(run);
-    // The commit with the summary was on its way when the model was asked: it is there.
+    // The commit with the summary was made before the model was called, so the next run finds the summary.
     let mut run = bench.run();
     assert_eq!(run.model_sees().0, seen);
     run.model(text("done"));
@@ -220,7 +220,7 @@ fn b38_a_request_that_the_provider_refuses_as_too_long_is_tried_again_with_a_sum
     assert_eq!(run.summarise("nothing"), None);
     assert_eq!(bench.dones().last(), Some(&DoneReason::Error), "nothing is left to leave out");
     check::at_rest(&bench);
-    // Nothing to summarise: the refusal stands.
+    // Nothing can be summarised, so the turn ends with the refusal.
     let bench = Bench::new();
     bench.say("the task");
     let mut run = bench.run();

@@ -1,4 +1,4 @@
-//! A hook corrects the course of a turn: the model is told so before it is asked again.
+//! Hooks that correct the course of a turn: the model gets the correction before its next call.
 //!
 //! Requirements: B14, B21, B17, B09, B06.
 
@@ -18,7 +18,7 @@ fn taught(max_steps: u32) -> Bench {
     })
 }
 
-/// What somebody said to the model, corrections among it.
+/// Returns the texts of the user messages, corrections included.
 fn said(bench: &Bench) -> Vec<String> {
     let text = |message| match message {
         Message::User(said) => Some(said.text),
@@ -27,7 +27,7 @@ fn said(bench: &Bench) -> Vec<String> {
     bench.transcript().into_iter().filter_map(text).collect()
 }
 
-/// The model says something wrong, and the hook is asked.
+/// Lets the model give a wrong answer, about which the hook is asked.
 fn errs(run: &mut Run<'_>) {
     run.model(text(WRONG));
     assert!(run.is_out("run_hooks") && !run.is_out("call_model"), "the model waits for the hook's word");
@@ -100,7 +100,7 @@ fn b09_what_a_user_says_begins_a_step_without_asking_for_a_correction() {
 
 #[test]
 fn b21_what_ends_the_turn_wins_and_what_a_user_said_meanwhile_comes_first() {
-    // Another hook ends it.
+    // Another hook ends the turn.
     let bench = taught(50);
     bench.say("go");
     let mut run = bench.run();
@@ -112,7 +112,7 @@ fn b21_what_ends_the_turn_wins_and_what_a_user_said_meanwhile_comes_first() {
     assert_eq!((bench.dones(), said(&bench)), (vec![DoneReason::BudgetExceeded], vec!["go".to_owned()]));
     check::at_rest(&bench);
 
-    // The step limit ends it.
+    // The step limit ends the turn.
     let bench = taught(1);
     bench.say("go");
     let mut run = bench.run();

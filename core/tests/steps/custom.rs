@@ -1,4 +1,4 @@
-//! What tools remember for a session.
+//! The custom state that tools keep for a session.
 //!
 //! Requirements: H18.
 
@@ -62,7 +62,7 @@ fn h18_calls_side_by_side_change_the_state_in_call_order_and_what_clashes_is_tol
         { "does": "append", "key": "log", "value": 2 },
         { "does": "set", "key": "same", "value": true },
     ]);
-    // The later call comes back first.
+    // The later call ends first.
     run.comes_back("c1-1", Ok(changes(theirs).into()));
     run.comes_back("c1-2", Ok(ToolOutput::text("seen").append("log", 3).into()));
     assert_eq!(custom(&bench), json!({}), "nothing changes before the step is over");
@@ -77,7 +77,7 @@ fn h18_calls_side_by_side_change_the_state_in_call_order_and_what_clashes_is_tol
     let words = "custom state changed: log, plan, same; \
                  c1-0, c1-1 changed plan side by side, and the last of them won";
     assert_eq!(told.as_deref(), Some(words));
-    // One after the other is no conflict either: they touch the same thing.
+    // Calls that touch the same resource run one after the other, so their changes do not conflict.
     run.model(calls(&["pay", "bill"]));
     assert_eq!(sent(&bench, "c2-0").state.to_value(), custom(&bench));
     run.comes_back("c2-0", Ok(set("plan", "third").into()));
@@ -101,7 +101,7 @@ fn h18_what_breaks_the_schema_or_the_bound_is_an_error_that_says_so_and_changes_
     let mut run = go(&bench);
     run.model(calls(&["note", "put", "look", "serial"]));
     run.comes_back("c1-0", Ok(set("word", "a").append("log", 1).into()));
-    // It came back later, so it is the one that is too much.
+    // This change would give `log` two items, more than the schema allows.
     run.comes_back("c1-1", Ok(set("word", "b").append("log", 2).into()));
     run.comes_back("c1-2", Ok(set("nothing", "of ours").into()));
     run.comes_back("c1-3", Ok(set("big", "x".repeat(STATE_BYTES_MAX)).into()));
@@ -139,7 +139,7 @@ fn h18_a_staged_change_outlives_its_run_and_is_made_once() {
     let mut run = bench.run();
     run.hold("commit");
     run.comes_back("c1-1", Ok(ToolOutput::text("put").append("log", "put").into()));
-    // What closes the step is on its way when the run dies.
+    // The commit that ends the step is in flight when the run dies.
     assert!(run.is_out("commit"));
     bench.crash(run);
     let mut run = bench.run();
@@ -173,7 +173,7 @@ fn h18_a_result_that_is_due_later_changes_the_state_when_it_is_due_if_it_still_c
     assert_eq!(custom(&bench), json!({ "log": [1], "word": "later" }));
     check::at_rest(&bench);
 
-    // Two of them fit alone; when they are due, the second does not fit any more.
+    // Each of the two results fits alone. When both are due, the second no longer fits.
     let mut run = go(&bench);
     run.model(calls(&["note", "put"]));
     run.comes_back("c3-0", later(ToolOutput::text("gone").delete("log").append("log", 2)));
@@ -198,12 +198,12 @@ fn h18_a_session_that_is_taken_back_has_the_state_of_then() {
         run.model(text("done"));
     }
     assert_eq!(custom(&bench), json!({ "turn": "three", "log": ["one", "two", "three"] }));
-    // Each turn is five messages: said, asked for a call, its result, what it changed, done.
+    // Each turn has five messages: the request, the call, its result, the notice of the change, and the answer.
     assert_eq!(bench.transcript().len(), 15);
     bench.say_instead(11, "three again");
     bench.run().model(text("done"));
     assert_eq!(custom(&bench), json!({ "turn": "two", "log": ["one", "two"] }));
-    // Over what was taken back before.
+    // This rollback reaches back over messages that were already taken back.
     bench.say_instead(6, "two again");
     let mut run = bench.run();
     assert_eq!(custom(&bench), json!({ "turn": "one", "log": ["one"] }));

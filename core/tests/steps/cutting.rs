@@ -1,4 +1,4 @@
-//! What a turn may use, and that it is stopped there: also in the middle of a step, and across waits.
+//! Budgets of a turn: the turn is stopped when one is spent, even in the middle of a step and across waits.
 //!
 //! Requirements: A22, U10.
 
@@ -96,7 +96,7 @@ fn a22_a_turn_ends_well_that_comes_to_its_end_in_time() {
     assert_eq!(bench.dones(), [DoneReason::ModelStop; 2], "each turn has time of its own");
 }
 
-/// One model call of the stories uses 15 tokens; so do two, thirty.
+/// One model call of the default agent uses 15 tokens, so two use 30.
 #[test]
 fn u10_every_budget_holds_across_a_wait_and_is_passed_by_one_model_call_at_most() {
     type Set = fn(&mut Limits);
@@ -119,7 +119,7 @@ fn u10_every_budget_holds_across_a_wait_and_is_passed_by_one_model_call_at_most(
             let mut run = bench.run();
             bench.clock.pass(Duration::from_millis(1_000));
             if step == 2 {
-                // The first step's call ends; the model is asked once more.
+                // The call of the first step ends, and the model is called once more.
                 run.returns("c1-0", "edited");
                 if run.is_over() {
                     break;

@@ -1,4 +1,4 @@
-//! Refused calls: what the model is told, and what programs are.
+//! Denied calls: the results that the model gets, and the records that programs get.
 //!
 //! Requirements: A56, B29, C23, C25, C30, C32, C35, H10, U06.
 
@@ -10,7 +10,7 @@ use crate::bench::Bench;
 use crate::check;
 use crate::world::{calls, text};
 
-/// The only result.
+/// Returns the only result in the transcript.
 fn result(bench: &Bench) -> ToolResult {
     let result = |message| match message {
         Message::Tool(result) => Some(result),

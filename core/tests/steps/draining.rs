@@ -1,6 +1,6 @@
-//! A run that is told to leave its session to another.
+//! Runs that are told to leave their session to another run.
 //!
-//! Every run of these stories, once it is told to start nothing more, is watched for it (`run.rs`).
+//! After a run is told to start nothing more, `run.rs` checks that each of its actions is allowed.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn asked(bench: &Bench) -> Run<'_> {
     run
 }
 
-/// The run has left the session suspended and due at once, by no takeover, and owes nothing.
+/// Checks that the run left the session suspended and due at once, and that no call is owed an answer.
 fn left(bench: &Bench, run: Run<'_>) {
     match run.outcome() {
         RunOutcome::Suspended(left) => {
@@ -41,7 +41,7 @@ fn left(bench: &Bench, run: Run<'_>) {
     assert_eq!(told.count(), 1);
 }
 
-/// Another run goes on, to which this is a turn that waited.
+/// Starts another run, which finds a suspended session and not a dead run.
 fn goes_on(bench: &Bench) -> Run<'_> {
     let claim = bench.claim().expect("due at once");
     assert_eq!((claim.found, claim.session.attempts), (SessionStatus::Suspended, 0));
@@ -105,7 +105,7 @@ fn a_start_mark_that_was_on_its_way_is_taken_back() {
     }
 }
 
-/// How often it was told that this call starts.
+/// Returns the number of events that report the start of this call.
 fn starts(bench: &Bench, of: &str) -> usize {
     let starts = |event: &Event| matches!(event, Event::Call { call, is, .. } if call.as_str() == of && is == "executing");
     check::events(bench).iter().filter(|event| starts(event)).count()
@@ -127,7 +127,7 @@ fn a_call_that_was_not_sent_after_all_is_left_to_the_next_run() {
     assert_eq!((bench.statuses(), bench.machine().usage.tool_calls), (vec![ResultStatus::Done], 1));
     check::at_rest(&bench);
 
-    // Where its turn is stopped meanwhile it was not run.
+    // If the turn is stopped meanwhile, the call is cancelled, because it was never sent.
     let bench = Bench::new();
     let mut run = asked(&bench);
     run.model(calls(&["pay"]));
@@ -170,7 +170,7 @@ fn wherever_it_is_told_the_turn_is_left_and_goes_on() {
         agent.provisions = true;
         agent.hooks = [HookPoint::AfterStep].into();
     };
-    // Before anything is made ready.
+    // The run is told before anything is provisioned.
     let bench = Bench::with(surroundings);
     bench.say("go");
     let mut run = Run::holding(&bench, bench.claim().unwrap(), &["commit"]);
@@ -179,21 +179,21 @@ fn wherever_it_is_told_the_turn_is_left_and_goes_on() {
     left(&bench, run);
     let mut run = goes_on(&bench);
     run.perform("provision");
-    // After an answer: the hooks are not asked about the step.
+    // The run is told before the model answers: the hooks are not asked about the step.
     run.drain(Drain::Calls);
     run.model(calls(&["look"]));
     left_again(&bench, run);
     let mut run = goes_on(&bench);
     run.returns("c1-0", "seen");
     assert!(run.is_out("run_hooks"));
-    // While they are asked: their word is waited for, and no model is asked.
+    // The run is told while the hooks are asked: it waits for them, but does not call the model.
     run.drain(Drain::Calls);
     run.perform("run_hooks");
     left_again(&bench, run);
     let mut run = goes_on(&bench);
     run.model(text("done"));
     run.perform("run_hooks");
-    // The turn has its outcome, and what it holds is for another to free, unless that has begun.
+    // The outcome of the turn is fixed. Another run frees its surroundings, unless this run has already begun to.
     assert!(run.is_out("tear_down"));
     run.drain(Drain::Calls);
     run.perform("tear_down");
@@ -201,7 +201,7 @@ fn wherever_it_is_told_the_turn_is_left_and_goes_on() {
     check::at_rest(&bench);
 }
 
-/// The same as [`left`], of a session that was left before.
+/// Checks the same as [`left`] for a session that was left before.
 fn left_again(bench: &Bench, run: Run<'_>) {
     assert_eq!(run.outcome().kind(), OutcomeKind::SuspendedUntil);
     assert_eq!((bench.status(), bench.is_due()), (SessionStatus::Suspended, true));
@@ -251,7 +251,7 @@ fn to_the_end_of_the_turn_it_goes_on_and_no_other_turn_begins() {
     assert_eq!(run.outcome().kind(), OutcomeKind::Completed);
     check::at_rest(&bench);
 
-    // A run that has begun nothing leaves the turn to another, whatever it is told.
+    // A run that has begun nothing leaves the turn to another run, whichever way it is told to drain.
     for drain in [Drain::Calls, Drain::Step, Drain::Turn] {
         bench.compact();
         bench.say("again");

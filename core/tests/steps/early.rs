@@ -1,4 +1,4 @@
-//! Reads that begin while the model is still writing.
+//! Reads that begin while the model is still writing its answer.
 //!
 //! Requirements: A40, A41.
 
@@ -19,7 +19,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{answer, calls, overloaded, text};
 
-/// A session whose agent begins reads early, and is changed otherwise.
+/// Creates a session whose agent begins reads early, with further changes to the agent.
 fn early(change: impl FnOnce(&mut AgentSpec)) -> Bench {
     Bench::with(|agent| {
         agent.early_reads = true;
@@ -27,7 +27,7 @@ fn early(change: impl FnOnce(&mut AgentSpec)) -> Bench {
     })
 }
 
-/// A run whose model has written these calls, and goes on.
+/// Starts a run whose model has written these calls and still writes.
 fn writing<'b>(bench: &'b Bench, tools: &[&str]) -> Run<'b> {
     bench.say("go");
     let mut run = bench.run();
@@ -38,7 +38,7 @@ fn writing<'b>(bench: &'b Bench, tools: &[&str]) -> Run<'b> {
     run
 }
 
-/// The calls that were dropped since this was last asked.
+/// Returns the calls that were dropped since the last call of this function.
 fn dropped(run: &mut Run<'_>) -> Vec<String> {
     let mut all = Vec::new();
     while run.is_out("drop_early") {
@@ -116,7 +116,7 @@ fn a41_nothing_begins_behind_a_call_that_may_change_something() {
         let mut run = writing(&bench, &["peep", in_front, "look", "peep"]);
         assert_eq!(run.begun(), ["c1-0"], "{in_front}");
         run.model(calls(&["peep", in_front, "look", "peep"]));
-        // Each read behind it is sent for the first time now, or later.
+        // Each read behind that call is sent at most once.
         let sends = bench.sends.borrow().iter().filter(|call| call.id.as_str() == "c1-3").count();
         assert!(sends <= 1, "{in_front}");
         assert_eq!(dropped(&mut run), Vec::<String>::new());
@@ -153,7 +153,7 @@ fn a40_no_read_begins_of_which_it_is_not_certain_that_it_will_run_as_it_stands()
         let run = writing(&bench, &["look"]);
         assert!(run.begun().is_empty(), "{why}");
     }
-    // It is withheld from a model that asks for the same again and again.
+    // The tool is withheld from a model that repeats the same call too often, so it does not begin early either.
     let bench = early(|agent| {
         agent.loops = LoopDetection::default().stop_at(0).withhold_at(2);
     });
@@ -179,7 +179,7 @@ fn a40_so_many_calls_of_an_answer_begin_early_at_most() {
     for at in 0..all.len() {
         run.returns(&format!("c1-{at}"), "seen");
     }
-    // Each answer counts for itself.
+    // The limit on early reads applies to each answer separately.
     run.model_writes(&["look"]);
     assert_eq!(run.begun(), ["c2-0"]);
 }
@@ -189,7 +189,7 @@ fn a40_word_of_a_call_that_does_not_follow_the_one_before_begins_nothing() {
     let bench = early(|_| {});
     let mut run = writing(&bench, &[]);
     let told = run.written(&calls(&["look", "look", "look"]));
-    // One was not told of: nobody knows what it is, and what it writes.
+    // The report of the second call is late: the run does not know what that call would write.
     run.apply(told[0].clone());
     run.apply(told[2].clone());
     run.apply(told[1].clone());
@@ -224,7 +224,7 @@ fn a40_calls_that_would_come_one_after_the_other_do_not_begin_together() {
     }
     let key = |key: &str| Some(ResourceProfile::key(key, Access::Read));
     let profiles = [key("a"), Some(ResourceProfile::Serial), key("b")];
-    // What is said of the later ones first waits for its turn.
+    // The answers about later calls arrive first and must wait their turn.
     for (id, profile) in ids.into_iter().zip(profiles).rev() {
         assert!(run.begun().is_empty());
         run.apply(Reply::Foreseen { id, profile });
@@ -260,7 +260,7 @@ fn a40_what_was_begun_for_an_answer_that_does_not_come_is_dropped() {
         let told = |event: &Event| matches!(event, Event::Call { .. });
         assert!(!check::events(&bench).iter().any(told) || how == "it asks otherwise", "{how}: nor told");
     }
-    // Another model is asked in the same step, and writes the same.
+    // A fallback model is called in the same step and writes the same call.
     let fallback = vec![Fallback { model: "other".into(), prices: None }];
     let bench = early(|agent| agent.fallback = fallback);
     let mut run = writing(&bench, &["look"]);

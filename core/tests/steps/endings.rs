@@ -1,4 +1,4 @@
-//! How turns end.
+//! Endings of turns.
 //!
 //! Requirements: A17, A18, C39, H08, B17, B28, B36, C16, C18, C38, C42, C44, C46, C47, C51, H07.
 
@@ -175,7 +175,7 @@ fn of_an_answer_that_was_refused_or_cut_off_only_whole_calls_run() {
     assert_eq!(bench.dones(), [DoneReason::Error]);
     assert_eq!(bench.statuses(), [], "no call, no result");
 
-    // Nothing of the arguments had come.
+    // The answer was cut off before any arguments had arrived.
     let bench = Bench::new();
     bench.say("go");
     bench.run().model(answer(vec![call(" ")], StopReason::MaxTokens));

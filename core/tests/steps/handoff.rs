@@ -1,4 +1,4 @@
-//! A session that is handed over: a new one begins from a goal.
+//! Handovers: a new session begins from a goal, with an extract of the old one.
 //!
 //! Requirements: B03, B04, B50.
 
@@ -22,7 +22,7 @@ use crate::world::{calls, overloaded, text};
 const GOAL: &str = "paint the door";
 const EXTRACT: &str = "the blue paint is in the shed";
 
-/// A session with two turns behind it; its newest message has number 6.
+/// Creates a session with two finished turns. Its newest message has number 6.
 fn old() -> Bench {
     old_with(Bench::new())
 }
@@ -47,7 +47,7 @@ fn resume(bench: &Bench) {
     bench.signal(&SignalBody::Resume);
 }
 
-/// What somebody says, as the model sees it; of all else the role.
+/// Returns the text of each user message and the role of each other message.
 fn words(messages: &[Message]) -> Vec<String> {
     let word = |message: &Message| match message {
         Message::User(said) => said.text.clone(),
@@ -88,7 +88,7 @@ fn b50_a_new_session_works_on_a_goal_with_what_of_the_old_one_matters_for_it() {
     assert_eq!((bench.status(), interaction(&bench)), (SessionStatus::Idle, Interaction::UserMessageReply));
     assert_eq!(bench.dones(), [DoneReason::ModelStop; 3]);
     check::at_rest(&bench);
-    // What comes later is shown the same, and nothing of the old messages is gone.
+    // Later turns see the extract too, and none of the old messages is deleted.
     bench.say("and the frame?");
     let run = bench.run();
     assert_eq!(seen(&run), [&*extract(), GOAL, "assistant", "and the frame?"]);
@@ -172,7 +172,7 @@ fn b50_what_is_said_to_a_draft_that_is_not_prepared_yet_is_answered() {
         assert_eq!(bench.status(), SessionStatus::Idle);
         check::at_rest(&bench);
     }
-    // What comes while the extract is made is worked on as soon as the draft is ready.
+    // A message that arrives while the extract is made is worked on as soon as the draft is ready.
     let bench = old().hand_off(GOAL, true);
     resume(&bench);
     let mut run = bench.run();
@@ -198,7 +198,7 @@ fn b50_what_is_said_to_a_session_that_is_not_prepared_yet_stands_behind_its_goal
     assert_eq!(seen(&run), [&*extract(), GOAL, "by noon"]);
     run.model(text("done"));
     check::at_rest(&bench);
-    // An edit of the goal leaves the handoff as it is; one of something before it is no handoff any more.
+    // An edit of the goal keeps the handover. An edit of an earlier message ends it.
     let bench = old().hand_off(GOAL, false);
     bench.say_instead(7, "paint the window");
     let mut run = bench.run();
@@ -284,7 +284,7 @@ fn b50_a_handoff_is_stopped_and_taken_up_again() {
     drop(run);
     assert_eq!((bench.status(), interaction(&bench)), (SessionStatus::Interrupted, Interaction::Handoff));
     check::at_rest(&bench);
-    // Nothing else makes a summary of what it is to extract.
+    // A request for a summary does not make the extract.
     bench.compact();
     assert!(bench.run().is_over());
     resume(&bench);
@@ -357,8 +357,8 @@ fn b50_from_the_middle_of_a_turn_what_was_open_stays_behind() {
     check::invariants(&bench);
 }
 
-/// One run of the handed over session in which every action waits until it is its turn; it dies after so many. True: it
-/// came to its end.
+/// Plays one run of the session that takes over, in which every action waits its turn. The run dies when the count in
+/// `stop` is used up. Returns true if the session needs no further run.
 fn run_until(bench: &Bench, stop: &mut Option<usize>, answered: bool) -> bool {
     let Some(claim) = bench.claim() else { return true };
     let mut run = Run::holding(bench, claim, &["read", "commit", "stage", "consult"]);
@@ -369,7 +369,7 @@ fn run_until(bench: &Bench, stop: &mut Option<usize>, answered: bool) -> bool {
         });
         match next {
             _ if dies && !answered && ["read", "commit"].contains(&next) => {
-                // It is done, and nobody learns of it.
+                // The action is performed, but the run does not get the reply.
                 let _ = run.perform_silently(next);
             }
             "call_model" => run.model(text("done")),

@@ -1,4 +1,4 @@
-//! Hooks where the core decides when they are asked, and what of their word must be durable.
+//! Hooks: when the core asks them, and which of their answers must be durable.
 //!
 //! Requirements: A39, B22, B32, C36, C41, D05, H22.
 
@@ -23,7 +23,7 @@ fn go(bench: &Bench) -> Run<'_> {
     bench.run()
 }
 
-/// The arguments that hooks put in place of others, as they are stored.
+/// Returns the stored arguments that hooks put in place of others.
 fn rewritten(bench: &Bench) -> Vec<String> {
     let rewriting = |message| match message {
         Message::Notice(notice) => notice.rewriting.map(|rewriting| rewriting.arguments),
@@ -83,7 +83,7 @@ fn b32_a_person_approves_the_bytes_that_the_hook_wrote() {
     assert_eq!(bench.sends.borrow()[0].arguments, "written");
     run.returns("c1-0", "edited");
     run.model(text("done"));
-    // A person's edit passes the hooks, too, and what they make of it is asked about again.
+    // The hooks also see a person's edit. If they rewrite it, the person is asked again.
     bench.say("again");
     let mut run = bench.run();
     run.model(calls(&["edit"]));
@@ -152,7 +152,7 @@ fn c41_a_hook_is_told_of_each_step_with_its_usage_and_may_end_the_turn() {
     assert!(run.is_over());
     assert_eq!(bench.dones(), [DoneReason::BudgetExceeded]);
     assert_eq!(bench.roles().last(), Some(&"notice"));
-    // What a turn uses is counted from its beginning.
+    // The usage of a turn is counted from the beginning of the turn.
     bench.say("again");
     let mut run = bench.run();
     run.model(text("done"));
@@ -246,11 +246,11 @@ fn b32_a_hook_answers_a_call_that_people_must_approve_only_once_they_have() {
     bench.approve_always(&bench.asked());
     let mut run = bench.run();
     assert_eq!(bench.results().len(), 1);
-    // What they said for the rest of the session is enough for the next.
+    // The approval holds for the rest of the session, so the next call needs no other.
     run.model(calls(&["edit:known"]));
     run.model(text("done"));
     assert_eq!((bench.statuses(), bench.sends.borrow().len()), (vec![ResultStatus::Done; 2], 0));
-    // Nobody decides.
+    // Nobody decides before the approval expires.
     let expires = r#"edit:{"known": 1, "terms": {"expires_after_ms": 1000, "at_expiry": "approve"}}"#;
     let bench = Bench::new();
     go(&bench).model(calls(&[expires]));

@@ -1,4 +1,4 @@
-//! Pictures that people and tools show the model.
+//! Images that people and tools show to the model.
 //!
 //! Requirements: A51.
 
@@ -44,7 +44,7 @@ fn a51_pictures_of_a_message_and_of_a_result_are_kept_and_shown() {
     run.model(calls(&["note"]));
     let output = ToolOutput::text("the plan").showing(picture(200));
     run.comes_back("c1-0", Ok(output.into()));
-    // Whoever takes the session over sees the same.
+    // The run that takes over sees the same images.
     bench.crash(run);
     let mut run = bench.run();
     let (seen, _) = run.model_sees();
@@ -81,7 +81,7 @@ fn a51_a_client_shows_pictures_with_its_answer_and_none_with_an_error() {
         bench.say("go");
         bench.run().model(calls(&["ask"]));
         bench.answer_with(&bench.asked().id, Payload::json(&answer).unwrap());
-        // Whoever took it up dies.
+        // The run that has read the answer dies.
         bench.crash(bench.run());
         let mut run = bench.run();
         let (seen, _) = run.model_sees();
@@ -104,7 +104,7 @@ fn a51_messages_show_their_pictures_whenever_and_however_they_come() {
     says(MessagePolicy::Steer, 100);
     says(MessagePolicy::Enqueue, 200);
     run.news();
-    // What a message that waits says may change; what it shows does not.
+    // The text of a waiting message can be replaced. Its images stay.
     let waits = bench.queued().pop().unwrap().0;
     bench.signal(&QueueChange::Replaced { of: waits, text: "or rather at that".into() });
     run.news();
@@ -117,7 +117,7 @@ fn a51_messages_show_their_pictures_whenever_and_however_they_come() {
     let Some(Message::User(said)) = seen.last() else { panic!("{seen:?}") };
     assert_eq!((said.text.as_str(), &said.images), ("or rather at that", &picture(200)));
     run.model(text("seen"));
-    // In place of the first message; of what is taken back nothing is shown.
+    // The message edits the first one. The images of messages that were taken back are not shown.
     bench.say_as(Said { edits: Some(MessageSeq(1)), images: picture(300), ..Said::new("go on") });
     let seen = bench.run().model_sees().0;
     let pictures: Vec<usize> = shown(&seen).into_iter().filter(|many| *many > 0).collect();

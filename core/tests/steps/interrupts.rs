@@ -1,4 +1,4 @@
-//! Somebody stops the turn, or the session for ever: at every moment, exactly one end.
+//! Interrupts of a turn, and aborts of a session: at every moment there is exactly one end.
 //!
 //! Requirements: A16, B42, B43, C18, C25, H05, H06, C61.
 
@@ -15,7 +15,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, overloaded, text};
 
-/// The moments at which a run can be told to stop.
+/// The moments at which a run is interrupted.
 const MOMENTS: &[&str] = &[
     "provisioning",
     "streaming",
@@ -26,7 +26,7 @@ const MOMENTS: &[&str] = &[
     "tearing down",
 ];
 
-/// A run at that moment.
+/// Starts a run and drives it to that moment.
 fn at<'b>(bench: &'b Bench, moment: &str) -> Run<'b> {
     bench.say("go");
     let claim = bench.claim().unwrap();
@@ -47,7 +47,7 @@ fn at<'b>(bench: &'b Bench, moment: &str) -> Run<'b> {
     run
 }
 
-/// The run is told, and what is left of the turn goes its way.
+/// Interrupts the run, and lets the turn end.
 fn stop(bench: &Bench, mut run: Run<'_>, kind: InterruptKind) {
     assert_eq!(bench.interrupt(kind), InterruptOutcome::Requested);
     run.news();
@@ -101,7 +101,7 @@ fn an_abort_ends_the_session_at_every_moment_for_ever() {
         let bench = Bench::with(|agent| agent.provisions = true);
         stop(&bench, at(&bench, moment), InterruptKind::Abort);
         if *moment == "tearing down" {
-            // The outcome was fixed: the next claim carries the abort out.
+            // The outcome of the turn was fixed, so the next claim carries out the abort.
             assert!(bench.is_due());
             assert!(bench.end().is_over());
             assert_eq!(bench.dones(), [DoneReason::ModelStop]);
@@ -329,12 +329,12 @@ fn what_is_being_provisioned_is_freed_only_once_it_is_there() {
 
 #[test]
 fn a_front_without_an_agent_that_finds_no_interrupt_changes_nothing() {
-    // A message that waits is as due as before.
+    // A waiting message keeps the session due.
     let bench = Bench::new();
     bench.say("hi");
     assert_eq!(bench.end().outcome().kind().as_str(), "released");
     assert!(bench.is_due(), "the message woke the session, and still does");
-    // An approval runs out when it did before.
+    // An approval expires at the same time as before.
     let bench = Bench::new();
     bench.say("edit");
     bench.run().model(calls(&["edit"]));
@@ -343,7 +343,7 @@ fn a_front_without_an_agent_that_finds_no_interrupt_changes_nothing() {
         Run::new(&bench, holdover_core::engine::StepIterator::end(bench.claim_now(), bench.facts()).unwrap());
     assert!(run.is_over());
     assert_eq!((bench.session().alarm, bench.status()), (alarm, SessionStatus::Suspended));
-    // So does a back-off.
+    // A back-off ends at the same time as before.
     let bench = Bench::new();
     bench.say("hi");
     bench.run().model_fails(overloaded(None));
@@ -352,7 +352,7 @@ fn a_front_without_an_agent_that_finds_no_interrupt_changes_nothing() {
         Run::new(&bench, holdover_core::engine::StepIterator::end(bench.claim_now(), bench.facts()).unwrap());
     assert!(run.is_over());
     assert_eq!((bench.session().alarm, bench.status()), (alarm, SessionStatus::Suspended));
-    // What a dead run left is still to be recovered.
+    // A session that a dead run left behind still has to be recovered.
     let bench = Bench::new();
     bench.say("hi");
     let mut run = bench.run();

@@ -1,4 +1,4 @@
-//! A message that takes a turn back when the turn ends already.
+//! Rollbacks that arrive while their turn is already ending.
 //!
 //! Requirements: B10, U08.
 
@@ -13,7 +13,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// What was said to the agent, as the model sees it.
+/// Returns the texts of the user messages that the model is shown.
 fn seen(run: &Run<'_>) -> Vec<String> {
     let user = |message| match message {
         Message::User(said) => Some(said.text),
@@ -27,7 +27,7 @@ fn take_back(bench: &Bench, run: &mut Run<'_>) {
     run.news();
 }
 
-/// The next turn begins with what was said, and knows nothing of the one before.
+/// Checks that the next turn begins with the new message and shows nothing of the turn before.
 fn is_taken_back(bench: &Bench) {
     assert!(bench.is_due());
     let mut run = bench.run();

@@ -1,4 +1,4 @@
-//! A model that asks for the same again and again.
+//! Models that repeat the same calls.
 //!
 //! Requirements: A05.
 
@@ -13,7 +13,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{WRONG, calls, overloaded, text};
 
-/// The model asks for `look` with these arguments, and is told the same as ever.
+/// Lets the model call `look` with these arguments and get the usual result.
 fn look(run: &mut Run<'_>, step: u32, arguments: &str) {
     run.model(calls(&[&format!("look:{arguments}")]));
     run.returns(&format!("c{step}-0"), "nothing");
@@ -37,7 +37,7 @@ fn a27_a_model_is_stopped_at_the_eighth_similar_call_and_asked_no_more() {
         "stopped: look was called 8 times in nearly the same way; say something to keep going"
     );
     check::at_rest(&bench);
-    // A32: the next message begins the count anew.
+    // A32: the next message resets the count.
     bench.say("keep going");
     let mut run = bench.run();
     look(&mut run, 10, r#"{"place": "shelf", "try": 9}"#);
@@ -116,12 +116,12 @@ fn a29_a_tool_that_loops_is_withheld_for_three_steps_and_a30_comes_back() {
     let call = run.model_sees().1;
     assert_eq!(call.withheld, ["look"]);
     assert!(call.note.expect("a word").contains("It is taken away for a while"));
-    // It asks all the same: it is told that there is no such tool now.
+    // The model calls the tool anyway, and is told that there is no such tool now.
     run.model(calls(&["look:{}"]));
     let refused = bench.results().pop().unwrap();
     assert_eq!(refused.status, ResultStatus::Error);
     assert!(refused.content.starts_with("there is no tool \"look\" now; there are: put, "), "{refused:?}");
-    // Another run knows of it, too.
+    // The next run withholds the tool too.
     bench.crash(run);
     let mut run = bench.run();
     for step in [7, 8] {
@@ -215,7 +215,7 @@ fn a29_the_model_is_told_why_a_tool_is_gone_however_often_its_request_is_made() 
         let call = run.model_sees().1;
         (call.note == told.note, call.withheld == ["look"], call.step == told.step)
     };
-    // Another run makes it anew, whether the one before died or the model failed.
+    // The next run makes the same note again, whether the run before died or its model failed.
     bench.crash(run);
     let mut run = bench.run();
     assert_eq!(tells(&run), (true, true, true));
@@ -247,7 +247,7 @@ fn a29_every_tool_that_loops_is_withheld_and_a28_warned_of() {
     run.model(calls(&["peep:{}"]));
     run.returns("c5-0", "a coin");
     assert!(run.model_sees().1.withheld.contains(&"peep".to_owned()));
-    // Both at once.
+    // Both tools loop in one step.
     let bench = Bench::with(|agent| agent.loops = rules.clone());
     bench.say("look");
     let mut run = bench.run();

@@ -1,4 +1,4 @@
-//! What becomes of a message that comes while a turn runs or is parked.
+//! Messages that arrive while a turn runs or is parked.
 //!
 //! Requirements: B06, B10, B11, B41, B44, B48, B49, C40, U07, U08.
 
@@ -15,7 +15,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// What was said to the agent, in the order of the transcript.
+/// Returns the texts of the user messages, in the order of the transcript.
 fn said(bench: &Bench) -> Vec<String> {
     texts(&bench.transcript())
 }
@@ -28,7 +28,7 @@ fn texts(messages: &[Message]) -> Vec<String> {
     messages.iter().filter_map(user).collect()
 }
 
-/// The words of each turn, by which the model was asked.
+/// Returns the texts of the user messages of each turn.
 fn turns(bench: &Bench) -> Vec<Vec<String>> {
     let mut turns: Vec<Vec<String>> = Vec::new();
     let transcript = bench.transcript();
@@ -45,7 +45,7 @@ fn turns(bench: &Bench) -> Vec<Vec<String>> {
     turns
 }
 
-/// What is out comes to nothing, and the run to its end.
+/// Ends the calls that are being stopped, and checks that the run then ends.
 fn let_it_end(run: &mut Run<'_>) {
     if run.is_out("stop_calls") {
         for call in run.calls_out() {
@@ -297,7 +297,7 @@ fn u08_queued_messages_are_listed_changed_and_withdrawn_before_they_are_taken() 
     run.news();
     run.model(text("done"));
     bench.run().model(text("done"));
-    // What was taken is not changed any more.
+    // A message that was taken can no longer be withdrawn.
     bench.signal(&QueueChange::Withdrawn { of: queued[0].0 });
     bench.run().model(text("done"));
     assert_eq!(turns(&bench), [["go"], ["one and a half"], ["three"]]);
@@ -335,7 +335,7 @@ fn b10_an_edit_of_an_earlier_message_stops_the_turn_and_takes_back_what_followed
     assert_eq!(rewound.map(|to| to.0), Some(0));
     run.model(text("blue it is"));
     check::at_rest(&bench);
-    // At rest, in the middle, twice.
+    // Messages are edited at rest, in the middle of a turn, and twice.
     bench.say("and green");
     bench.run().model(text("green it is"));
     let place =
@@ -363,7 +363,7 @@ fn b11_a_note_wakes_nobody_stops_nothing_and_is_told_with_whatever_comes_next() 
         bench.say("go");
         let mut run = bench.run();
         assert_eq!(texts(&run.model_sees().0), ["cargo fmt was run by hand", "go"]);
-        // In the middle of a step, and while somebody is asked.
+        // Notes arrive in the middle of a step, and while an approval is pending.
         bench.note("tests were run by hand");
         run.news();
         run.model(calls(&["pay", "edit"]));
@@ -373,7 +373,7 @@ fn b11_a_note_wakes_nobody_stops_nothing_and_is_told_with_whatever_comes_next() 
         let mut run = bench.run();
         run.returns("c1-1", "edited");
         assert_eq!(texts(&run.model_sees().0).last().map(String::as_str), Some("tests were run by hand"));
-        // One that comes with the last word is no reason to go on.
+        // A note that arrives with the last answer does not continue the turn.
         bench.note("all is well");
         run.news();
         run.model(text("done"));
@@ -389,7 +389,7 @@ fn b11_a_note_wakes_nobody_stops_nothing_and_is_told_with_whatever_comes_next() 
     }
 }
 
-/// What only a newer version knows is left to it, and keeps nobody busy, whether a turn is taken up beside it or not.
+/// Checks that an item of an unknown kind is left for a newer version and keeps no run busy, at rest and beside a turn.
 #[test]
 fn an_item_of_a_newer_version_is_left_where_it_is() {
     let bench = Bench::new();

@@ -1,8 +1,9 @@
-//! The step iterator on the memory store, with a clock that is moved by hand: short stories of what can
-//! happen to a session, a property test that makes stories up, and a scenario that is stopped at every action, on other
-//! stores too.
+//! Tests of the step iterator on the memory store, with a clock that the tests move.
 //!
-//! After every commit of every story the store is read and the invariants of `check` must hold.
+//! Most tests play a short sequence of events in a session. A property test generates such sequences. One scenario is
+//! stopped at every action and runs on SQLite too.
+//!
+//! After every commit, the store is read and the invariants of `check` must hold.
 
 #![allow(
     clippy::unwrap_used,

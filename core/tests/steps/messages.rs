@@ -1,4 +1,4 @@
-//! Messages that come while a session is busy, parked, or about to rest: each is taken exactly once.
+//! Messages that arrive while a session is busy, parked or about to rest. Each is taken exactly once.
 //!
 //! Requirements: B17, B21, C43, U07.
 
@@ -13,7 +13,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, overloaded, text};
 
-/// What was said to the agent, in the order of the transcript.
+/// Returns the texts of the user messages, in the order of the transcript.
 fn said(bench: &Bench) -> Vec<String> {
     let user = |message| match message {
         Message::User(said) => Some(said.text),

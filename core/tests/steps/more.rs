@@ -1,4 +1,4 @@
-//! A turn that has taken as many steps as it may, and whose agent asks for more.
+//! Turns that have reached their step limit, and whose agent asks a person for more steps.
 //!
 //! Requirements: C42, U12.
 
@@ -23,7 +23,7 @@ fn asking(max_steps: u32) -> Bench {
     })
 }
 
-/// Steps from `from` to `to`, each with one call.
+/// Plays the steps from `from` to `to`, each with one call.
 fn steps(run: &mut Run<'_>, from: u32, to: u32) {
     for step in from..=to {
         run.model(calls(&["note"]));
@@ -31,7 +31,7 @@ fn steps(run: &mut Run<'_>, from: u32, to: u32) {
     }
 }
 
-/// The session asks for more, having taken two steps.
+/// Creates a session that has taken two steps and asks for more.
 fn asked() -> Bench {
     let bench = asking(2);
     bench.say("go on and on");
@@ -50,7 +50,7 @@ fn last_notice(bench: &Bench) -> String {
     notices.last().expect("a notice")
 }
 
-/// It ends as it would have without asking, and nothing but words was added to what the model said and did.
+/// Checks that the turn ended as it would have without asking, with no further results.
 fn ended(bench: &Bench) {
     assert_eq!((bench.status(), bench.dones()), (SessionStatus::Idle, vec![DoneReason::MaxTurns]));
     assert_eq!(last_notice(bench), "stopped after 2 steps");
@@ -72,7 +72,7 @@ fn c42_u12_at_the_limit_a_person_is_asked_and_grants_as_many_steps_again() {
     assert!(bench.approve(&pending).is_in());
     let mut run = bench.run();
     steps(&mut run, 3, 4);
-    // The steps before count, so these were all.
+    // The first two steps count too, so the limit of four is reached.
     let pending = bench.asked();
     assert!(last_notice(&bench).ends_with("(4): may it take 2 more?"));
     assert!(bench.edit(&pending, r#"{"steps":1}"#).is_in());
@@ -83,7 +83,7 @@ fn c42_u12_at_the_limit_a_person_is_asked_and_grants_as_many_steps_again() {
     assert_eq!(bench.dones(), [DoneReason::ModelStop]);
     check::at_rest(&bench);
 
-    // The next turn has what its agent gives it, and no more.
+    // The next turn has only the steps of its agent's limit.
     bench.say("again");
     let mut run = bench.run();
     steps(&mut run, 7, 8);
@@ -115,7 +115,7 @@ fn c42_the_asking_outlives_its_run_and_a_number_that_makes_no_sense_is_asked_aga
     for wrong in [r#"{"steps":0}"#, r#"{"steps":1001}"#, r#"{"place":1}"#, "bad"] {
         let pending = bench.asked();
         assert!(bench.edit(&pending, wrong).is_in());
-        // The run that reads it dies before it is known what it did; the next one reads it, too.
+        // The run that reads the answer dies before its commit. The next run reads it too.
         let claim = bench.claim().expect("it is due");
         let run = Run::holding(&bench, claim, &["read", "commit"]);
         bench.crash(run);

@@ -1,4 +1,4 @@
-//! Runs that would go nowhere.
+//! Runs that could make no progress.
 //!
 //! Requirements: C04.
 
@@ -16,7 +16,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// Drives a run that needs no model and no tool to its exit, without looking at how its state came about.
+/// Drives a run that needs no model and no tool to its exit, without checking the invariants of its state.
 fn drive(bench: &Bench, claim: Claim) -> RunOutcome {
     let mut steps = StepIterator::start(claim, bench.agent.clone(), bench.facts()).expect("it reads");
     loop {
@@ -32,14 +32,14 @@ fn drive(bench: &Bench, claim: Claim) -> RunOutcome {
                 let reply = Run::reads(bench, steps.fence(), read);
                 steps.apply(reply, bench.facts());
             }
-            // Nobody has that call, so nobody stops it.
+            // The call is in flight nowhere, so nothing answers this action.
             Action::StopCalls { .. } => {}
             other => panic!("it waits: {other:?} in {:?}", steps.machine()),
         }
     }
 }
 
-/// A claim of a session that waits for a person without a deadline, its state changed by hand.
+/// Claims a session that waits for a person without a deadline, and changes its state with `change`.
 fn doctored(bench: &Bench, change: impl FnOnce(&mut Machine, &mut Claim)) -> Claim {
     bench.say("edit it");
     bench.run().model(calls(&["edit"]));
@@ -53,7 +53,7 @@ fn doctored(bench: &Bench, change: impl FnOnce(&mut Machine, &mut Claim)) -> Cla
 fn for_ever() -> Bench {
     Bench::with(|agent| {
         agent.limits.answer_timeout_ms = None;
-        // The end of its time would wake the turn, too.
+        // A limit on the time of a turn would wake the session too.
         agent.limits.max_run_ms = None;
     })
 }
@@ -63,7 +63,7 @@ fn c04_a_call_that_is_out_nowhere_ends_the_turn_on_an_error() {
     let bench = for_ever();
     let claim = doctored(&bench, |machine, _| {
         let AgentState::Confirming { mut batch } = machine.state.clone() else { panic!("it waits") };
-        // No run has it out, and the session was not found active: nobody recovers it.
+        // The call is in flight nowhere. The session was not found active, so nothing recovers the call.
         batch.calls[0].state = CallState::Executing;
         machine.state = AgentState::Executing { batch };
     });
@@ -78,7 +78,7 @@ fn c04_an_answer_that_nobody_can_give_ends_the_turn_on_an_error() {
     let RunOutcome::Ended(ending) = drive(&bench, claim) else { panic!("it ends") };
     assert_eq!(ending.error.unwrap().code, "engine.no_progress");
 
-    // The same session with its pending call waits on.
+    // The same session with its pending call goes on waiting.
     let bench = for_ever();
     let claim = doctored(&bench, |_, _| {});
     assert!(matches!(drive(&bench, claim), RunOutcome::Suspended(_)));
@@ -115,7 +115,7 @@ fn what_the_machine_does_not_take_ends_the_turn_and_loses_no_run() {
     assert_eq!(claim.session.staged.results.len(), 2);
     let mut machine = bench.machine();
     let AgentState::Executing { batch } = &mut machine.state else { panic!("calls are out") };
-    // By this state neither was ever sent, and both have results: two inputs in one breath that it does not take.
+    // In this state neither call was sent, yet both have staged results. The machine refuses both inputs.
     batch.calls[0].state = CallState::Gating;
     batch.calls[1].state = CallState::Gating;
     claim.session.state = Some(Payload::json(&machine).unwrap());

@@ -1,4 +1,4 @@
-//! Turns that owe a value.
+//! Turns that must return a value.
 //!
 //! Requirements: H07, H08.
 
@@ -25,7 +25,7 @@ fn owes(agent: &mut AgentSpec) {
     agent.output = Some(OutputSpec::beside(&agent.tools, schema).unwrap());
 }
 
-/// The value that the last turn gave.
+/// Returns the value that the last turn gave.
 fn value(bench: &Bench) -> Option<String> {
     let machine = bench.machine();
     let AgentState::Done { ending, .. } = machine.state else { panic!("{:?}", machine.state) };
@@ -34,7 +34,7 @@ fn value(bench: &Bench) -> Option<String> {
     Some(place.find(&message).expect("it stands there").to_owned())
 }
 
-/// Whether the last word to the model says how to give the value.
+/// Returns true if the last message to the model says how to give the value.
 fn is_reminded(run: &Run<'_>) -> bool {
     let (seen, _) = run.model_sees();
     matches!(seen.last(), Some(Message::User(said)) if said.text.contains("finish") && said.item.is_none())
@@ -70,7 +70,7 @@ fn h08_a_value_that_does_not_fit_is_said_to_be_so_twice_and_then_the_turn_fails(
     assert_eq!(ending.error.as_ref().unwrap().code, "model.no_output");
     check::at_rest(&bench);
 
-    // The next turn may be told twice again.
+    // The next turn may again be told twice.
     bench.say("once more");
     let mut run = bench.run();
     run.model(calls(&[BAD]));
@@ -103,7 +103,7 @@ fn h08_words_alone_do_not_end_a_turn_that_owes_a_value_also_after_a_crash() {
         run.model(text(words));
     }
     assert_eq!(bench.dones(), [DoneReason::Error]);
-    // A word to try again does not take the words for the value.
+    // A retry does not take the model's earlier text for the value.
     bench.retry();
     let mut run = bench.run();
     run.model(calls(&[GOOD]));

@@ -1,4 +1,4 @@
-//! Several people decide, or some; more of them when it takes long; and what happens when they do not.
+//! Approvals that need several people or named people, their escalation, and their expiry.
 //!
 //! Requirements: U05, B30.
 
@@ -19,7 +19,7 @@ use crate::world::{calls, text};
 
 const TWO: &str = r#"edit:{"terms": {"approvers": {"names": ["ann", "bob", "eve"], "needed": 2}}}"#;
 
-/// A session whose one call waits for people.
+/// Creates a session whose only call waits for approval.
 fn waiting(call: &str) -> (Bench, PendingCall) {
     let bench = Bench::new();
     bench.say("edit it");
@@ -49,7 +49,7 @@ fn names(bench: &Bench) -> Vec<Option<String>> {
     decisions(bench).into_iter().map(|record| record.decision.by).collect()
 }
 
-/// Takes the session up, due or not, and lets it park again.
+/// Starts a run, whether the session is due or not, and lets it suspend again.
 fn look(bench: &Bench) {
     bench.start(bench.claim_now());
 }
@@ -126,7 +126,7 @@ fn u05_an_edit_is_asked_about_anew_and_voids_what_was_approved_before() {
     assert_ne!(again.id, asked.id);
     assert_eq!((body.arguments.as_str(), body.digest), (edited.as_str(), Digest::of(edited.as_bytes())));
     assert_eq!(again.needed, 1, "who changed them has approved them");
-    // Ann saw other bytes: she is asked like anyone else.
+    // Ann saw other arguments, so she is asked like everyone else.
     bench.approve_as("ann", &again);
     finish(&bench);
     assert_eq!(bench.results()[0].edited_arguments.as_deref(), Some(edited.as_str()));
@@ -212,7 +212,8 @@ fn u05_terms_that_nobody_can_meet_are_a_denial() {
     check::at_rest(&bench);
 }
 
-/// Ann refuses the first of three calls; the second waits for her too, the third was out.
+/// Creates a session in which Ann denies the first of three calls. The second still waits for approval, and the third
+/// has ended.
 fn refused(on_denial: OnDenial, reason: Option<&str>) -> Bench {
     let bench = Bench::with(|agent| agent.on_denial = on_denial);
     bench.say("edit it");
@@ -253,7 +254,7 @@ fn b30_a_plain_refusal_may_cancel_the_rest_or_end_the_turn_and_every_call_has_it
     bench.run().model(text("so I do"));
     check::at_rest(&bench);
 
-    // What is said with it is said to the model.
+    // The reason of the denial is shown to the model.
     let bench = refused(OnDenial::EndTurn, Some("take the blue one"));
     bench.run();
     bench.deny(&bench.asked());
@@ -262,7 +263,7 @@ fn b30_a_plain_refusal_may_cancel_the_rest_or_end_the_turn_and_every_call_has_it
     assert_eq!(bench.statuses(), [Error, RejectedByUser, Done]);
 }
 
-/// A run that dies after a vote leaves it behind.
+/// Checks that the approvals are kept when the run that read them dies.
 #[test]
 fn u05_a_death_forgets_no_approval() {
     let (bench, asked) = waiting(TWO);
@@ -303,7 +304,7 @@ fn u05_that_nobody_decided_in_time_is_no_approval_on_other_terms() {
     assert_eq!(bench.run().outcome().kind(), OutcomeKind::SuspendedClientTool);
     let again = bench.asked();
     assert!(again.id != asked.id && again.needed == 1 && bench.sent("c1-0") == 0);
-    // The one that is enough now has approved before.
+    // The one approval that is now enough was given before the expiry.
     let (bench, asked) = waiting(call);
     bench.approve_as("ann", &asked);
     bench.clock.pass(Duration::from_secs(5));

@@ -1,4 +1,4 @@
-//! A run that could not go on, and the one that ends its turn under the same claim.
+//! Runs that panicked, and the runs that end their turns under the same claim.
 //!
 //! Requirements: A20, C50.
 
@@ -12,7 +12,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// What ends the turn of the run of `claim`, which panicked.
+/// Returns the run that ends the turn of `claim`, whose run panicked.
 fn stands_in<'b>(bench: &'b Bench, claim: &Claim, held: &[&'static str]) -> Run<'b> {
     let again = ClaimOne { run: claim.run.clone(), ..bench.claim_one(Vec::new()) };
     let mut claim = match now(bench.store.claim_session(&bench.key, again)).unwrap() {
@@ -25,7 +25,7 @@ fn stands_in<'b>(bench: &'b Bench, claim: &Claim, held: &[&'static str]) -> Run<
     Run::with(bench, steps, held.to_vec())
 }
 
-/// A session whose one call was approved.
+/// Creates a session whose only call was approved.
 fn approved() -> Bench {
     let bench = Bench::new();
     bench.say("edit it");

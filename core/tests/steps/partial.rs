@@ -1,4 +1,5 @@
-//! A turn is stopped in the middle of an answer: what had come of it is kept, marked, unless all of it is taken back.
+//! Turns that are stopped in the middle of an answer. The part that had arrived is kept and marked, unless the turn is
+//! taken back.
 //!
 //! Requirements: C61, INV-08.
 
@@ -13,7 +14,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// A run whose model has said something, and goes on.
+/// Starts a run whose model has written some text and still writes.
 fn in_the_middle<'b>(bench: &'b Bench, said: &str) -> Run<'b> {
     bench.say("go");
     let mut run = bench.run();

@@ -1,4 +1,4 @@
-//! What comes before what, between two steps and at the end of a turn.
+//! The order of decisions between two steps and at the end of a turn.
 //!
 //! Requirements: A18, A19, A23, C39.
 
@@ -21,7 +21,7 @@ fn says_stop(run: &mut Run<'_>, call: &str) {
 #[test]
 fn a18_the_budget_of_tokens_counts_over_the_turns_of_a_session_and_ends_only_what_would_go_on() {
     let bench = Bench::with(|agent| agent.limits.max_tokens = Some(40));
-    // Each answer uses fifteen.
+    // Each answer uses 15 tokens.
     bench.say("one");
     bench.run().model(text("yes"));
     bench.say("two");
@@ -31,7 +31,7 @@ fn a18_the_budget_of_tokens_counts_over_the_turns_of_a_session_and_ends_only_wha
     run.model(calls(&["note"]));
     run.returns("c3-0", "noted");
     assert_eq!(bench.dones()[2], DoneReason::BudgetExceeded, "forty-five were used over three turns");
-    // Used up, and still a turn that ends by itself ends by itself.
+    // The budget is spent, but a turn that ends by itself still ends normally.
     bench.say("four");
     bench.run().model(text("yes"));
     assert_eq!(bench.dones()[3], DoneReason::ModelStop);
@@ -52,7 +52,7 @@ fn a19_a_stop_wins_over_the_limit_of_steps_which_wins_over_the_budget() {
         if stop {
             bench.interrupt(InterruptKind::Soft);
         }
-        // The news comes with the write that stages the first result, or before steering at the latest.
+        // The news arrives with the write that stages the first result, or at the latest before steering.
         run.news();
         if run.is_out("stop_calls") {
             run.take("stop_calls");
@@ -75,14 +75,14 @@ fn a23_a_step_is_counted_then_loops_are_looked_for_then_old_results_are_cleared_
         agent.compaction.kept_results = 1;
     });
     bench.say("look and look");
-    // Longer than the word that stands for what is cleared.
+    // The result is longer than the placeholder of a cleared result.
     let shelf = "a shelf ".repeat(30);
     let mut run = bench.run();
     for step in 1..=3 {
         run.model(calls(&["look"]));
         run.returns(&format!("c{step}-0"), &shelf);
     }
-    // The request of the fourth step is put together after all of it.
+    // The request of the fourth step is made after all these decisions.
     let (seen, call) = run.model_sees();
     assert_eq!(run.steps.machine().turn.steps, 3, "the step was counted when the model had answered");
     assert!(call.note.is_some_and(|note| note.contains("3 times")), "the loop was looked for");

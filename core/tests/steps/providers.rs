@@ -1,5 +1,5 @@
-//! What the services demand of a conversation, each written down from its own rules, and asked of what the model is
-//! shown after every commit of every story.
+//! Rules of the model services for conversations, written from each service's own documentation. They are checked
+//! against the view of the model after every commit of every test.
 //!
 //! Requirements: U04.
 
@@ -9,17 +9,17 @@ use holdover_core::message::{AssistantMessage, AssistantPart, Message, UserMessa
 
 use crate::world::CUT_OFF;
 
-/// What one service would refuse.
+/// The reason why a service would refuse a conversation.
 type Refusal = String;
 
-/// A service's rules: what is wrong with this conversation, said to it in this order.
+/// The rules of a service. They return an error if the service would refuse the conversation.
 type Rules = fn(&[Message]) -> Result<(), Refusal>;
 
-/// The services and their rules.
+/// The services, with their rules.
 pub(crate) const SERVICES: [(&str, Rules); 3] =
     [("OpenAI", openai), ("Anthropic", anthropic), ("Gemini", gemini)];
 
-/// Every service takes it. Asked: it is the model's turn now.
+/// Checks that every service accepts the conversation. With `asked`, also checks that the model may speak next.
 #[track_caller]
 pub(crate) fn accept(view: &[Message], asked: bool) {
     let sent = as_sent(view, asked);
@@ -32,7 +32,8 @@ pub(crate) fn accept(view: &[Message], asked: bool) {
     }
 }
 
-/// What adapters make of an answer that was cut off: the next one goes on with it, and a user asks for that.
+/// Returns the conversation as adapters send it. An answer that was cut off is joined with the next one, or with a
+/// user's request to go on if the model is asked.
 fn as_sent(view: &[Message], asked: bool) -> Vec<Message> {
     let mut sent: Vec<Message> = Vec::new();
     let cut_off = |said: &AssistantMessage| {
@@ -40,7 +41,7 @@ fn as_sent(view: &[Message], asked: bool) -> Vec<Message> {
     };
     for message in view {
         match (sent.last_mut(), message) {
-            // A refusal without a word: nothing of it is sent.
+            // A refusal without text is not sent.
             (_, Message::Assistant(said))
                 if said.calls().next().is_none() && said.text().trim().is_empty() => {}
             (Some(Message::Assistant(before)), Message::Assistant(more)) if cut_off(before) => {
@@ -55,7 +56,7 @@ fn as_sent(view: &[Message], asked: bool) -> Vec<Message> {
     sent
 }
 
-/// A piece of a turn, as all services know them.
+/// A part of a message that all services know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
@@ -69,7 +70,7 @@ enum Side {
     Model,
 }
 
-/// What a message says to a model; none if no model is shown it.
+/// Returns the side and the parts of a message as a model sees them. None if no model is shown the message.
 fn pieces(message: &Message) -> Option<(Side, Vec<Piece>)> {
     match message {
         Message::User(said) => Some((Side::User, vec![Piece::Text(said.text.clone())])),
@@ -82,7 +83,7 @@ fn pieces(message: &Message) -> Option<(Side, Vec<Piece>)> {
             };
             Some((Side::Model, said.parts.iter().filter_map(piece).collect()))
         }
-        // Shown as what a user says; whoever shows it has made it one.
+        // Such a message is shown as a user's message, made before this point.
         Message::Summary(_) | Message::Decision(_) | Message::Notice(_) => None,
     }
 }
@@ -91,8 +92,8 @@ fn says_nothing(pieces: &[Piece]) -> bool {
     pieces.iter().all(|piece| matches!(piece, Piece::Text(text) if text.trim().is_empty()))
 }
 
-/// Chat completions: messages one by one. `tool` messages answer the `tool_calls` of the assistant's message just
-/// before them, each once, before anybody else speaks; an assistant's message has content or calls; ids are unique.
+/// Checks the rules of OpenAI's chat completions. `tool` messages answer the `tool_calls` of the assistant's message
+/// just before them, each once, before any other message. An assistant's message has content or calls. Ids are unique.
 fn openai(view: &[Message]) -> Result<(), Refusal> {
     let (mut owed, mut known) = (BTreeSet::new(), BTreeSet::new());
     for message in view {
@@ -125,7 +126,7 @@ fn openai(view: &[Message]) -> Result<(), Refusal> {
     if owed.is_empty() { Ok(()) } else { Err(format!("tool_calls {owed:?} have no tool message")) }
 }
 
-/// Turns: what one side says in a row is one of them.
+/// Joins consecutive messages of the same side into turns. The model may not speak twice in a row.
 fn turns(view: &[Message]) -> Result<Vec<(Side, Vec<Piece>)>, Refusal> {
     let mut turns: Vec<(Side, Vec<Piece>)> = Vec::new();
     for message in view {
@@ -141,7 +142,7 @@ fn turns(view: &[Message]) -> Result<Vec<(Side, Vec<Piece>)>, Refusal> {
     Ok(turns)
 }
 
-/// The ids of the calls or of the results among pieces.
+/// Returns the ids of the parts that `wanted` selects, such as calls or results.
 fn ids(pieces: &[Piece], wanted: fn(&Piece) -> Option<&String>) -> Vec<&String> {
     pieces.iter().filter_map(wanted).collect()
 }
@@ -154,8 +155,8 @@ fn result(piece: &Piece) -> Option<&String> {
     if let Piece::Result(id) = piece { Some(id) } else { None }
 }
 
-/// Messages: roles alternate and the first is `user`; the very next message begins with a `tool_result` for each
-/// `tool_use`, each once; ids are unique; no message is empty.
+/// Checks the rules of Anthropic's messages. Roles alternate, beginning with `user`. The next message begins with a
+/// `tool_result` for each `tool_use`, each once. Ids are unique. No message is empty.
 fn anthropic(view: &[Message]) -> Result<(), Refusal> {
     let turns = turns(view)?;
     if let Some((Side::Model, _)) = turns.first() {
@@ -185,9 +186,9 @@ fn anthropic(view: &[Message]) -> Result<(), Refusal> {
     if asked.is_empty() { Ok(()) } else { Err(format!("tool_use {asked:?} without tool_result")) }
 }
 
-/// Contents: `user` and `model` alternate and the first is `user`; a turn with function calls comes right after a
-/// user's turn or one of function responses; the turn after it has exactly as many function responses as there were
-/// calls, in their order, as responses are told apart by place and name; no turn has no parts.
+/// Checks the rules of Gemini's contents. `user` and `model` alternate, beginning with `user`. A turn with function
+/// calls follows a user's turn or a turn of function responses. The next turn has exactly one response for each call,
+/// in the same order. No turn is empty.
 fn gemini(view: &[Message]) -> Result<(), Refusal> {
     let turns = turns(view)?;
     let mut before: Option<&(Side, Vec<Piece>)> = None;
@@ -267,7 +268,7 @@ mod tests {
         accept(&[], false);
     }
 
-    /// Each rule refuses what breaks it: a validator that takes everything shows nothing.
+    /// Shows that each rule finds its violation, since a validator that accepts everything proves nothing.
     #[test]
     fn u04_what_a_service_refuses_is_found() {
         let all = ["OpenAI", "Anthropic", "Gemini"];

@@ -1,6 +1,6 @@
-//! Stories that nobody wrote: random models, people, clocks and deaths, in random order.
+//! Random scenarios: random models, people, clocks and crashes, in random order.
 //!
-//! `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random` looks for longer.
+//! To play more of them: `HOLDOVER_CASES=20000 cargo test -p holdover-core --test steps random`.
 //!
 //! Requirements: A40, A41, A42, B06, B07, B14, B21, B28, B49, C19, C34, C42, C51, C56, C57, D19, D23, H18, U04, U08.
 
@@ -20,7 +20,7 @@ mod world;
 use story::{Happens, happens, thought};
 use world::World;
 
-/// The session that begins when this one, which has heard the first word, is handed over with the second.
+/// Plays a first message in this session, hands it over with a second, and returns the session that takes over.
 fn handed_over(source: &Bench, draft: bool) -> Bench {
     let mut world = World::new(source, 0);
     world.happen(&Happens::Say(None));
@@ -34,7 +34,7 @@ fn cases() -> u32 {
     std::env::var("HOLDOVER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200)
 }
 
-/// On how many threads the stories are played; each draws its own.
+/// Returns the number of threads that play scenarios. Each thread draws its own.
 fn threads() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1))
 }
@@ -93,12 +93,12 @@ proptest! {
             if sync {
                 agent.durability = holdover_core::agent::Durability::Sync;
             }
-            // A model that reads little: what is old is summarised and cleared, again and again.
+            // The context is small, so old messages are summarised and cleared again and again.
             if let Some(context_tokens) = context {
                 agent.compaction = Compaction::default().context_tokens(context_tokens).kept_turns(1).clear_results_over(3).kept_results(1).summarise_results(true);
             }
         });
-        // The session is new, or one that another was handed over to: then it has heard two words already.
+        // The session is new or takes over from another. In that case it already has two messages.
         let (bench, heard) = match handed {
             None => (fresh, 0),
             Some(draft) => (handed_over(&fresh, draft), 2),
@@ -111,7 +111,7 @@ proptest! {
         }
         world.come_to_rest();
         if bench.session().unread > 0 {
-            // Notes wake nobody: they are taken with what comes next.
+            // Notes wake no session. They are taken with the next message.
             world.happen(&Happens::Say(None));
             world.come_to_rest();
         }

@@ -1,4 +1,4 @@
-//! Why a call was cancelled: each of the reasons, with the story that brings it about.
+//! The reasons why a call was cancelled, each with events that lead to it.
 //!
 //! Requirements: B41, B42, C49.
 
@@ -15,13 +15,13 @@ use crate::check;
 use crate::run::Run;
 use crate::world::calls;
 
-/// A session whose model asked for these.
+/// Sends a message, and lets the model call these tools.
 fn asked(bench: &Bench, tools: &[&str]) {
     bench.say("go");
     bench.run().model(calls(tools));
 }
 
-/// The call of the session's only step at this place was cancelled, for this reason.
+/// Checks that the call at this place in the only step was cancelled for this reason.
 fn is_cancelled(bench: &Bench, at: usize, reason: CancelReason) {
     let (status, result) = (bench.statuses()[at], &bench.results()[at].content);
     assert_eq!(status, ResultStatus::Cancelled, "{result}");
@@ -34,7 +34,7 @@ fn not_run(run: &mut Run<'_>, call: &str) {
     run.comes_back(call, Err(ToolError::NotRun("no such host".into())));
 }
 
-/// What could not be run is not tried again, and the first such call opens the circuit.
+/// Creates a session in which a call that could not be run is not retried, and the first such call opens the circuit.
 fn brittle() -> Bench {
     Bench::with(|agent| {
         agent.retries.tool_waits_ms = Vec::new();
@@ -164,7 +164,8 @@ fn b41_what_stayed_behind_with_the_source_of_a_fork_is_cancelled_as_forked() {
     assert!(result.starts_with("cancelled (system:forked): "), "{result}");
 }
 
-/// Its run dies after it was told to stop: a read did nothing, what may have acted is in doubt.
+/// Checks calls whose run dies after it was told to stop: a read did nothing and is cancelled, and a call that may have
+/// acted is in doubt.
 #[test]
 fn b42_what_was_being_stopped_when_its_run_died_is_not_sent_again_and_a_read_is_cancelled() {
     type Stop = fn(&Bench);
@@ -192,7 +193,7 @@ fn b42_what_was_being_stopped_when_its_run_died_is_not_sent_again_and_a_read_is_
         assert_eq!([bench.sent("c1-0"), bench.sent("c1-1"), bench.sent("c1-2")], [1; 3]);
     }
 
-    // The same where the turn was given up, and waited for what was out.
+    // The turn was given up and waited for the calls in flight.
     let bench = brittle();
     bench.say("go");
     let mut run = bench.run();

@@ -1,4 +1,4 @@
-//! Runs die, and others take over.
+//! Runs that die, and the runs that take over from them.
 //!
 //! Requirements: A20, B12, B46, C33, C47, C51, C55.
 
@@ -19,7 +19,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// Runs that die as soon as they have begun, until the session rests. How many there were.
+/// Lets runs die as soon as they have begun, until the session rests. Returns the number of deaths.
 fn die_until_it_rests(bench: &Bench) -> u32 {
     for deaths in 0..20 {
         let run = bench.run();
@@ -33,7 +33,7 @@ fn die_until_it_rests(bench: &Bench) -> u32 {
 
 #[test]
 fn a_session_that_kills_every_run_is_ended_as_poisoned() {
-    // In the model call, in an idempotent call, and while something is provisioned.
+    // The runs die in the model call, in an idempotent call, or during provisioning.
     for provisions in [false, true] {
         for call in [false, true] {
             let bench = Bench::with(|agent| agent.provisions = provisions && !call);
@@ -52,7 +52,7 @@ fn a_session_that_kills_every_run_is_ended_as_poisoned() {
     }
 }
 
-/// The same, with the teardown performed by the run that gives up.
+/// Does the same as [`die_until_it_rests`], and performs the teardown of the run that gives up.
 fn die_until_it_ends(bench: &Bench) -> u32 {
     for deaths in 0..20 {
         let mut run = bench.run();
@@ -291,7 +291,7 @@ fn an_answer_of_the_model_that_comes_after_the_store_refused_disturbs_nothing() 
     run.model(calls(&["note"]));
     run.hold("commit");
     run.returns("c1-0", "noted");
-    // The results are on their way while the model is asked.
+    // The commit with the results is in flight while the model is called.
     assert!(run.is_out("call_model"));
     run.write_fails();
     run.let_go("commit");
@@ -337,7 +337,7 @@ fn a_message_that_was_read_before_the_store_refused_starts_the_next_turn() {
     run.returns("c1-0", "noted");
     run.write_fails();
     assert!(run.is_out("tear_down"));
-    // The read that was on its way brings what came after the message.
+    // The read in flight returns items that arrived after the message.
     run.let_go("read");
     run.perform("tear_down");
     assert!(run.is_over());
@@ -351,7 +351,7 @@ fn a_message_that_was_read_before_the_store_refused_starts_the_next_turn() {
     check::at_rest(&bench);
 }
 
-/// A run dies with a call out; the next one reads what `spoil` made of the transcript.
+/// Lets a run die with a call in flight. The next run reads the transcript as `spoil` has changed it.
 fn check_unreadable(spoil: impl FnOnce(&mut Result<Found, ErrorInfo>)) {
     let bench = Bench::new();
     bench.say("go");

@@ -1,4 +1,4 @@
-//! Calls that could not be run: tried again as their class allows, then counted, until the circuit opens.
+//! Calls that could not be run. They are retried as their effect class allows, then counted, until the circuit opens.
 //!
 //! Requirements: C49, C52, U10.
 
@@ -29,14 +29,14 @@ fn lost() -> Result<ToolReturn, ToolError> {
     Err(ToolError::Lost("connection reset".into()))
 }
 
-/// Calls that are given up at once; the circuit opens after so many.
+/// Creates a session that does not retry calls, and whose circuit opens after `broken_calls_max` failures.
 fn given_up_at_once(broken_calls_max: u32) -> Bench {
     Bench::with(|agent| {
         agent.retries = Retries::default().tool_waits_ms(Vec::new()).broken_calls_max(broken_calls_max);
     })
 }
 
-/// How the newest turn ended, with the code of its error.
+/// Returns the reason why the newest turn ended, with the code of its error.
 fn ending(bench: &Bench) -> (DoneReason, Option<String>) {
     match bench.machine().state {
         AgentState::Done { ending, .. } => (ending.reason, ending.error.map(|error| error.code)),
@@ -59,7 +59,7 @@ fn c49_a_call_that_could_not_be_run_is_tried_again_after_2_and_4_seconds_as_its_
         ("look", lost as fn() -> _, Error),
         ("look", not_run, Error),
         ("put", not_run, Error),
-        // Nobody knows what the three sends did together.
+        // The combined effect of the three sends is unknown.
         ("put", lost, InDoubt),
         ("note", not_run, Error),
     ] {
@@ -215,7 +215,7 @@ fn c49_a_good_call_closes_the_circuit_and_an_observation_is_not_counted() {
         run.comes_back(&format!("c{at}-0"), result);
         assert!(run.is_out("call_model"), "{at}");
     }
-    // What is counted holds across a wait and the death of a run.
+    // The count survives a wait and the death of a run.
     run.model(calls(&["edit"]));
     drop(run);
     bench.approve(&bench.asked());
@@ -253,7 +253,7 @@ fn c49_what_is_out_when_the_circuit_opens_may_come_back_unless_somebody_stops_it
                 (vec![DoneReason::UserAbort], SessionStatus::Interrupted)
             );
         } else {
-            // Another one that breaks is not tried again, nor counted twice.
+            // Another call that fails meanwhile is neither retried nor counted again.
             run.comes_back("c1-2", not_run());
             assert_eq!(bench.statuses(), [Done, Error, Error, Cancelled]);
             assert_eq!(ending(&bench), (DoneReason::Error, Some("engine.circuit_open".into())));

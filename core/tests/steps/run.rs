@@ -1,7 +1,7 @@
-//! One run of a session, performed step by step as the story says.
+//! One run of a session, performed step by step as a test directs.
 //!
-//! Reads, writes and the gate are performed as soon as they are asked for, unless the story holds them
-//! back; the model, the tools and the passing of time are the story's.
+//! Reads, writes and questions to the gate are performed as soon as they are asked for, unless the test holds them
+//! back. The test answers for the model and the tools, and moves the clock.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -26,34 +26,34 @@ use holdover_core::tool::{EffectClass, ToolError, ToolOutput, ToolReturn};
 use crate::bench::{Bench, LEASE, Write, now};
 use crate::{check, providers, world};
 
-/// How often in a row a run may ask to be woken at once without doing anything.
+/// The most times in a row that a run may ask to be woken at once without doing anything.
 const AWAKENINGS_MAX: usize = 3;
 
-/// How many actions may follow from one reply.
+/// The most actions that may follow from one reply.
 const ACTIONS_MAX: usize = 1_000;
 
-/// What a run still does that starts nothing.
+/// The kinds of actions that a run may still begin after it was told to start nothing more.
 const ENDS_OR_SAVES: [&str; 6] = ["read", "commit", "stage", "stop_calls", "stop_model", "drop_early"];
 
-/// A message and its place.
+/// A message and its sequence number.
 type Placed = (MessageSeq, Arc<Message>);
 
 pub(crate) struct Run<'b> {
     pub(crate) bench: &'b Bench,
     pub(crate) steps: StepIterator,
-    /// Actions that were asked for and not performed, oldest first.
+    /// The actions that were handed out and not performed yet, oldest first.
     pub(crate) out: VecDeque<Action>,
-    /// Kinds of actions that are not performed by themselves.
+    /// The kinds of actions that wait until the test performs them.
     held: Vec<&'static str>,
     until: Option<Timestamp>,
     exit: Option<RunOutcome>,
-    /// What a model that is stopped had said.
+    /// The text that a model has written when it is stopped.
     pub(crate) said: String,
-    /// What it had used.
+    /// The usage that a model reports when it is stopped.
     pub(crate) used: Option<PartialUse>,
-    /// Calls that were begun early, and neither sent nor dropped.
+    /// The calls that were begun early, and neither sent nor dropped.
     pub(crate) early: BTreeMap<CallId, CallOut>,
-    /// How far it goes on, once it was told to leave.
+    /// The point up to which the run may go on, once it was told to leave its session.
     draining: Option<Drain>,
 }
 
@@ -71,20 +71,20 @@ impl<'b> Run<'b> {
         run
     }
 
-    /// The run of this claim, with actions of these kinds held back from its first moment.
+    /// Starts the run of this claim, and holds back actions of these kinds from the beginning.
     pub(crate) fn holding(bench: &'b Bench, claim: Claim, kinds: &[&'static str]) -> Self {
         let steps = StepIterator::start(claim, bench.agent.clone(), bench.facts()).expect("it reads");
         Self::with(bench, steps, kinds.to_vec())
     }
 
-    // Steering the story
+    // Control of the run
 
-    /// From now on actions of this kind wait until they are performed by name.
+    /// Holds back actions of this kind until the test performs them.
     pub(crate) fn hold(&mut self, kind: &'static str) {
         self.held.push(kind);
     }
 
-    /// Performs what was held, and lets it go by itself again.
+    /// Performs the held actions of this kind, and stops holding the kind back.
     pub(crate) fn let_go(&mut self, kind: &'static str) {
         self.held.retain(|held| *held != kind);
         while self.is_out(kind) {
@@ -92,13 +92,13 @@ impl<'b> Run<'b> {
         }
     }
 
-    /// Performs the oldest action of this kind and takes the answer.
+    /// Performs the oldest action of this kind and gives the run the reply.
     pub(crate) fn perform(&mut self, kind: &'static str) {
         let reply = self.perform_silently(kind);
         self.apply(reply);
     }
 
-    /// Performs the oldest action of this kind; the answer is on its way.
+    /// Performs the oldest action of this kind and returns the reply, which the run does not get yet.
     pub(crate) fn perform_silently(&mut self, kind: &'static str) -> Reply {
         let action = self.take(kind);
         self.reply_to(action)
@@ -124,7 +124,7 @@ impl<'b> Run<'b> {
         self.bench.facts()
     }
 
-    /// Performs everything that is not the story's, until there is nothing to start.
+    /// Performs all actions that the test does not perform itself, until the run waits or exits.
     fn settle(&mut self) {
         let mut awakenings = 0;
         for _ in 0..ACTIONS_MAX {
@@ -148,7 +148,7 @@ impl<'b> Run<'b> {
                     let kind = kind_of(&action);
                     let by_itself = ["read", "commit", "stage", "consult", "foresee"].contains(&kind);
                     if kind == "stop_model" && !self.held.contains(&kind) {
-                        // It stays to be seen that it was asked for.
+                        // The action stays in `out`, so that a test can see that it was asked for.
                         let reply = self.reply_to(action.clone());
                         self.out.push_back(action);
                         self.steps.apply(reply, self.facts());
@@ -209,7 +209,7 @@ impl<'b> Run<'b> {
         seen.map(|message| message.as_ref().clone()).collect()
     }
 
-    /// What is shown of the transcript, as it is stored, each message with its place.
+    /// Returns the messages of the transcript that are shown, as stored, each with its sequence number.
     fn placed(&self, shown: &Shown) -> Vec<(MessageSeq, Arc<Message>)> {
         let stored = now(self.bench.store.read_all_messages(&self.bench.key, &shown.to_read())).unwrap();
         let read: Vec<_> =
@@ -220,7 +220,7 @@ impl<'b> Run<'b> {
         placed
     }
 
-    /// What the model that is being asked sees.
+    /// Returns the messages that are shown to the model, and the call of the model.
     pub(crate) fn model_sees(&self) -> (Vec<Message>, ModelCall) {
         let asked = self.out.iter().find_map(|action| match action {
             Action::CallModel { call, .. } => Some(call.clone()),
@@ -230,12 +230,12 @@ impl<'b> Run<'b> {
         (self.seen_by_model(&call), call)
     }
 
-    /// The summary that is asked for is made with these words; none if nothing is old enough.
+    /// Completes the requested summary with this text. Returns the summarised messages; None if none was old enough.
     pub(crate) fn summarise(&mut self, text: &str) -> Option<Vec<Message>> {
         self.summarise_until(text, StopReason::EndTurn)
     }
 
-    /// The same, where the model stopped for this reason.
+    /// Completes the requested summary as [`summarise`](Self::summarise) does, with this stop reason.
     pub(crate) fn summarise_until(&mut self, text: &str, stop: StopReason) -> Option<Vec<Message>> {
         let asked = self.take("summarise");
         let (old, made, shorter) = self.summary_of(&asked, text);
@@ -246,8 +246,8 @@ impl<'b> Run<'b> {
         found.then(|| old.into_iter().map(|(_, message)| message.as_ref().clone()).collect())
     }
 
-    /// What is old of what is shown to the one that is asked for a summary, and the summary of it in these words; none
-    /// if nothing is.
+    /// Returns the old messages among those shown for a summary, and the summary of them with this text. The summary is
+    /// None if no message is old enough.
     pub(crate) fn summary_of(
         &self,
         asked: &Action,
@@ -336,7 +336,7 @@ impl<'b> Run<'b> {
         }
     }
 
-    /// What the store has.
+    /// Performs a read against the store and returns the reply.
     pub(crate) fn reads(bench: &Bench, fence: &Fence, read: Action) -> Reply {
         let Action::Read { id, messages, inbox_after, interrupt } = read else { panic!("{read:?}") };
         let waits = || match now(bench.store.take_interrupt(fence)).unwrap() {
@@ -353,7 +353,7 @@ impl<'b> Run<'b> {
 
     // The model
 
-    /// The model answers.
+    /// Gives this answer in place of the model.
     pub(crate) fn model(&mut self, answer: ModelAnswer) {
         let id = self.take_model();
         self.apply(Reply::ModelAnswered { id, result: Ok(answer) });
@@ -364,14 +364,14 @@ impl<'b> Run<'b> {
         self.apply(Reply::ModelAnswered { id, result: Err(error) });
     }
 
-    /// The model has written these calls, the first of its answer, and goes on.
+    /// Reports that the model has written these calls at the beginning of an answer that it has not finished.
     pub(crate) fn model_writes(&mut self, tools: &[&str]) {
         for told in self.written(&world::calls(tools)) {
             self.apply(told);
         }
     }
 
-    /// Word of each call of this answer, while it is still being written.
+    /// Returns a report of each call in this answer, as they are made while the model still writes.
     pub(crate) fn written(&self, answer: &ModelAnswer) -> Vec<Reply> {
         let asked = self.out.iter().find_map(|action| match action {
             Action::CallModel { id, .. } => Some(*id),
@@ -380,7 +380,7 @@ impl<'b> Run<'b> {
         Self::written_of(asked.expect("the model is asked"), answer)
     }
 
-    /// The same, of this call of the model.
+    /// Returns a report of each call in this answer, for the model call `of`.
     pub(crate) fn written_of(of: ActionId, answer: &ModelAnswer) -> Vec<Reply> {
         let calls = answer.parts.iter().filter_map(|part| match part {
             AnswerPart::Call { tool, arguments } => Some((tool.clone(), arguments.clone())),
@@ -390,7 +390,7 @@ impl<'b> Run<'b> {
         calls.enumerate().map(told).collect()
     }
 
-    /// The calls that were begun early, and neither sent nor dropped.
+    /// Returns the calls that were begun early, and neither sent nor dropped.
     pub(crate) fn begun(&self) -> Vec<String> {
         self.early.keys().map(ToString::to_string).collect()
     }
@@ -404,7 +404,7 @@ impl<'b> Run<'b> {
 
     // Tools
 
-    /// The calls that are out.
+    /// Returns the calls that are in flight.
     pub(crate) fn calls_out(&self) -> Vec<String> {
         let ids = self.out.iter().filter_map(|action| match action {
             Action::RunCalls { calls, .. } => Some(calls.iter().map(|call| call.id.to_string())),
@@ -413,12 +413,12 @@ impl<'b> Run<'b> {
         ids.flatten().collect()
     }
 
-    /// A call comes back with this text.
+    /// Ends a call with this text.
     pub(crate) fn returns(&mut self, call: &str, text: &str) {
         self.comes_back(call, Ok(ToolOutput::text(text).into()));
     }
 
-    /// The same, after so many milliseconds.
+    /// Ends a call with this text after `ms` milliseconds.
     pub(crate) fn returns_after(&mut self, call: &str, text: &str, ms: u64) {
         let reply = match self.come_back(call, Ok(ToolOutput::text(text).into())) {
             Reply::CallEnded { call, result, .. } => Reply::CallEnded { call, result, duration_ms: ms },
@@ -432,7 +432,7 @@ impl<'b> Run<'b> {
         self.apply(reply);
     }
 
-    /// A call has come back; the run is not told yet.
+    /// Ends a call and returns the reply, which the run does not get yet.
     pub(crate) fn come_back(&mut self, call: &str, result: Result<ToolReturn, ToolError>) -> Reply {
         assert!(self.calls_out().contains(&call.to_owned()), "{call} is not out: {:?}", self.calls_out());
         let call = CallId::new(call).unwrap();
@@ -444,7 +444,7 @@ impl<'b> Run<'b> {
         Reply::CallEnded { call, result, duration_ms: 1 }
     }
 
-    /// A call was not sent after all.
+    /// Reports that a call was not sent after all.
     pub(crate) fn come_back_unsent(&mut self, call: &str) {
         let Reply::CallEnded { call, .. } = self.come_back(call, Err(ToolError::NotRun(String::new())))
         else {
@@ -453,15 +453,15 @@ impl<'b> Run<'b> {
         self.apply(Reply::CallUnsent { call });
     }
 
-    // What happens meanwhile
+    // Other events
 
-    /// The run is told to leave its session to another.
+    /// Tells the run to leave its session to another run.
     pub(crate) fn drain(&mut self, drain: Drain) {
         self.draining = Some(self.draining.map_or(drain, |before| before.min(drain)));
         self.apply(Reply::Drain(drain));
     }
 
-    /// A renewal of the lease brings the news.
+    /// Renews the lease and gives the run the news that the renewal brings.
     pub(crate) fn news(&mut self) {
         let receipt = self.renew();
         self.apply(Reply::News(receipt));
@@ -471,7 +471,7 @@ impl<'b> Run<'b> {
         self.try_renew().expect("the run owns the session")
     }
 
-    /// None once the run's last commit is applied.
+    /// Renews the lease. None once the run's last commit is applied.
     pub(crate) fn try_renew(&self) -> Option<Receipt> {
         match now(self.bench.store.renew_lease(self.steps.fence(), LEASE)).unwrap() {
             LeaseOutcome::Renewed(receipt) => Some(receipt),
@@ -479,7 +479,7 @@ impl<'b> Run<'b> {
         }
     }
 
-    /// Time passes until the run wants to be woken.
+    /// Moves the clock to the instant at which the run wants to be woken.
     pub(crate) fn wait(&mut self) {
         let until = self.until.expect("the run waits for an instant");
         self.bench.clock.move_to(until);
@@ -490,7 +490,7 @@ impl<'b> Run<'b> {
         self.until
     }
 
-    /// The store answers the oldest write with an error.
+    /// Answers the oldest commit with an error or, if there is none, the oldest staging.
     pub(crate) fn write_fails(&mut self) {
         let error = ErrorInfo::new("store.broken", "the disk is full");
         let commit = self.is_out("commit");

@@ -1,4 +1,4 @@
-//! Old results are put in short before they are cleared: beside the run, once, and for ever.
+//! Summaries of old results, which are made once, beside the run, before the results are cleared.
 //!
 //! Requirements: A34, A33, A37.
 
@@ -21,18 +21,18 @@ fn summarising(agent: &mut AgentSpec) {
     agent.loops.stop_at = 0;
 }
 
-/// A result that is worth a summary.
+/// Returns a result that is long enough for a summary.
 fn long(number: u64) -> String {
     format!("{number}{}", "x".repeat(200))
 }
 
-/// The model looks once more.
+/// Plays a step in which the model calls `look` and gets a long result.
 fn look(run: &mut Run<'_>, number: u64) {
     run.model(calls(&["look"]));
     run.returns(&format!("c{number}-0"), &long(number));
 }
 
-/// What the model is shown of its results.
+/// Returns the results that the model is shown.
 fn results_seen(run: &Run<'_>) -> Vec<String> {
     let seen = run.model_sees().0.into_iter().filter_map(|message| match message {
         Message::Tool(result) => Some(result.content),
@@ -41,7 +41,7 @@ fn results_seen(run: &Run<'_>) -> Vec<String> {
     seen.collect()
 }
 
-/// A run of which three results are out to be cleared: the first two.
+/// Starts a run with three results, of which the first two are to be cleared.
 fn three_looked(bench: &Bench) -> Run<'_> {
     bench.say("go");
     let mut run = bench.run();

@@ -1,4 +1,4 @@
-//! A person approves a tool for the rest of the session: asked once, and never again.
+//! Approvals of a tool for the rest of the session: the person is asked only once.
 //!
 //! Requirements: A60, C19.
 
@@ -11,7 +11,7 @@ use crate::bench::Bench;
 use crate::check;
 use crate::world::{calls, text};
 
-/// A session in which a person approved `edit` for good, at rest.
+/// Creates a session at rest in which a person approved `edit` for the rest of the session.
 fn trusting() -> Bench {
     let bench = Bench::new();
     bench.say("edit it");
@@ -116,7 +116,7 @@ fn it_survives_the_death_of_its_run() {
     bench.say("edit it");
     bench.run().model(calls(&["edit"]));
     bench.approve_always(&bench.asked());
-    // The run dies with the approved call out: what was decided is durable.
+    // The run dies while the approved call is in flight. The decision is durable.
     let run = bench.run();
     assert_eq!(run.calls_out(), ["c1-0"]);
     bench.crash(run);
@@ -199,7 +199,7 @@ fn no_more_tools_are_remembered_than_there_is_room_for() {
     check::at_rest(&bench);
 }
 
-/// Ann approves a call of `edit` for good, as far as its path lies among the notes.
+/// Approves a call of `edit` for the rest of the session, as Ann, for paths among the notes only.
 fn approve_notes(bench: &Bench) {
     let among_notes = |decision: &mut Decision| {
         decision.always = true;

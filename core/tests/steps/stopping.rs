@@ -1,4 +1,4 @@
-//! One call is stopped alone.
+//! Stops of a single call, while its turn goes on.
 //!
 //! Requirements: B33, B41; INV-18.
 
@@ -137,7 +137,7 @@ fn b33_a_call_that_may_have_acted_and_waits_to_be_sent_again_is_in_doubt_when_it
     let not_run = || Err(ToolError::NotRun("no such host".into()));
     for (tool, run_dies, comes, status) in [
         ("put", false, lost(), ResultStatus::InDoubt),
-        // The run that died may have sent it.
+        // The run that died may have sent the call.
         ("put", true, not_run(), ResultStatus::InDoubt),
         ("put", false, not_run(), ResultStatus::Cancelled),
         ("look", false, lost(), ResultStatus::Cancelled),
@@ -177,7 +177,7 @@ fn b33_a_call_whose_mark_is_on_its_way_is_stopped_also_if_its_sibling_is_hurried
     run.hold("stage");
     bench.retry();
     run.news();
-    // The mark of the first is on its way. Now the second is to be sent again, too.
+    // The start mark of the first call is in flight. Now the second call is to be sent again too.
     run.comes_back("c1-1", not_run());
     stop(&bench, "c1-0");
     bench.retry();

@@ -1,5 +1,4 @@
-//! Summaries that are none, models that take what another could not read, and what is counted when a summary is taken
-//! back.
+//! Failed summaries, fallback models that can read a longer context, and the token count after a summary is taken back.
 //!
 //! Requirements: A69, B10, B38, B50, C53.
 
@@ -17,13 +16,13 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// A model that reads 1,000 tokens, of which two steps stay.
+/// Gives the agent a context of 1,000 tokens, in which a summary keeps the newest two turns or steps.
 fn small(agent: &mut AgentSpec) {
     agent.compaction = Compaction::default().context_tokens(1_000).kept_turns(2);
     agent.loops.stop_at = 0;
 }
 
-/// Steps of about 150 tokens each.
+/// Plays steps of about 150 tokens each.
 fn steps(run: &mut Run<'_>, numbers: std::ops::RangeInclusive<u32>) {
     for number in numbers {
         let mut answer = calls(&[&format!("look:{{\"try\":{number}}}")]);
@@ -41,7 +40,7 @@ fn too_long() -> ModelError {
     ModelError::new(ModelErrorKind::ContextLimit, "too long")
 }
 
-/// Why a summary failed, each time.
+/// Returns the error codes of the failed summaries, in order.
 fn failures(bench: &Bench) -> Vec<String> {
     let failed = |event| match event {
         Event::CompactionEnded { error: Some(error), .. } => Some(error.code),
@@ -50,7 +49,7 @@ fn failures(bench: &Bench) -> Vec<String> {
     check::events(bench).into_iter().filter_map(failed).collect()
 }
 
-/// Which of the agent's models is asked.
+/// Returns the index of the model that is called, for an answer or for a summary.
 fn asked(run: &Run<'_>) -> Option<u32> {
     run.out.iter().find_map(|action| match action {
         Action::CallModel { call, .. } => Some(call.model),
@@ -98,7 +97,8 @@ fn b38_a_cut_off_summary_is_taken_where_no_model_could_read_the_session_without_
         bench.say("the task");
         let mut run = bench.run();
         steps(&mut run, 1..=5);
-        // By threshold it is a failure; so it is while another model might read all of it.
+        // A cut-off summary is a failure when the threshold asked for it, and also while another model might read the
+        // whole.
         run.summarise_until("all that was do", StopReason::MaxTokens).expect("old");
         run.model_fails(too_long());
         if fallback {
@@ -126,7 +126,7 @@ fn b38_a_summary_that_is_refused_or_empty_is_not_taken_even_where_the_turn_ends_
         bench.say("the task");
         let mut run = bench.run();
         steps(&mut run, 1..=4);
-        // The results are shown as cleared, and then nothing is left to be shown shorter.
+        // The results are shown as cleared. After that, nothing can be shown shorter.
         for _ in 0..2 {
             run.model_fails(too_long());
             run.summarise_until(said, stop).expect("old");
@@ -197,7 +197,7 @@ fn c53_what_is_too_long_for_one_model_and_cannot_be_summarised_is_answered_by_th
         assert_eq!(told, Some(("other".to_owned(), "too long".to_owned())));
         check::at_rest(&bench);
     }
-    // The last model has nobody behind it.
+    // The last model has no fallback.
     let bench = Bench::with(falls_back);
     bench.say(&"x".repeat(4_000));
     let mut run = bench.run();
@@ -263,7 +263,7 @@ fn a_summary_that_was_asked_for_is_made_before_what_was_said_begins_a_turn() {
     run.model(text("three"));
     assert_eq!(bench.dones(), [DoneReason::ModelStop; 3]);
     check::at_rest(&bench);
-    // Also before what takes the last turn back.
+    // A summary is also made before a message that takes the last turn back.
     bench.say_instead(6, "drei");
     bench.compact();
     let mut run = bench.run();
@@ -277,7 +277,7 @@ fn a_summary_that_was_asked_for_is_made_before_what_was_said_begins_a_turn() {
     check::at_rest(&bench);
 }
 
-/// A session that rests on an error after two turns that can be summarised.
+/// Creates a session that rests on an error, after two turns that can be summarised.
 fn failed() -> Bench {
     let bench = Bench::with(|agent| agent.compaction.kept_turns = 1);
     for said in ["one", "two"] {
@@ -307,7 +307,7 @@ fn a_summary_that_was_asked_for_leaves_the_other_words_to_what_comes_after_it() 
         );
         check::at_rest(&bench);
     }
-    // A mode that was set later than a message which brings its own.
+    // A mode is set after a message that brings its own mode.
     let bench = failed();
     bench.brief("four", Briefing { mode: Some(Mode::Ask), ..Briefing::default() });
     bench.set_mode(Mode::Plan);

@@ -1,5 +1,5 @@
-//! A provider that refuses what is too long for its model, whatever the agent believes of it: less and less is shown, until
-//! it fits or nothing is left to leave out.
+//! A provider whose model has a smaller context than the agent's settings say. Less and less is shown, until the view
+//! fits or nothing is left to leave out.
 //!
 //! Requirements: A67, B38.
 
@@ -14,7 +14,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// As much as the model reads, in tokens; the agent believes in 200,000.
+/// The context of the model, in tokens. The agent's settings say 200,000.
 const WINDOW: u64 = 3_000;
 
 fn bench() -> Bench {
@@ -31,8 +31,8 @@ fn tokens(seen: &[Message]) -> u64 {
     estimate(seen.iter().map(chars).sum())
 }
 
-/// Lets the provider refuse what is too long, and summarises what is old in short words: until it is shown what it reads,
-/// or the turn has ended. Says how often it refused.
+/// Refuses views that are too long for the model, and gives short summaries, until a view fits or the turn has ended.
+/// Returns the number of refusals.
 fn until_it_fits(bench: &Bench, run: &mut Run<'_>) -> u32 {
     let mut refused = 0;
     loop {
@@ -53,7 +53,7 @@ fn until_it_fits(bench: &Bench, run: &mut Run<'_>) -> u32 {
     }
 }
 
-/// A turn of so many tokens, half of which the model says.
+/// Plays a turn of about `of` tokens, half of them written by the model.
 fn turn(bench: &Bench, of: usize) -> (DoneReason, u32) {
     bench.say(&"x".repeat(of * 2));
     let mut run = bench.run();
@@ -97,7 +97,7 @@ fn b38_a_message_that_is_too_long_alone_names_the_ways_out_and_keeps_nobody_afte
     ] {
         assert!(told.contains(words), "{told}");
     }
-    // What failed is old now.
+    // The failed turn is old now and can be summarised.
     assert_eq!(turn(&bench, 400).0, DoneReason::ModelStop);
     check::at_rest(&bench);
 }

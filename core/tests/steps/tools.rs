@@ -1,4 +1,4 @@
-//! What becomes of calls: order, refusals, sizes, stops, timers.
+//! Tool calls: order, refusals, sizes, stops and timers.
 //!
 //! Requirements: A43, A49, A53, B23, B26, B31, B34, B39, C23, C24, D10, H09.
 
@@ -288,7 +288,7 @@ fn a53_an_event_says_which_call_waits_for_whom_and_why() {
     };
     let again = bench.asked();
     assert_ne!(again.id, asked.id);
-    // What does not fit may be secret: it is told to whoever is asked alone.
+    // The detail of a misfit may be secret, so only the people who are asked see it.
     let why = "the edited arguments do not fit";
     assert_eq!(told, [edit(asked.id, None), edit(again.id.clone(), Some(why))]);
     let body: PendingBody = again.body.parse().unwrap();
@@ -305,7 +305,7 @@ fn h09_the_answer_of_a_client_is_bounded_as_a_result_and_as_an_error() {
             let bench = Bench::with(|agent| agent.limits = limits.clone());
             bench.say("ask");
             bench.run().model(calls(&["ask"]));
-            // What it is answered under is the engine's own.
+            // The id that is answered is chosen by the engine.
             assert!(bench.asked().id.as_str().len() <= ID_BYTES_MAX && ID_BYTES_MAX <= 256);
             let said = if is_error { ClientAnswer::failed } else { ClientAnswer::done };
             let answer = said("x".repeat(bytes));

@@ -1,5 +1,5 @@
-//! Traps into which engines of this kind have fallen, each with the story that shows it. The seventh, a validator that
-//! stops at the first of several faults, is beside the table: `trap_a_validator_finds_all_that_is_wrong_at_once` in
+//! Known mistakes of similar engines, each with a test that would expose it. The seventh, a validator that stops at the
+//! first of several faults, is tested beside the table: `trap_a_validator_finds_all_that_is_wrong_at_once` in
 //! `core/src/machine/tests/validation.rs`.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::bench::Bench;
 use crate::check;
 use crate::world::{calls, text};
 
-/// Off by one: a limit of three steps lets two run, or four.
+/// Trap: an off-by-one error lets a limit of three steps run two, or four.
 #[test]
 fn trap_a_limit_of_three_steps_lets_three_run_and_no_fourth() {
     let bench = Bench::with(|agent| agent.limits.max_steps = 3);
@@ -32,7 +32,7 @@ fn trap_a_limit_of_three_steps_lets_three_run_and_no_fourth() {
     check::at_rest(&bench);
 }
 
-/// A denial drops the calls that were queued behind it.
+/// Trap: a denial drops the calls that were queued behind it.
 #[test]
 fn trap_a_denial_drops_nothing_that_was_queued_behind_it() {
     let bench = Bench::new();
@@ -50,7 +50,7 @@ fn trap_a_denial_drops_nothing_that_was_queued_behind_it() {
     check::at_rest(&bench);
 }
 
-/// Whoever waits for a decision lets the call run when the waiting goes wrong.
+/// Trap: the wait for a decision fails, and the call runs without it.
 #[test]
 fn trap_a_decision_that_does_not_come_or_cannot_be_read_lets_nothing_run() {
     let bench = Bench::new();
@@ -68,7 +68,7 @@ fn trap_a_decision_that_does_not_come_or_cannot_be_read_lets_nothing_run() {
     check::at_rest(&bench);
 }
 
-/// Cancelled, and then written over as idle by the run that was just coming to its end.
+/// Trap: a cancelled turn is overwritten as idle by the run that was just ending.
 #[test]
 fn trap_a_cancelled_turn_is_not_written_over_as_idle() {
     let bench = Bench::new();
@@ -85,7 +85,7 @@ fn trap_a_cancelled_turn_is_not_written_over_as_idle() {
     check::at_rest(&bench);
 }
 
-/// What was made only half is never freed, because making it failed.
+/// Trap: surroundings that were only half provisioned are never freed, because provisioning failed.
 #[test]
 fn trap_teardown_is_not_skipped_when_provisioning_fails_half_way() {
     let bench = Bench::with(|agent| agent.provisions = true);
@@ -100,7 +100,7 @@ fn trap_teardown_is_not_skipped_when_provisioning_fails_half_way() {
     check::at_rest(&bench);
 }
 
-/// A turn that waits is taken for one that has ended.
+/// Trap: a turn that waits is taken for one that has ended.
 #[test]
 fn trap_a_parked_turn_is_not_a_stopped_one() {
     let bench = Bench::with(|agent| agent.limits.answer_timeout_ms = None);

@@ -1,4 +1,4 @@
-//! A turn: when it begins, what it remembers, and how its model is asked.
+//! Turns: how they begin, what their state holds, and how they call the model.
 //!
 //! Requirements: B01, B08, B09, B13, C05.
 
@@ -18,7 +18,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, overloaded, text};
 
-/// The states that a session's history went through, from its `nth` row on.
+/// Returns the states that the history of a session left, from the row after the first `after` rows on.
 fn passed(bench: &Bench, after: usize) -> Vec<StateKind> {
     let events = check::events(bench).into_iter();
     let rows = events.filter_map(|event| match event {
@@ -37,7 +37,7 @@ fn b01_nothing_of_a_session_is_taken_before_a_run_has_claimed_it() {
     assert_eq!((session.status, session.unread, session.state), (SessionStatus::Idle, 2, None));
     assert_eq!((bench.transcript(), check::events(&bench)), (vec![], vec![]));
 
-    // The claim makes the session active; what it brings is taken by the commit after it.
+    // The claim makes the session active. The next commit takes the messages.
     let claim = bench.claim().unwrap();
     assert_eq!((claim.found, bench.status()), (SessionStatus::Idle, SessionStatus::Active));
     assert!(bench.claim().is_none(), "it is in the hands of one run");
@@ -56,8 +56,8 @@ fn b08_what_is_asked_for_is_asked_in_the_state_that_takes_its_answer() {
     bench.say("go");
     let claim = bench.claim().unwrap();
     let mut run = Run::holding(&bench, claim, &["consult"]);
-    // The machine is in its next state before anything of what follows is handed out, so each answer may come at
-    // once, from within whatever performs the action.
+    // The machine is in its next state before any following action is handed out. A reply may therefore be applied at
+    // once, by the code that performs the action.
     assert!(run.is_out("call_model"));
     assert_eq!(run.steps.machine().state.kind(), StateKind::Streaming);
     run.model(calls(&["look", "look"]));
@@ -66,7 +66,7 @@ fn b08_what_is_asked_for_is_asked_in_the_state_that_takes_its_answer() {
         run.steps.machine().state.batch().unwrap().calls.iter().map(|call| &call.state).collect();
     assert_eq!(stands, [&CallState::Gating, &CallState::Gating]);
     run.perform("consult");
-    // Two answers in a row, before anything that follows from the first is done.
+    // Both replies are applied before any action that follows from the first is performed.
     let replies = ["c1-0", "c1-1"]
         .map(|call| run.come_back(call, Ok(holdover_core::tool::ToolOutput::text("seen").into())));
     for reply in replies {
@@ -141,7 +141,7 @@ fn b13_a_run_that_asks_again_has_stopped_what_it_asked_before() {
     assert_ne!(first, second);
     assert_eq!((call.attempt, again.attempt), (0, 1));
     assert!(again.stream > call.stream, "a stream of its own");
-    // The first one speaks after all: nobody listens.
+    // The first model call answers after all, and the answer is ignored.
     run.apply(Reply::ModelAnswered { id: first, result: Ok(text("I was first")) });
     assert_eq!(run.steps.machine().state.kind(), StateKind::Streaming);
     run.apply(Reply::ModelAnswered { id: second, result: Ok(text("done")) });
@@ -161,7 +161,7 @@ fn c05_what_is_stored_of_a_parked_turn_says_all_of_it() {
     run.returns("c2-1", "noted");
     drop(run);
 
-    // Read from the store alone, as any process would.
+    // The state is read from the store alone, as any process would read it.
     let (session, machine) = (bench.session(), bench.machine());
     assert_eq!(
         (session.key.to_string().as_str(), machine.turn.number),
@@ -179,7 +179,7 @@ fn c05_what_is_stored_of_a_parked_turn_says_all_of_it() {
     let asked = bench.asked();
     assert_eq!(asked.call.as_str(), "c2-0", "who owes an answer");
 
-    // And the error, while one is waited out.
+    // The state also holds the error of a back-off.
     let bench = Bench::new();
     bench.say("go");
     bench.run().model_fails(overloaded(None));

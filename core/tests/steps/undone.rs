@@ -1,4 +1,4 @@
-//! What goes with the messages that are taken back, and what of them stands all the same.
+//! Effects of a rollback: what is taken back together with the messages, and what stays.
 //!
 //! Requirements: B10, U08.
 
@@ -15,7 +15,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// What the model that is asked sees of people's words, in order.
+/// Returns the texts of the user messages that the model is shown, in order.
 fn heard(run: &Run<'_>) -> Vec<String> {
     let user = |message: &Message| match message {
         Message::User(said) => Some(said.text.clone()),
@@ -27,7 +27,7 @@ fn heard(run: &Run<'_>) -> Vec<String> {
 #[test]
 fn b10_what_takes_back_is_taken_before_messages_that_do_not_fit_beside_it() {
     for edits in [true, false] {
-        // So long a message is summarised else.
+        // With a smaller context, this long message would be summarised.
         let bench = Bench::with(|agent| agent.compaction.context_tokens = 100_000_000);
         bench.say("one");
         bench.run().model(text("1"));
@@ -51,7 +51,7 @@ fn b10_what_takes_back_is_taken_before_messages_that_do_not_fit_beside_it() {
     }
 }
 
-/// What the model is told of the turn that is taken back in the middle of its second step.
+/// Takes the turn back in the middle of its second step, and returns what the model is told of it.
 fn told_of(bench: &Bench) -> Vec<String> {
     let mut run = match bench.is_due() {
         true => bench.run(),
@@ -111,7 +111,7 @@ fn u08_what_never_ran_is_not_told_of_whatever_its_result_says() {
         bench.clock.pass(crate::bench::LEASE);
         assert_eq!(told_of(&bench), [""; 0], "{call}");
     }
-    // Nor what could not be run.
+    // A call that could not be run is not told either.
     let bench = Bench::with(|agent| agent.retries.tool_waits_ms = Vec::new());
     bench.say("go");
     let mut run = bench.run();
@@ -145,7 +145,7 @@ fn b10_what_is_taken_back_takes_its_mode_and_its_prompt_with_it() {
     let last = check::events(&bench).into_iter().rev().find(|event| matches!(event, Event::Briefed { .. }));
     assert_eq!(last, Some(Event::Briefed { mode: Some(Mode::Plan), prompt: Some(MessageSeq(0)) }));
     check::at_rest(&bench);
-    // What nobody said in a message stays.
+    // A mode that was not set by a message stays when messages are taken back.
     bench.brief("do it now", acts());
     bench.run().model(text("done"));
     bench.set_mode(Mode::Ask);

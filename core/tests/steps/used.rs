@@ -1,5 +1,5 @@
-//! Answers that were broken off or stopped have used something: it is counted, by the provider or by an estimate, and budgets
-//! see it.
+//! The usage of answers that broke off or were stopped. It is counted by the provider or estimated, and it counts
+//! against budgets.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::text;
 
-/// What a provider had counted when 400 bytes of an answer had come.
+/// Returns the usage that a provider had counted when 400 bytes of an answer had arrived.
 fn counted() -> PartialUse {
     PartialUse {
         counted: TokenUsage { input: 1_000, output: 150, ..TokenUsage::default() },
@@ -22,7 +22,7 @@ fn counted() -> PartialUse {
     }
 }
 
-/// The same without a count.
+/// Returns the usage after 400 bytes from a provider that counts no tokens.
 fn uncounted() -> PartialUse {
     PartialUse { counted: TokenUsage::default(), bytes: 400, whole: false }
 }
@@ -152,7 +152,7 @@ fn the_last_attempt_that_fails_a_turn_is_counted_too() {
 fn of_a_whole_answer_that_was_not_taken_nothing_is_estimated() {
     let bench = Bench::new();
     let mut run = in_the_middle(&bench, None);
-    // Its provider writes many bytes in few tokens.
+    // This provider uses few tokens for many bytes.
     let whole = PartialUse { bytes: 40_000, whole: true, ..counted() };
     run.model_fails(broke_off(Some(whole)));
     assert_eq!((usage(&bench).tokens.total(), usage(&bench).estimated_tokens), (1_150, 0));

@@ -1,4 +1,4 @@
-//! What one is shown of a session: its events in order, its record of runs, and views of its machine.
+//! The views of a session: its events in order, its record of runs, and summaries of its machine.
 //!
 //! Requirements: A06, A11, A13, A14, A50, B03, B05, C45, C60, D06, H04, H23, U11.
 
@@ -19,7 +19,7 @@ use crate::bench::Bench;
 use crate::check;
 use crate::world::{calls, text};
 
-/// The names of the events of a session, in order, without the rows of its machine.
+/// Returns the names of the events of a session, in order, without the history rows.
 fn told(bench: &Bench) -> Vec<String> {
     let name = |event: &Event| serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned();
     check::events(bench).iter().map(name).filter(|name| name != "history").collect()
@@ -29,7 +29,7 @@ fn glance(bench: &Bench) -> Glance {
     Glance::of(&bench.session(), &bench.machine(), Some(bench.agent.limits.max_steps))
 }
 
-/// What each run was begun for: by its record, or else by its first word.
+/// Returns the kind of each run, from its record or else from its `RunStarted` event.
 fn kinds(bench: &Bench) -> Vec<RunKind> {
     let events = check::events(bench);
     let told = |epoch| {
@@ -290,7 +290,7 @@ fn u11_a_turn_that_fails_names_the_step_in_which_it_did() {
     bench.retry();
     bench.run().model(text("done"));
     assert_eq!(failed(&bench), (None, None));
-    // A turn that fails before its first step fails in none, also if turns before it had some.
+    // A turn that fails before its first step names no failed step, even if earlier turns had steps.
     let bench = Bench::with(|agent| agent.provisions = true);
     bench.say("go");
     let mut run = bench.run();

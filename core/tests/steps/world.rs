@@ -1,4 +1,4 @@
-//! The agent of the stories: its tools, what the policy says of them, and a clock that is moved by hand.
+//! The default agent of the tests: its tools, the gate's rulings on them, and a clock that the tests move.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,7 +15,7 @@ use holdover_core::model::{AnswerPart, ModelAnswer, ModelError, ModelErrorKind, 
 use holdover_core::time::{Clock, Timestamp};
 use holdover_core::tool::{Access, EffectClass, ResourceProfile, RunsOn, ToolOutput, ToolSpec};
 
-/// A clock that stands still until it is moved.
+/// A clock that stands still until a test moves it.
 #[derive(Debug, Clone)]
 pub(crate) struct VirtualClock(Arc<AtomicI64>);
 
@@ -32,7 +32,7 @@ impl Clock for VirtualClock {
 }
 
 impl VirtualClock {
-    /// Moves on to `at`, never back.
+    /// Moves the clock forward to `at`. The clock never moves back.
     pub(crate) fn move_to(&self, at: Timestamp) {
         self.0.fetch_max(at.as_ms(), Ordering::SeqCst);
     }
@@ -42,8 +42,9 @@ impl VirtualClock {
     }
 }
 
-/// Every tool, what a crash means for it, and what it touches. `edit` and `wipe` ask a person, `ask` is the
-/// client's, `wipe` is dangerous, `serial` conflicts with everything, `pay` and `bill` with each other.
+/// The tools, each with its effect class and the resource that it touches. `edit` and `wipe` need approval, `ask` runs
+/// at the client, and `wipe` is dangerous. `serial` conflicts with every call. `pay` and `bill` conflict with each
+/// other.
 const TOOLS: &[(&str, EffectClass, &str)] = &[
     ("look", EffectClass::ReadOnly, "shelf"),
     ("put", EffectClass::Idempotent, "k"),
@@ -57,18 +58,18 @@ const TOOLS: &[(&str, EffectClass, &str)] = &[
     ("serial", EffectClass::AtMostOnce, ""),
 ];
 
-/// A tool by its name; `edit_7` is one more like `edit`.
+/// Returns a tool by its name. A name such as `edit_7` stands for another tool like `edit`.
 fn find(tool: &str) -> Option<&'static (&'static str, EffectClass, &'static str)> {
     let like = tool.split('_').next();
     TOOLS.iter().find(|(name, ..)| Some(*name) == like)
 }
 
-/// The effect class of a tool.
+/// Returns the effect class of a tool.
 pub(crate) fn effect_of(tool: &str) -> EffectClass {
     find(tool).map_or(EffectClass::ReadOnly, |(_, effect, _)| *effect)
 }
 
-/// The agent, with default limits.
+/// Returns the default agent, with default limits.
 pub(crate) fn agent() -> AgentSpec {
     let spec = |(name, effect, _): &(&str, EffectClass, &str)| ToolSpec {
         name: ToolName::new(name).unwrap(),
@@ -82,7 +83,7 @@ pub(crate) fn agent() -> AgentSpec {
     AgentSpec { tools: TOOLS.iter().map(spec).collect(), ..AgentSpec::new("story") }
 }
 
-/// Rules that want the custom state to fit this schema.
+/// Returns rules by which the custom state must fit this schema.
 pub(crate) fn state_rules(schema: serde_json::Value) -> StateRules {
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let check = StateCheck::new(move |state| {
@@ -91,7 +92,7 @@ pub(crate) fn state_rules(schema: serde_json::Value) -> StateRules {
     StateRules { schema: Some(schema), check, ..StateRules::default() }
 }
 
-/// What the chokepoint says: by the tool's name, and by what the arguments contain.
+/// Returns the ruling of the gate, which depends on the tool's name and on words in the arguments.
 pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
     let name = question.tool.as_str();
     if name == "finish" {
@@ -127,14 +128,14 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
         };
     }
     match *like {
-        // The policy has changed since people were asked.
+        // The policy has changed since people were asked: the terms are the default ones now.
         "edit" if question.arguments.contains("eased") && question.approved_on.is_some() => {
             Ruling::NeedsApproval { prompt: None, terms: Box::default(), profile }
         }
         "edit" | "wipe" => {
             Ruling::NeedsApproval { prompt: None, terms: Box::new(terms(&question.arguments)), profile }
         }
-        // Client tools cannot ask; so says core, whatever the gate wants.
+        // The core denies such a call, because a client tool cannot ask for approval.
         "ask" if question.arguments.contains("approve first") => {
             Ruling::NeedsApproval { prompt: None, terms: Box::default(), profile }
         }
@@ -142,30 +143,30 @@ pub(crate) fn ruling(question: &GateQuestion) -> Ruling {
     }
 }
 
-/// The terms of an asking: those that stand in the arguments.
+/// Returns the terms of an approval, which the arguments contain.
 fn terms(arguments: &str) -> ApprovalTerms {
     let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
     arguments.get("terms").map(|terms| serde_json::from_value(terms.clone()).unwrap()).unwrap_or_default()
 }
 
-/// What the hooks of the stories say after a step: a bill ends the turn.
+/// Returns the word of the hooks after a step: a call of `bill` ends the turn.
 pub(crate) fn after_step(step: &StepEnded) -> Option<HookStop> {
     let billed = step.tools_done.iter().any(|tool| tool == "bill");
     let ending = Ending::of(DoneReason::BudgetExceeded);
     billed.then(|| HookStop { ending, notice: "stopped by the hook purse: one bill is enough".into() })
 }
 
-/// What is said wrongly: the hook corrects it.
+/// The text that the hook corrects when the model says it.
 pub(crate) const WRONG: &str = "wrong";
 
-/// What the hook has to say to the model after this step.
+/// Returns the hook's corrections after this step.
 pub(crate) fn corrections(step: &StepEnded) -> Vec<Correction> {
     let wrong = step.text.contains(WRONG);
     let told = wrong.then(|| Correction { by: "teacher".into(), text: format!("not {}", step.text) });
     told.into_iter().collect()
 }
 
-/// The model asks for these tools; `tool:arguments` names arguments too.
+/// Returns an answer of the model that calls these tools. `tool:arguments` gives arguments too.
 pub(crate) fn calls(tools: &[&str]) -> ModelAnswer {
     let parts = tools.iter().enumerate().map(|(at, tool)| {
         let (tool, arguments) = match tool.split_once(':') {
@@ -177,7 +178,7 @@ pub(crate) fn calls(tools: &[&str]) -> ModelAnswer {
     answer(parts.collect(), StopReason::ToolUse)
 }
 
-/// The model says this and asks for nothing.
+/// Returns an answer of the model that consists of this text and calls no tool.
 pub(crate) fn text(text: &str) -> ModelAnswer {
     answer(vec![AnswerPart::Text(text.into())], StopReason::EndTurn)
 }
@@ -186,10 +187,10 @@ pub(crate) fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
     ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, ..TokenUsage::default() } }
 }
 
-/// How an answer ends, in the stories, that was not the model's last word.
+/// The end of an answer after which the model may go on, because it was cut off.
 pub(crate) const CUT_OFF: &str = "—";
 
-/// The model fails for now.
+/// Returns a temporary error of the model.
 pub(crate) fn overloaded(retry_after: Option<Duration>) -> ModelError {
     let mut error = ModelError::new(ModelErrorKind::RateLimited, "slow down");
     error.retry_after = retry_after;

@@ -1,4 +1,4 @@
-//! What is made durable when: commits, stagings, start marks.
+//! The moments at which data becomes durable: commits, stagings and start marks.
 //!
 //! Requirements: A57, A58, C34, C54, D14.
 
@@ -16,7 +16,7 @@ use crate::check;
 use crate::run::Run;
 use crate::world::{calls, text};
 
-/// The writes since `from`, in words: a commit with what it stages, promotes and marks, or a staging.
+/// Describes the writes since `from`: a commit with the calls that it stages, promotes and marks, or a staging.
 fn told(bench: &Bench, from: usize) -> Vec<String> {
     let write = |write: &Write| match write {
         Write::Stage(staging) => {
@@ -52,7 +52,7 @@ fn count(bench: &Bench) -> usize {
     bench.writes.borrow().len()
 }
 
-/// A run whose model is asked for the first time.
+/// Starts a run whose model is called for the first time. Returns the number of writes so far.
 fn asked(bench: &Bench) -> (Run<'_>, usize) {
     bench.say("go");
     let run = bench.run();
@@ -321,7 +321,7 @@ fn a_repeated_commit_is_answered_once() {
     assert_eq!(outcome, Ok(again), "the repeat of a commit whose answer was lost");
 }
 
-/// The calls whose start the event log tells of, in order.
+/// Returns the calls whose start the event log records, in order.
 fn told_to_start(bench: &Bench) -> Vec<String> {
     let started = |event: Event| match event {
         Event::Call { call, is, .. } if is == "executing" => Some(call.to_string()),
@@ -361,12 +361,12 @@ fn calls_are_shown_in_a_stream_after_that_of_the_answer_which_ends_with_their_st
     };
     let bench = Bench::new();
     let (mut run, _) = asked(&bench);
-    // The answer is not durable: its stream is open.
+    // The answer is not durable yet, so its stream is still open.
     run.model(calls(&["look"]));
     assert_eq!(stream_of(&run), 1);
     run.returns("c1-0", "seen");
     assert_eq!(ended(&bench), Some(1));
-    // Its stream is over with its commit.
+    // The commit of the answer ends its stream.
     run.model(calls(&["pay", "bill"]));
     assert_eq!((ended(&bench), stream_of(&run)), (Some(2), 3));
     run.returns("c2-0", "paid");

@@ -1,4 +1,4 @@
-//! The children of the scenario: what becomes of them, as the world sees it.
+//! The children of the scenario, as the outside world sees them.
 
 use holdover_core::background::{ChildEnd, end_key, task_of};
 use holdover_core::children::{ChildNames, ChildOutcome, ChildPlan, Children};
@@ -11,7 +11,7 @@ use holdover_core::store::{Delivery, InboxItem, ItemKind, PendingCall, PendingQu
 use super::driver::{Place, Teller};
 use super::scenario::TEAM_SIZE;
 
-/// What became of the children of a call.
+/// The present state of the children of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Became {
     Working,
@@ -20,8 +20,8 @@ pub(super) enum Became {
 }
 
 impl<P: Place> Teller<P> {
-    /// The children of a call end, each with its answer. False: they have not begun, since the run that was to begin
-    /// them is dead, and no other has taken over.
+    /// Ends the children of a call, each with its answer. Returns false if they have not begun, because the run that
+    /// was to begin them died and no other has taken over yet, or if they have already ended.
     pub(super) async fn answer_as_children(&mut self, pending: &PendingCall) -> bool {
         match self.children.get_mut(&pending.id) {
             Some(became @ Became::Working) => *became = Became::Answered,
@@ -53,8 +53,8 @@ impl<P: Place> Teller<P> {
         }
     }
 
-    /// Whether what begins these children is durable: a call that they answer, or a call that begins them in the
-    /// background.
+    /// Returns true if the call that begins these children is durable: as a pending call or, for background children,
+    /// in the stored state.
     pub(super) async fn may_begin(&self, plan: &ChildPlan) -> bool {
         if plan.background.is_none() {
             return self.open(&plan.pending).await;
@@ -64,7 +64,7 @@ impl<P: Place> Teller<P> {
         machine.children().iter().any(|children| children.pending == plan.pending)
     }
 
-    /// Those in the background end, each with a message. False: they have not begun, or have ended.
+    /// Ends the background children, each with a message. Returns false if none is working.
     pub(super) async fn end_crew(&mut self) -> bool {
         let mut ended = false;
         for pending in self.crew.clone() {

@@ -1,5 +1,5 @@
-//! Drives the scenario, action by action, in an order that the test fixes: each action is performed when
-//! it is given, its answer waits in a queue, and the queue is served when there is nothing to start.
+//! Drives the scenario action by action, in a fixed order. Each action is performed when it is handed out, and its
+//! reply waits in a queue. A reply is applied when no action is left to start.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -33,34 +33,34 @@ use crate::check;
 use crate::run::kind_of;
 use crate::world::VirtualClock;
 
-/// What becomes of the run after an action.
+/// A fault that a run suffers after an action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fault {
-    /// It stops for good.
+    /// The run stops for good.
     Dies,
-    /// It is told to leave the session to another.
+    /// The run is told to leave its session to another run.
     Drains(Drain),
 }
 
-/// What a run that is told to start nothing more still does.
+/// The kinds of actions that a run may still begin after it was told to start nothing more.
 const STARTS_NOTHING: [&str; 7] =
     ["read", "commit", "stage", "stop_calls", "stop_children", "stop_model", "exit"];
 
-/// An action that was performed, as far as the expectations need it.
+/// An action that was performed, with the facts that the expectations need.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Point {
     pub(crate) kind: &'static str,
-    /// Calls whose `allow` this write made durable, without a start mark.
+    /// The calls whose `allow` this write made durable, without a start mark.
     pub(crate) allowed: Vec<CallId>,
-    /// Calls whose start mark this write made durable.
+    /// The calls whose start mark this write made durable.
     pub(crate) marked: Vec<CallId>,
-    /// Calls whose result, or durable wait, this write made durable.
+    /// The calls whose result, or durable wait, this write made durable.
     pub(crate) settled: Vec<CallId>,
     /// The call that was sent, and its tool.
     pub(crate) sent: Option<(CallId, String)>,
 }
 
-/// A session from its first message to its last turn.
+/// The record of a session from its first message to its last turn.
 pub(crate) struct Story {
     pub(crate) points: Vec<Point>,
     pub(crate) end: End,
@@ -72,13 +72,13 @@ pub(crate) struct Story {
     transcript: Vec<Message>,
 }
 
-/// Where the sessions are kept, and the clock of the store.
+/// The place where the sessions are stored, and the clock of its store.
 pub(crate) trait Place {
     type Store: StateStore;
 
     fn clock(&self) -> &VirtualClock;
 
-    /// Opens the store: at first, and again after the stop.
+    /// Opens the store at the beginning, and again after each crash.
     async fn open(&self) -> Self::Store;
 }
 
@@ -90,9 +90,9 @@ pub(super) struct Teller<P: Place> {
     fault: Option<(usize, Fault)>,
     points: Vec<Point>,
     world: WorldLog,
-    /// The children of each call that began or stopped any.
+    /// The children of each call that began or stopped children.
     pub(super) children: BTreeMap<PendingId, Became>,
-    /// The calls among them whose children work in the background.
+    /// The calls in `children` whose children work in the background.
     pub(super) crew: BTreeSet<PendingId>,
     call_states: Vec<&'static str>,
     fault_fired: bool,
@@ -100,7 +100,7 @@ pub(super) struct Teller<P: Place> {
 }
 
 impl Story {
-    /// With a fault after so many actions, or none.
+    /// Plays the scenario, with a fault after a number of actions if one is given.
     pub(crate) async fn tell<P: Place>(place: P, fault: Option<(usize, Fault)>) -> Self {
         let key = SessionKey::new(TenantId::new("t").unwrap(), SessionId::new("s").unwrap());
         let (store, clock) = (place.open().await, place.clock().clone());
@@ -140,7 +140,7 @@ impl<P: Place> Teller<P> {
         self.store.create_session(new).await.expect("created");
     }
 
-    /// People speak and answer, time passes, workers claim, until everything is said and done.
+    /// Plays the scenario to its end: people speak and answer, time passes, and workers claim the session.
     async fn live(&mut self) {
         let mut deeds = DEEDS.iter().enumerate();
         loop {
@@ -256,7 +256,7 @@ impl<P: Place> Teller<P> {
             let leaves = heard && told == Some(Drain::Calls) && !matches!(action, Action::Await { .. });
             assert!(!leaves || STARTS_NOTHING.contains(&kind), "nothing starts any more: {action:?}");
             match action {
-                // What was asked for with one breath is out when it hears.
+                // The actions that were asked for in one go are in flight when the run hears of it.
                 Action::Await { .. } if told.is_some() && !heard => {
                     heard = true;
                     steps.apply(told.map_or(Reply::TimePassed, Reply::Drain), self.facts());
@@ -304,7 +304,7 @@ impl<P: Place> Teller<P> {
         }
     }
 
-    /// Notes the action; says what becomes of the run here.
+    /// Records the action and returns the fault that follows it, if any.
     fn performed(&mut self, point: Point) -> Option<Fault> {
         self.points.push(point);
         let fault = self.fault.filter(|(after, _)| *after == self.points.len()).map(|(_, fault)| fault);
@@ -418,7 +418,7 @@ impl<P: Place> Teller<P> {
                 let outcome = self.store.commit(&fence, *commit).await.expect("committed");
                 Reply::Committed { id, outcome: Ok(outcome) }
             }
-            // Its agent begins nothing early.
+            // This agent begins no calls early.
             Action::Foresee { .. } | Action::RunEarly { .. } | Action::DropEarly { .. } => return,
             Action::RunCalls { .. } | Action::Await { .. } | Action::Exit(_) => return,
         };
@@ -453,7 +453,7 @@ impl<P: Place> Teller<P> {
         }
     }
 
-    /// What the store would tell a successor if this run died now.
+    /// Returns true if the store records that this call may be sent, as a successor of this run would see it.
     async fn intent_is_durable(&self, call: &CallId) -> bool {
         let session = self.store.load_session(&self.key).await.unwrap().unwrap();
         if session.staged.starts.contains(call) {
@@ -560,7 +560,7 @@ impl<P: Place> Teller<P> {
 }
 
 impl Story {
-    /// What holds whatever was stopped.
+    /// Checks what must hold whatever action the run was stopped at.
     pub(crate) fn check_invariants(&self) {
         // INV-08: each call has exactly one result.
         check::transcript_is_whole(&self.transcript);
@@ -581,13 +581,13 @@ impl Story {
         let expected: Vec<(&str, u64)> =
             (1..=3).flat_map(|turn| [("init", turn), ("agent_end", turn), ("done", turn)]).collect();
         assert_eq!(ends, expected);
-        // What is old was summarised once, whoever made the summary, and nothing of it is gone.
+        // The old messages were summarised exactly once, no matter which run made the summary.
         let summaries =
             self.transcript.iter().filter(|message| matches!(message, Message::Summary(_))).count();
         let compactions =
             self.events.iter().filter(|event| matches!(event, Event::CompactionEnded { .. })).count();
         assert_eq!((summaries, compactions), (1, 1));
-        // H18: what the calls that were done changed stands once, in call order.
+        // H18: the changes of the calls that were done are applied once, in call order.
         let done: Vec<&str> = self
             .transcript
             .iter()

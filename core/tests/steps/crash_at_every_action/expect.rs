@@ -1,7 +1,7 @@
-//! What must be found after a stop, derived from the action that was stopped at.
+//! Derives what must be found after a crash from the action at which the run stopped.
 //!
-//! For each call the calm run says when its `allow`, its start mark and its result became durable and when
-//! it was sent. Where the stop lies among these decides, by the tool's class (design, section 5):
+//! For each call, the run without a fault shows when its `allow`, its start mark and its result became durable, and
+//! when it was sent. The crash falls between two of these. The tool's class then decides (design, section 5):
 //!
 //! | stop | read_only | idempotent | at_most_once | dangerous |
 //! |---|---|---|---|---|
@@ -23,11 +23,11 @@ use super::sends::Send;
 
 pub(crate) struct Expected {
     pub(crate) end: End,
-    /// How often each call is sent: id, tool, at least, at most.
+    /// For each call: its id, its tool, and the least and most times that it may be sent.
     pub(crate) sends: Vec<(CallId, &'static str, usize, usize)>,
 }
 
-/// The calls of the scenario, with what becomes of them when nothing goes wrong.
+/// The calls of the scenario, with their results in a run without a fault.
 const CALM: [(&str, &str, ResultStatus); 22] = [
     ("c1-0", "look", ResultStatus::Done),
     ("c1-1", "look", ResultStatus::Done),
@@ -53,7 +53,7 @@ const CALM: [(&str, &str, ResultStatus); 22] = [
     ("c8-3", TEAM, ResultStatus::Cancelled),
 ];
 
-/// Calls that never reach the world when nothing goes wrong.
+/// The tools whose calls are never sent in a run without a fault.
 const NEVER_SENT: [&str; 6] = ["bill", "ask", "held", TEAM, CREW, WAIT];
 
 struct Life {
@@ -80,7 +80,7 @@ impl Expected {
         Self::after(&[], 0)
     }
 
-    /// What must be found when the run stopped after action `stop` (from 1) of these.
+    /// Returns what must be found when a run stopped after action `stop` of these points, counted from 1.
     pub(crate) fn after(points: &[Point], stop: usize) -> Self {
         let passed = |at: Option<usize>| at.is_some_and(|at| at <= stop);
         let mut results = Vec::new();
@@ -123,8 +123,9 @@ impl Expected {
         expected
     }
 
-    /// The person asks for the stop of the second turn when `slow` is sent. Marked and never sent, it ends
-    /// in doubt, nobody asks for a stop, `held` is approved and runs, and the children of the last call are waited for.
+    /// Allows for a person who asks for the stop of the second turn at the moment when `slow` is sent. If the crash
+    /// falls after the start mark of `slow` and before its sending, `slow` ends in doubt and no stop is asked for. Then
+    /// `held` is approved and runs, and the children of the last call are waited for.
     fn stop_is_asked_for_by_the_send(&mut self, points: &[Point], stop: usize) {
         let slow = Life::of(&CallId::new("c8-0").unwrap(), points);
         let (Some(marked), Some(sent)) = (slow.marked, slow.sent) else { return };

@@ -1,10 +1,10 @@
 //! Crash at every action (INV-08, INV-11 to INV-15, INV-18, INV-20).
 //!
-//! One mixed scenario is driven to its end without a fault. Then, for every k, a fresh store: the run
-//! stops for good right after its k-th action was performed and before it learns so, time passes until the
-//! lease is over, and other runs finish the work. What must then be found, in the transcript and in the
-//! world, is derived from the action that was stopped at and never read off the stopped run. The same for every k once
-//! more, with a run that is told to leave the session to another.
+//! One mixed scenario is first played to its end without a fault. Then, for every k, it is played in a fresh store. The
+//! run stops for good right after its k-th action was performed and before it gets the reply. Time passes until the
+//! lease is over, and other runs finish the work. The expected transcript and sends are derived from the action at
+//! which the run stopped, never from the stopped run. The whole is repeated for every k with a run that is told to
+//! leave its session to another run.
 //!
 //! Requirements: A57, B45, B46, C17, C33, C47, C54, D11, U03.
 
@@ -27,11 +27,11 @@ use expect::Expected;
 
 use crate::world::VirtualClock;
 
-/// Actions of the scenario when nothing goes wrong, every call of a group counted by itself. A change here
-/// is a change of what the engine does: look at the list before changing the number.
+/// The number of actions in a run without a fault, with each call of a group counted singly. A change of this number is
+/// a change in what the engine does: look at the list of actions before you change it.
 const ACTIONS: usize = 106;
 
-/// Every kind of action of the engine as it is. A test fails if one of them never happened.
+/// The kinds of actions that the scenario must contain. A test fails if one of them never happens.
 const ACTION_KINDS: [&str; 15] = [
     "call_model",
     "commit",
@@ -67,8 +67,8 @@ async fn sweep<P: Place>(fresh: impl Fn(VirtualClock) -> P) {
     }
 }
 
-/// Wherever a run is told to leave, another goes on, and all is as if one had done it: no call is in doubt, none is
-/// sent twice, nobody is taken over.
+/// Checks that another run goes on wherever a run is told to leave, and that the outcome is the same as with one run.
+/// No call is in doubt, no call is sent twice, and no run takes over from a dead one.
 async fn sweep_of_drains<P: Place>(drains: &[Drain], fresh: impl Fn(VirtualClock) -> P) {
     let expected = Expected::calm();
     for &drain in drains {
@@ -108,8 +108,7 @@ fn assert_covers(story: &Story) {
     assert_eq!(classes.len(), 3, "effect classes sent: {classes:?}");
 }
 
-/// Memory, which cannot promise that a commit survives its process: here the process goes on and only the
-/// run dies, which is what an operator claims who overrides by name.
+/// A place in memory. Its data does not survive its process, so here the process goes on and only the run dies.
 struct Memory(VirtualClock, MemoryStore);
 
 impl Place for Memory {
@@ -124,7 +123,7 @@ impl Place for Memory {
     }
 }
 
-/// A file, opened anew after the stop; the handle before it is dropped, not closed.
+/// A place in a file. After a crash the file is opened again; the old handle is dropped without being closed.
 struct File(VirtualClock, tempfile::TempDir);
 
 impl Place for File {

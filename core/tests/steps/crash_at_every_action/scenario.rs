@@ -1,4 +1,4 @@
-//! The scenario: what the model says, what the tools are, what people do.
+//! The scenario: the answers of the model, the tools, and the deeds of people.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use holdover_core::tool::{
     Access, EffectClass, ResourceProfile, RunsOn, ToolError, ToolOutput, ToolReturn, ToolSpec,
 };
 
-/// What a person does while the session rests.
+/// A deed of a person while the session rests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Deed {
-    /// Says something, which is a turn.
+    /// Sends a message, which begins a turn.
     Say(&'static str),
-    /// Asks for a summary of what is old.
+    /// Asks for a summary of the old messages.
     Compact,
 }
 
-/// One after the other.
+/// The deeds, in order.
 pub(crate) const DEEDS: [Deed; 4] =
     [Deed::Say("go"), Deed::Compact, Deed::Say("stop me in a tool"), Deed::Say("stop me in a thought")];
 
-/// A tool: its class, what it touches, what the policy and the world make of it.
+/// A tool of the scenario, with its effect class, the resource that it touches, and whether its calls need approval.
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) effect: EffectClass,
@@ -40,11 +40,12 @@ const fn tool(name: &'static str, effect: EffectClass, key: &'static str) -> Too
     Tool { name, effect, dangerous: false, runs_on: RunsOn::Server, key, asks: false }
 }
 
-/// The sub-agents, whose calls ask for [`TEAM_SIZE`] children: one is waited for, the other works in the background.
+/// The sub-agents. A call of either asks for [`TEAM_SIZE`] children. The call waits for a team; a crew works in the
+/// background.
 pub(crate) const TEAM: &str = "team";
 pub(crate) const CREW: &str = "crew";
 
-/// The tool that waits for those in the background.
+/// The tool that waits for background children.
 pub(crate) const WAIT: &str = "wait_children";
 
 pub(crate) const TEAM_SIZE: u32 = 2;
@@ -79,7 +80,7 @@ impl Tool {
         ResourceProfile::key(self.key, access)
     }
 
-    /// What the call comes back with; none: it hangs until it is told to stop.
+    /// Returns the result of a call. None if the call hangs until it is told to stop.
     pub(crate) fn returns(&self) -> Option<Result<ToolReturn, ToolError>> {
         match self.name {
             "slow" | "gentle" => None,
@@ -92,7 +93,7 @@ impl Tool {
         }
     }
 
-    /// What a call that hangs answers when it is told to stop.
+    /// Returns the error of a hanging call that is told to stop.
     pub(crate) fn stops_with(&self) -> ToolError {
         match self.name {
             "gentle" => ToolError::NotRun("it had not begun".into()),
@@ -119,13 +120,13 @@ pub(crate) fn agent() -> AgentSpec {
             (ToolName::new(CREW).unwrap(), ChildRules { background: true, ..ChildRules::default() }),
         ]),
         provisions: true,
-        // The newest step is all that a summary leaves as it is.
+        // A summary keeps only the newest step.
         compaction: Compaction::default().kept_turns(1),
         ..AgentSpec::new("mixed")
     }
 }
 
-/// What the model does: decided from the conversation and the attempt alone.
+/// An answer of the model, which follows from the conversation and the attempt alone.
 pub(crate) enum Thought {
     Answers(ModelAnswer),
     Fails(ModelError),
@@ -133,7 +134,7 @@ pub(crate) enum Thought {
 }
 
 pub(crate) fn think(transcript: &[Message], attempt: u32) -> Thought {
-    // What ended in the background is told by the engine.
+    // Messages of the engine, such as the end of a background child, do not count.
     let is_person = |message: &Message| matches!(message, Message::User(said) if !said.by_engine);
     let last_said = transcript.iter().rposition(is_person);
     let at = last_said.expect("somebody said something");
@@ -176,10 +177,10 @@ fn answer(parts: Vec<AnswerPart>, stop: StopReason) -> ModelAnswer {
     ModelAnswer { parts, stop, usage: TokenUsage { input: 10, output: 5, ..TokenUsage::default() } }
 }
 
-/// The one tool that a person approves for the rest of the session, with its first call.
+/// The tool that a person approves for the rest of the session, together with its first call.
 pub(crate) const TRUSTED: &str = "edit";
 
-/// What a person decides on a call: the arguments it may run with, or none if it may not.
+/// Returns a person's decision on a call: the arguments with which it may run, or None to deny it.
 pub(crate) fn decide(tool: &str, arguments: &str) -> Option<String> {
     match tool {
         "edit" => Some("{\"place\": \"edited\"}".to_owned()),
@@ -188,13 +189,13 @@ pub(crate) fn decide(tool: &str, arguments: &str) -> Option<String> {
     }
 }
 
-/// How a session ended, as far as the scenario fixes it.
+/// The end of a session, as far as the scenario determines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct End {
-    /// How each turn ended.
+    /// The reason why each turn ended.
     pub(crate) turns: Vec<DoneReason>,
-    /// The one result of each call, in the order of the transcript.
+    /// The result of each call, in the order of the transcript.
     pub(crate) results: Vec<(&'static str, ResultStatus)>,
-    /// The status that the session is left with.
+    /// The final status of the session.
     pub(crate) status: SessionStatus,
 }

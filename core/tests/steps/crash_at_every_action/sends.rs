@@ -1,11 +1,11 @@
-//! The world outside: a record of every call that was sent.
+//! A record of all calls that were sent, as the outside world sees them.
 
 use std::sync::{Arc, Mutex};
 
 use holdover_core::ids::CallId;
 use holdover_core::tool::EffectClass;
 
-/// A call that reached the world.
+/// A call that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Send {
     pub(crate) call: CallId,
@@ -13,12 +13,11 @@ pub(crate) struct Send {
     pub(crate) effect: EffectClass,
     pub(crate) key: String,
     pub(crate) arguments: String,
-    /// Whether the store held an `allow` and, where its class asks for it, a start mark for this call when
-    /// it was sent.
+    /// True if the store held an `allow` for this call when it was sent, and a start mark if its class needs one.
     pub(crate) intent_was_durable: bool,
 }
 
-/// Every call that reached the world, over all runs.
+/// All calls that were sent, over all runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WorldLog(Arc<Mutex<Vec<Send>>>);
 

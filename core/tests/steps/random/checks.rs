@@ -1,4 +1,4 @@
-//! What holds at the end of every story.
+//! Checks what must hold at the end of every random scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,7 +82,7 @@ impl World<'_> {
     }
 }
 
-/// Which word a text is, also after it was changed.
+/// Returns the number in a message such as `word 3`, also after the message was edited.
 pub(super) fn number_of(text: &str) -> usize {
     let number = text.strip_prefix("word ").and_then(|rest| rest.split(',').next());
     number.and_then(|number| number.parse().ok()).expect("one of ours")

@@ -1,4 +1,4 @@
-//! What can happen, and how likely it is.
+//! The events that can happen in a random scenario, and their probabilities.
 
 use holdover_core::custom::StateChange;
 use holdover_core::engine::Drain;
@@ -8,19 +8,19 @@ use holdover_core::store::InterruptKind;
 use proptest::prelude::*;
 use serde_json::json;
 
-/// What the model does, one after another; in the end it says that it is done.
+/// An answer of the model. When none is left, the model says that it is done.
 #[derive(Debug, Clone)]
 pub(super) enum Thought {
     Calls(Vec<&'static str>),
     Text,
-    /// What the hook corrects, if it is asked.
+    /// Text that the hook corrects, if the hook is asked.
     Wrong,
     Busy(Option<u64>),
     TooLong,
     Fatal,
 }
 
-/// How a call comes back.
+/// The way in which a call ends.
 #[derive(Debug, Clone)]
 pub(super) enum Return {
     Output { stop: bool, changes: Vec<StateChange> },
@@ -31,15 +31,15 @@ pub(super) enum Return {
     Lost,
 }
 
-/// What happens next.
+/// An event of the scenario.
 #[derive(Debug, Clone)]
 pub(super) enum Happens {
     Say(Option<MessagePolicy>),
-    /// A message that wakes nobody.
+    /// A message that does not wake the session.
     Note,
     SayIn(Mode),
     SetMode(Mode),
-    /// A message that waits is withdrawn, or says something else.
+    /// Withdraws a waiting message, or replaces its text.
     Change {
         which: usize,
         withdraw: bool,
@@ -59,16 +59,16 @@ pub(super) enum Happens {
     RetryByStatus,
     Compact,
     Stop(InterruptKind),
-    /// An action that is out is performed; its answer is on its way.
+    /// Performs an action that is in flight. The reply is not applied yet.
     Perform {
         which: usize,
         returns: Return,
     },
-    /// An answer that is on its way arrives.
+    /// Applies a reply.
     Arrive {
         which: usize,
     },
-    /// Both at once, oldest first, so many times.
+    /// Performs the oldest action and applies the oldest reply, `actions` times.
     GoOn {
         actions: usize,
     },
@@ -100,13 +100,13 @@ pub(super) fn thought() -> impl Strategy<Value = Thought> {
 }
 
 impl Return {
-    /// What every call comes back with when nothing is the matter.
+    /// Returns the result of a call in which nothing goes wrong.
     pub(super) fn calm() -> Self {
         Self::Output { stop: false, changes: Vec::new() }
     }
 }
 
-/// Changes of the custom state, of few keys, some of which cannot be taken.
+/// Generates changes of the custom state. They use few keys, and some are invalid.
 pub(super) fn changes() -> impl Strategy<Value = Vec<StateChange>> {
     let key = || prop::sample::select(vec!["log", "word", "long"]).prop_map(str::to_owned);
     let value =

@@ -1,4 +1,4 @@
-//! Plays what happens.
+//! Plays the events of a random scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -22,24 +22,24 @@ use crate::world::{WRONG, calls, overloaded, text};
 use super::checks::number_of;
 use super::story::{Happens, Return, Thought};
 
-/// Runs until a session that is left in peace rests.
+/// The most runs until a session comes to rest once faults have stopped.
 const RUNS_MAX: usize = 300;
-/// Actions of one run that is left in peace.
+/// The most actions of one run once faults have stopped.
 const ACTIONS_MAX: usize = 2_000;
-/// Decisions until a session that is left in peace rests.
+/// The most decisions until a session comes to rest once faults have stopped.
 const DECISIONS_MAX: usize = 1_000;
 
-/// A session in a world where anything happens.
+/// A session in a world of random events.
 pub(super) struct World<'b> {
     pub(super) bench: &'b Bench,
     pub(super) thoughts: std::vec::IntoIter<Thought>,
     run: Option<Run<'b>>,
-    /// Answers that are on their way.
+    /// Replies that the run has not got yet.
     replies: Vec<Reply>,
-    /// How often each call came back and had not acted.
+    /// The number of times that each call ended without having acted.
     pub(super) not_run: BTreeMap<CallId, usize>,
     pub(super) said: Vec<Option<MessagePolicy>>,
-    /// Words that may have been withdrawn in time.
+    /// Numbers of messages that may have been withdrawn in time.
     pub(super) withdrawn: BTreeSet<usize>,
     runs: usize,
     decisions: usize,
@@ -87,7 +87,7 @@ impl<'b> World<'b> {
                 self.bench.brief(&format!("word {}", self.said.len()), briefing);
             }
             Happens::SetMode(mode) if self.bench.status() != SessionStatus::Aborted => {
-                // Not quietly, so that it is taken before the session rests for good.
+                // The signal wakes the session, so that it is taken before the session rests for good.
                 self.bench.signal(&SignalBody::Mode { mode: *mode });
             }
             Happens::Decide { which, approve, edit } => self.decide(*which, *approve, *edit),
@@ -149,7 +149,7 @@ impl<'b> World<'b> {
         }
     }
 
-    /// The run that is under way, or a new one if the session is due.
+    /// Returns the run in progress, or starts one if the session is due. None if there is neither.
     fn running(&mut self) -> Option<&mut Run<'b>> {
         if self.run.as_ref().is_some_and(Run::is_over) {
             self.run = None;
@@ -160,7 +160,7 @@ impl<'b> World<'b> {
             self.runs += 1;
             let held = ["read", "commit", "stage", "consult", "stop_model"];
             let run = self.run.insert(Run::holding(self.bench, claim, &held));
-            // Of every other answer that is stopped something had come.
+            // In every second run, a model that is stopped had written some text.
             run.said = if self.runs.is_multiple_of(2) { "so far".into() } else { String::new() };
         }
         self.run.as_mut().filter(|run| !run.is_over())
@@ -205,7 +205,8 @@ impl<'b> World<'b> {
         match (&asked.kind, approve, edit) {
             (PendingKind::ClientTool, ..) => self.bench.answer(asked, "42"),
             (PendingKind::Approval, false, _) => self.bench.deny(asked),
-            // Where two must approve, one does not do it for both; where one may, the other tries in vain.
+            // Where two people must approve, Ann alone is not enough. Where only one may approve, the other's approval
+            // is ignored.
             (PendingKind::Approval, true, None) => {
                 self.bench.approve_as(if self.decisions.is_multiple_of(2) { "ann" } else { "bob" }, asked)
             }
@@ -226,10 +227,10 @@ impl<'b> World<'b> {
             Action::CallModel { id, .. } => {
                 let mut result = think(self.thoughts.next());
                 if let (Ok(answer), true) = (&mut result, self.bench.agent.compaction.clears_results()) {
-                    // A server that counts nothing: what is shown is counted here.
+                    // The provider counts no tokens, so the engine estimates the size of the view.
                     answer.usage.input = 0;
                 }
-                // Its calls are told of while it is written; some of that may come late, or not in order.
+                // The model reports its calls while it writes. Some reports may arrive late or out of order.
                 if let (Ok(answer), true) = (&result, self.bench.agent.early_reads) {
                     self.replies.extend(Run::written_of(id, answer));
                 }
@@ -290,7 +291,7 @@ impl<'b> World<'b> {
         }
     }
 
-    /// People answer, time passes, nothing fails any more: the session comes to rest.
+    /// Plays on without faults until the session rests: people answer, and time passes.
     pub(super) fn come_to_rest(&mut self) {
         self.thoughts = Vec::new().into_iter();
         self.decisions = 0;
