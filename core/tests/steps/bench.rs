@@ -99,8 +99,8 @@ impl Bench {
         bench
     }
 
-    /// Creates the session that takes this one over for a goal, from the newest checkpoint. Its first run has not
-    /// begun.
+    /// Creates the session that takes this one over for a goal, from the newest checkpoint. The new session has
+    /// not run yet.
     pub(crate) fn hand_off(&self, goal: &str, draft: bool) -> Self {
         let at = now(self.store.list_checkpoints(&CheckpointQuery::all(self.key.clone())))
             .unwrap()

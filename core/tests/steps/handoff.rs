@@ -1,4 +1,4 @@
-//! Handovers: a new session begins from a goal, with an extract of the old one.
+//! Handoffs: a new session begins from a goal, with an extract of the old one.
 //!
 //! Requirements: B03, B04, B50.
 
@@ -198,7 +198,7 @@ fn b50_what_is_said_to_a_session_that_is_not_prepared_yet_stands_behind_its_goal
     assert_eq!(seen(&run), [&*extract(), GOAL, "by noon"]);
     run.model(text("done"));
     check::at_rest(&bench);
-    // An edit of the goal keeps the handover. An edit of an earlier message ends it.
+    // An edit of the goal keeps the handoff. An edit of an earlier message ends it.
     let bench = old().hand_off(GOAL, false);
     bench.say_instead(7, "paint the window");
     let mut run = bench.run();

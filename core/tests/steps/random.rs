@@ -34,7 +34,7 @@ fn cases() -> u32 {
     std::env::var("HOLDOVER_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200)
 }
 
-/// Returns the number of threads that play scenarios. Each thread draws its own.
+/// Returns the number of threads that play scenarios. Each thread draws its own scenarios.
 fn threads() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1))
 }

@@ -149,7 +149,7 @@ fn terms(arguments: &str) -> ApprovalTerms {
     arguments.get("terms").map(|terms| serde_json::from_value(terms.clone()).unwrap()).unwrap_or_default()
 }
 
-/// Returns the word of the hooks after a step: a call of `bill` ends the turn.
+/// Returns the stop that the hooks order after a step: a call of `bill` ends the turn.
 pub(crate) fn after_step(step: &StepEnded) -> Option<HookStop> {
     let billed = step.tools_done.iter().any(|tool| tool == "bill");
     let ending = Ending::of(DoneReason::BudgetExceeded);

@@ -1,4 +1,4 @@
-//! Lists, deletes and purges sessions.
+//! Lists and deletes sessions.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::error::RuntimeError;
 /// The time that a run may take to abort its session before the session is deleted.
 const ABORT_WITHIN: Duration = Duration::from_secs(10);
 
-/// The number of times that a session is read before it is deleted. After the last read it is aborted in any case, so
+/// The most times that a session is read before it is deleted. The last time, the session is aborted in any case, so
 /// that no run writes it any more.
 const LOOKS_MAX: u32 = 8;
 
@@ -44,7 +44,7 @@ impl Runtime {
     /// its children are stopped, and its parent gets an answer. If the session changes after it was read, it is read
     /// again, so no child is overlooked.
     ///
-    /// Two kinds of sessions are deleted without an abort: a session that cannot be read, and, with
+    /// Two kinds of sessions are deleted without this: a session that cannot be read, and, with
     /// [`Force`](holdover_core::store::DeleteMode::Force), a session whose run does not end within 10 seconds. Their
     /// children go on until their own deadlines, and their parents find them missing within an hour.
     ///

@@ -83,7 +83,7 @@ impl ChildrenHandler<'_> {
         })
     }
 
-    /// Checks that `count` more background children may run. The error is the text for the model.
+    /// Checks that `count` more background children may run. The error says why not.
     fn has_room(&self, count: u32) -> Result<(), String> {
         let machine = &self.cx.mind.machine;
         let begins = |call: &Call| {

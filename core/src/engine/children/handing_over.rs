@@ -1,4 +1,4 @@
-//! Hands a session over to another agent. A call asks for the handover, and the end of the turn carries it out.
+//! Hands a session over to another agent. A call asks for the handoff, and the end of the turn carries it out.
 
 use crate::engine::action::ActionId;
 use crate::engine::calls::results::result;
@@ -12,7 +12,7 @@ use crate::words::history::{CallInput, Input};
 use crate::words::message::ResultStatus;
 
 impl ChildrenHandler<'_> {
-    /// Lets a call hand the session over, or refuses the call. The handover takes place once the step is over.
+    /// Lets a call hand the session over, or refuses the call. The handoff takes place once the step is over.
     pub(crate) fn hand_over(&mut self, call: &Call) -> Option<CallInput> {
         let arguments = self.cx.mind.arguments_of(&call.id);
         let fits = serde_json::from_str::<HandOffTo>(&arguments).map_err(|error| error.to_string());

@@ -11,9 +11,9 @@
 //! are found by way of this session.
 //!
 //! Agents of other programs are looked for at shorter intervals. The first interval is
-//! [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms). It grows with the time that the call has
-//! waited, because each look costs a run. An outcome is therefore late by at most the first interval or an eighth of
-//! the time waited, whichever is longer.
+//! [`Remote::look_every_ms`](crate::words::remote::Remote::look_every_ms). The interval grows with the time that the
+//! call has waited, because each look costs a run. An outcome is therefore late by at most the first interval or an
+//! eighth of the time waited, whichever is longer.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -39,7 +39,7 @@ enum Over {
     Answered,
     /// The deadline of the call has passed.
     Late,
-    /// The call was stopped alone.
+    /// The call was stopped on its own, while its turn goes on.
     Stopped,
 }
 

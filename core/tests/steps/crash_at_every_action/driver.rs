@@ -256,7 +256,7 @@ impl<P: Place> Teller<P> {
             let leaves = heard && told == Some(Drain::Calls) && !matches!(action, Action::Await { .. });
             assert!(!leaves || STARTS_NOTHING.contains(&kind), "nothing starts any more: {action:?}");
             match action {
-                // The actions that were asked for in one go are in flight when the run hears of it.
+                // The run is told to leave only once all actions that it handed out together are in flight.
                 Action::Await { .. } if told.is_some() && !heard => {
                     heard = true;
                     steps.apply(told.map_or(Reply::TimePassed, Reply::Drain), self.facts());

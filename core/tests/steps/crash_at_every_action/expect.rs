@@ -123,9 +123,9 @@ impl Expected {
         expected
     }
 
-    /// Allows for a person who asks for the stop of the second turn at the moment when `slow` is sent. If the crash
-    /// falls after the start mark of `slow` and before its sending, `slow` ends in doubt and no stop is asked for. Then
-    /// `held` is approved and runs, and the children of the last call are waited for.
+    /// Corrects the expectation for a crash after the start mark of `slow` and before its sending. A person stops the
+    /// second turn when `slow` is sent. After such a crash `slow` ends in doubt, so no stop is asked for: `held` is
+    /// approved and runs, and the last call waits for its children.
     fn stop_is_asked_for_by_the_send(&mut self, points: &[Point], stop: usize) {
         let slow = Life::of(&CallId::new("c8-0").unwrap(), points);
         let (Some(marked), Some(sent)) = (slow.marked, slow.sent) else { return };

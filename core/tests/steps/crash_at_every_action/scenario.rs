@@ -40,8 +40,8 @@ const fn tool(name: &'static str, effect: EffectClass, key: &'static str) -> Too
     Tool { name, effect, dangerous: false, runs_on: RunsOn::Server, key, asks: false }
 }
 
-/// The sub-agents. A call of either asks for [`TEAM_SIZE`] children. The call waits for a team; a crew works in the
-/// background.
+/// The sub-agents. A call of either asks for [`TEAM_SIZE`] children. A call of `team` waits for its children; those of
+/// `crew` work in the background.
 pub(crate) const TEAM: &str = "team";
 pub(crate) const CREW: &str = "crew";
 

@@ -23,7 +23,7 @@ fn refused(why: impl ToString) -> ErrorInfo {
     ErrorInfo::new("handoff.refused", why.to_string())
 }
 
-/// The result of an operation on the store: its value, or a final error that refuses the handover.
+/// The result of an operation on the store: its value, or a final error that refuses the handoff.
 type Answered<T> = Result<Result<T, ErrorInfo>, LeaseEnded>;
 
 /// Takes the value of an answer, or returns its error.
@@ -61,7 +61,7 @@ impl Family {
             incarnation: Some(names.incarnation),
             payload: answer!(Payload::json(&SignalBody::Resume).map_err(refused)),
         };
-        // The successor exists and owes what this session owed, so a later failure does not undo the handover.
+        // The successor exists and owes what this session owed, so a later failure does not undo the handoff.
         if let Err(error) = self.answered(|| self.store.deliver(&key, resume.clone())).await? {
             tracing::warn!(session = %key, %error, "a session that took over cannot be woken");
         }
