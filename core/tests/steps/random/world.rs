@@ -205,8 +205,8 @@ impl<'b> World<'b> {
         match (&asked.kind, approve, edit) {
             (PendingKind::ClientTool, ..) => self.bench.answer(asked, "42"),
             (PendingKind::Approval, false, _) => self.bench.deny(asked),
-            // Where two people must approve, one approval is not enough. Where only one may approve, the other's approval
-            // is ignored.
+            // Where two people must approve, one approval is not enough. Where only one may approve, the approval of
+            // the other is ignored.
             (PendingKind::Approval, true, None) => {
                 self.bench.approve_as(if self.decisions.is_multiple_of(2) { "ann" } else { "bob" }, asked)
             }
