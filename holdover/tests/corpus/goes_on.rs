@@ -1,4 +1,4 @@
-//! How each session of the corpus goes on to the end of its turn.
+//! The continuation of each session of the corpus, to the end of its turn.
 
 use std::path::Path;
 

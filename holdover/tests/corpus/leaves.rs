@@ -52,7 +52,7 @@ pub(crate) async fn all<S: StateStore>(store: &Arc<S>) {
     run.outcome().await.unwrap();
 }
 
-/// Does to the session what follows its first run.
+/// Prepares the session further after its first run, as its name requires.
 async fn after(runtime: &Runtime, id: &str) {
     match id {
         "one-of-two" => approve(runtime, id, "ann").await,

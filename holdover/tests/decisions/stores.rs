@@ -1,6 +1,6 @@
 //! The same test on every store: two handles stand for two processes, each with its own worker.
 //!
-//! `HOLDOVER_DECISIONS=200 cargo test -p holdover --test decisions stores` runs 200 rounds.
+//! `HOLDOVER_DECISIONS=200 cargo test -p holdover --test decisions stores` runs 200 rounds instead of 4.
 //!
 //! Requirements: U02.
 

@@ -13,7 +13,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use crate::agent::Hooks;
 
-/// The longest interval between two renewals of a run, and between two waits of a listener.
+/// The interval at which a run renews its lease, and at which a listener waits again.
 const EVERY: Duration = Duration::from_secs(5);
 
 /// The longest wait for streamed text to be written.

@@ -108,15 +108,15 @@ async fn sweep(store: &Arc<dyn StateStore>, every: usize) {
     }
 }
 
-/// Asserts that at least `min` percent of the stories are so. Two stories may always fail to be so, if at least one is.
+/// Asserts that enough stories fit `is_so`: at least one, and `min` percent of all but two.
 fn enough(what: &str, min: usize, told: &[&Told], is_so: impl Fn(&Told) -> bool) {
     let fired = told.iter().filter(|told| is_so(told)).count();
     let enough = fired > 0 && fired * 100 >= told.len().saturating_sub(2) * min;
     assert!(enough, "{what}: {fired} of {} fired", told.len());
 }
 
-/// The order at one write of `every`, followed in turn by each way in which the process may go on. With
-/// `HOLDOVER_ORDERS`, the order at every write, in that many ways.
+/// The faults that give the order at one write of `every`, each with the next way in which the process goes on. With
+/// `HOLDOVER_ORDERS`, the order is given at every write, in that many ways.
 fn orders(order: Order, writes: usize, every: usize) -> impl Iterator<Item = Fault> {
     let ways = std::env::var("HOLDOVER_ORDERS").ok().map(|ways| ways.parse::<usize>().unwrap());
     let (every, ways) = ways.map_or((every, 1), |ways| (1, ways));

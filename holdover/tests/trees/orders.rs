@@ -38,7 +38,7 @@ impl Order {
     }
 }
 
-/// The interval at which a request is repeated when no event tells that it is time.
+/// The interval at which a request is repeated when no event signals its time.
 const AGAIN: Duration = Duration::from_millis(20);
 
 impl Story {

@@ -47,7 +47,7 @@ pub(crate) fn begin(more: &str) -> String {
     format!(r#"{{"tasks":["dig"],"background":true{more}}}"#)
 }
 
-/// A parent whose model does what `does` says. Its helpers answer their tasks at once; a helper whose task is "write"
+/// A parent whose model answers with `does`. Its helpers finish their tasks at once; a helper whose task is "write"
 /// first waits for a person, and one whose task is "never" never answers.
 pub(crate) fn family(does: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> (Script, Arc<Agent>) {
     let model = Script::new(move |request| match is_child(request) {

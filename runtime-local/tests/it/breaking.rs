@@ -359,7 +359,7 @@ async fn u10_a_breaker_whose_key_is_missing_is_left_as_it_is() {
     assert_eq!(ends(&able, &agent).await, "model.circuit_open");
 }
 
-/// Makes all breaker records unavailable.
+/// A layer that makes all breaker records unavailable.
 #[derive(Default)]
 struct Away {
     fired: AtomicU32,

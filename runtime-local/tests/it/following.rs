@@ -33,7 +33,7 @@ use crate::tools::Fake;
 const CUTS: u32 = 200;
 const LEASE: Duration = Duration::from_secs(10);
 
-/// What a reader has on its screen; each new item is checked against it.
+/// The screen of a reader; each new item is checked against it.
 #[derive(Debug, Default, PartialEq)]
 struct Screen {
     events: Vec<(u64, Event)>,

@@ -51,7 +51,7 @@ async fn everything(runtime: &Runtime, key: &SessionKey) -> String {
     format!("{session:?} {messages:?} {events:?} {checkpoints:?} {pending:?}")
 }
 
-/// Each call has one result, in call order (INV-08), and the rows rebuild the state (INV-10).
+/// Asserts that each call has one result, in call order (INV-08), and that the rows rebuild the state (INV-10).
 async fn check(runtime: &Runtime, key: &SessionKey) {
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
     for message in transcript(runtime, key).await {

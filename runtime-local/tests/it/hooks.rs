@@ -58,7 +58,7 @@ struct Probe {
     heard: Heard,
 }
 
-/// What hooks were shown, in order.
+/// The calls that hooks got, in order.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 

@@ -102,8 +102,8 @@ async fn events(runtime: &Runtime, key: &SessionKey) -> Vec<Event> {
     events.map(|entry| entry.unwrap().event).collect().await
 }
 
-/// Runs a turn to its end, and asserts that a sandbox was booted and that the end of the turn was reported without a
-/// failed teardown and left nothing.
+/// Runs a turn that boots a sandbox, and asserts that the turn ends for the reason `expect` and that nothing of the
+/// sandbox is left.
 async fn check_freed(
     what: &str,
     build: impl FnOnce(AgentBuilder) -> AgentBuilder,

@@ -60,7 +60,7 @@ impl Script {
         self
     }
 
-    /// Sets the server that circuit breakers keep this model under.
+    /// Sets the server under which circuit breakers keep this model.
     pub(crate) fn at(mut self, circuit: &'static str) -> Self {
         self.circuit = circuit;
         self

@@ -22,7 +22,7 @@ fn is_child(request: &ModelRequest) -> bool {
     request.system.contains("You help.")
 }
 
-/// A parent within these limits that gives the tasks in `arguments`, and children that do what `does` says.
+/// A parent within these limits that gives the tasks in `arguments`, and children whose model answers with `does`.
 fn parent(
     limits: Limits,
     arguments: &'static str,

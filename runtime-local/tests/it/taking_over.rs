@@ -33,7 +33,7 @@ pub(crate) fn heir() -> SubAgent {
         .takes_over()
 }
 
-/// A model that does what `says` says, and whose heir calls `write`, which needs approval, if its goal is "write".
+/// A model that answers with `says`, and whose heir calls `write`, which needs approval, if its goal is "write".
 fn script(says: impl Fn(&ModelRequest) -> Say + Send + Sync + 'static) -> Script {
     Script::new(move |request| {
         let wants_to_write = request

@@ -46,7 +46,7 @@ impl Layer for Reads {
     }
 }
 
-/// A chief that gives this many tasks, and clerks that take this long.
+/// A chief that gives this many tasks, and clerks that answer in two parts, each after `takes`.
 pub(crate) fn many(tasks: usize, takes: Duration) -> Arc<Agent> {
     let tasks: Vec<String> = (0..tasks).map(|task| task.to_string()).collect();
     let arguments: &str = serde_json::json!({ "tasks": tasks }).to_string().leak();

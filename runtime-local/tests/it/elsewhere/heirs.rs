@@ -21,8 +21,8 @@ use crate::bench::{agent, runtime, settle, store, worker};
 use crate::script::{Say, Script};
 use crate::taking_over::asks_for_extract;
 
-/// An agent that hands its session over to an heir, with its runtime and its model. The heir says `says`, or never
-/// answers.
+/// An agent that hands its session over to an heir, with its runtime and its model. The heir answers with `says`, or
+/// never.
 fn handing_over(says: Option<&'static str>) -> (Runtime, Arc<Agent>, Script) {
     let model = Script::new(move |request| match request.system.contains("You inherit.") {
         _ if asks_for_extract(request) => Say::Text("what matters"),

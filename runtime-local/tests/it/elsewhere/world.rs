@@ -28,7 +28,7 @@ pub(crate) const THERE: &str = "https://there.example/agents/digger/tasks";
 pub(crate) struct Wire {
     pub(crate) here: Mutex<Option<Runtime>>,
     pub(crate) there: Mutex<Option<(Runtime, Arc<Agent>)>>,
-    /// True if the first program has an address for outcomes.
+    /// True if tasks carry an address to which their outcomes are reported.
     pub(crate) tells: bool,
     /// True if reported outcomes are lost.
     pub(crate) loses_outcomes: AtomicBool,
